@@ -1,0 +1,43 @@
+"""Certified maximal per-record leakage of randomised mechanisms against adversaries of bounded knowledge.
+
+import dalenius as dl
+mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip=0.3)
+dl.audit(mechanism, entropy=2.2)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dalenius.api import audit, curve, load, verify
+    from dalenius.errors import InputError
+    from dalenius.gallery import mechanisms, queries
+    from dalenius.model.mechanism import Mechanism
+
+__version__ = "0.1.0"
+__all__ = ["InputError", "Mechanism", "audit", "curve", "load", "mechanisms", "queries", "verify"]
+
+# Where each public name lives; loaded on first use, which keeps `import dalenius` quick.
+_HOME = {
+    "queries": "dalenius.gallery.queries",
+    "mechanisms": "dalenius.gallery.mechanisms",
+    "Mechanism": "dalenius.model.mechanism",
+    "InputError": "dalenius.errors",
+    "audit": "dalenius.api",
+    "verify": "dalenius.api",
+    "curve": "dalenius.api",
+    "load": "dalenius.api",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
+    """Import a public name when it is first asked for (PEP 562)."""
+    if name not in _HOME:
+        message = f"module 'dalenius' has no attribute {name!r}"
+        raise AttributeError(message)
+    module = import_module(_HOME[name])
+    return module if name in ("queries", "mechanisms") else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

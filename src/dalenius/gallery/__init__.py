@@ -1,0 +1,1 @@
+"""Named queries and mechanisms, and the parser of their call strings."""

@@ -1,0 +1,183 @@
+"""The named mechanisms: each turns a query into a channel q(y | f(x)).
+
+Sensitivity is the query's unless overridden; sigma and flip are never scaled.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.datasets import commas
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query, call_string
+from dalenius.model.statistic import Table
+
+Floats = NDArray[np.float64]
+Between = Callable[[Floats, Floats], Floats]
+
+MOST_RESPONSES = 2**12  # datasets of randomized_response: its matrix has their square
+
+
+def symmetric(query: Query, *, flip: float) -> Mechanism:
+    """q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) at every other value of the range."""
+    p = checks.real("flip", flip, 0.0, 1.0)
+    others = len(query.outputs) - 1
+    if others == 0 and p > 0:
+        message = f"flip = {flip}: {query} has a single answer, so there is nothing to flip to; use flip=0"
+        raise InputError(message)
+    hit = query.distance() == 0
+    rows = np.where(hit, 1 - p, p / max(others, 1))
+    return _named(query, "symmetric", {"flip": flip}, rows)
+
+
+def geometric(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Mechanism:
+    """Two-sided geometric noise, P(d) = (1-alpha)/(1+alpha) alpha^|d|, clamped to the range.
+
+    alpha = exp(-epsilon/sensitivity); the mass beyond an end point is put on it.
+    """
+    rate = _rate(query, epsilon, sensitivity)
+
+    def rows(answers: Floats, outputs: Floats) -> Floats:
+        power = np.exp(-_times(rate, np.abs(outputs - answers)))
+        inside = -np.expm1(-rate) / (1 + np.exp(-rate)) * power
+        inside[:, [0, -1]] = power[:, [0, -1]] / (1 + np.exp(-rate))
+        return inside if outputs.size > 1 else np.ones_like(inside)
+
+    return _additive(query, "geometric", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
+
+
+def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, output: str = "integer") -> Mechanism:
+    """Laplace noise of scale sensitivity/epsilon, rounded to the nearest integer and clamped."""
+    _only_integers(output)
+    rate = _rate(query, epsilon, sensitivity)
+
+    def between(low: Floats, high: Floats) -> Floats:
+        return -0.5 * np.exp(-_times(rate, low)) * np.expm1(-_times(rate, high - low))
+
+    arguments = {"epsilon": epsilon, "sensitivity": sensitivity}
+    return _additive(query, "laplace", arguments, _rounded(between))
+
+
+def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanism:
+    """Gaussian noise of standard deviation sigma, rounded to the nearest integer and clamped."""
+    _only_integers(output)
+    scale = checks.real("sigma", sigma, 0.0, math.inf, open_low=True)
+
+    def between(low: Floats, high: Floats) -> Floats:
+        return np.asarray(ndtr(-low / scale) - ndtr(-high / scale))
+
+    return _additive(query, "gaussian", {"sigma": sigma}, _rounded(between))
+
+
+def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Mechanism:
+    """q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range."""
+    rate = _rate(query, epsilon, sensitivity)
+    weights = np.exp(-_times(rate / 2, query.distance()))  # the nearest value, f(x), has weight 1
+    rows = weights / weights.sum(axis=1, keepdims=True)
+    return _named(query, "exponential", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
+
+
+def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
+    """Release the noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
+
+    Otherwise another value of its alphabet, uniformly; epsilon is per record.
+    """
+    rate = checks.real("epsilon", epsilon, 0.0, math.inf, open_low=True)
+    checks.universe(query.records, MOST_RESPONSES)
+    matrix: Floats = np.ones((1, 1))
+    for k in query.records:
+        other = math.exp(-rate) / (1 + (k - 1) * math.exp(-rate))
+        kept = 1 / (1 + (k - 1) * math.exp(-rate))
+        matrix = np.asarray(np.kron(matrix, np.where(np.eye(k) > 0, kept, other)), dtype=float)
+    labels = tuple(commas(x) for x in product(*map(range, query.records)))
+    name = call_string("randomized_response", (("epsilon", epsilon),))
+    return Mechanism(Table.everything(query.records), matrix, labels, query, name)
+
+
+def constant(query: Query) -> Mechanism:
+    """Always the value of the range with least expected distance to f(x), x uniform; lowest on ties."""
+    expected = np.exp(query.statistic.log_class_sizes()) @ query.distance()
+    best = int(np.argmax(expected <= expected.min() + 1e-12 * (1 + expected.min())))
+    rows = np.zeros((query.statistic.size, len(query.outputs)))
+    rows[:, best] = 1.0
+    return _named(query, "constant", {}, rows)
+
+
+def _named(
+    query: Query,
+    family: str,
+    arguments: Mapping[str, object],
+    rows: Floats,
+    labels: tuple[str | int, ...] | None = None,
+) -> Mechanism:
+    given = [(key, value) for key, value in arguments.items() if value is not None]
+    return Mechanism(query.statistic, rows, labels or query.labels, query, call_string(family, given))
+
+
+def _additive(
+    query: Query, family: str, arguments: Mapping[str, object], rows: Callable[[Floats, Floats], Floats]
+) -> Mechanism:
+    """Integer noise on the answer; on histograms on every cell by itself, clamped to 0..n."""
+    if query.numeric:
+        checks.entries(len(query.answers), len(query.outputs), f"{family} noise on {query}")
+        answers = np.asarray(query.answers, dtype=float)[:, None]
+        return _named(query, family, arguments, rows(answers, np.asarray(query.outputs, dtype=float)))
+    if not query.vector:
+        message = (
+            f"{family} adds integer noise, but the answers of {query} are not integers; use symmetric or exponential"
+        )
+        raise InputError(message)
+    counts = np.asarray(query.answers)
+    cells, side = counts.shape[1], query.n + 1
+    checks.entries(len(counts), side**cells, f"{family} noise on {query}")
+    grid = np.arange(side, dtype=float)
+    cell = rows(grid[:, None], grid)
+    joint = np.ones((len(counts), 1))
+    for j in range(cells):
+        joint = (joint[:, :, None] * cell[counts[:, j]][:, None, :]).reshape(len(counts), -1)
+    labels = tuple(commas(y) for y in product(range(side), repeat=cells))
+    return _named(query, family, arguments, joint, labels)
+
+
+def _rounded(between: Between) -> Callable[[Floats, Floats], Floats]:
+    """Rows of symmetric real noise, rounded and clamped; between(l, h) = P(l < noise < h), 0 <= l <= h.
+
+    Intervals left of the noise's centre are reflected and those around it are split there, so that
+    only small tail masses are ever subtracted.
+    """
+
+    def rows(answers: Floats, outputs: Floats) -> Floats:
+        low = np.where(outputs == outputs[0], -np.inf, outputs - 0.5) - answers
+        high = np.where(outputs == outputs[-1], np.inf, outputs + 0.5) - answers
+        zero = np.zeros(1)
+        right = between(np.maximum(low, zero), np.maximum(high, zero))
+        left = between(np.maximum(-high, zero), np.maximum(-low, zero))
+        return left + right
+
+    return rows
+
+
+def _rate(query: Query, epsilon: float, sensitivity: float | None) -> float:
+    """epsilon / sensitivity; infinite, that is no noise, for a query with a single answer."""
+    number = checks.real("epsilon", epsilon, 0.0, math.inf, open_low=True)
+    if sensitivity is not None:
+        return number / checks.real("sensitivity", sensitivity, 0.0, math.inf, open_low=True)
+    return number / query.sensitivity if query.sensitivity > 0 else math.inf
+
+
+def _times(rate: float, distance: Floats) -> Floats:
+    """Rate x distance with infinity x 0 = 0: no noise moves nothing."""
+    with np.errstate(over="ignore"):  # infinity is the right answer then
+        return np.where(distance == 0, 0.0, rate * np.where(distance == 0, 1.0, distance))
+
+
+def _only_integers(output: str) -> None:
+    if output != "integer":
+        message = f"output = {output!r} is not available yet; leave it out for rounded and clamped answers"
+        raise InputError(message)

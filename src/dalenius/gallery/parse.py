@@ -1,0 +1,120 @@
+"""Call strings such as `count(n=4)`: parsed, never evaluated."""
+
+import ast
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from dalenius.errors import InputError
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
+
+LONGEST = 10_000
+Built = TypeVar("Built")
+
+QUERIES: dict[str, Callable[..., Query]] = {
+    f.__name__: f
+    for f in (queries.modular_sum, queries.count, queries.pairs, queries.total, queries.histogram, queries.identity)
+}
+MECHANISMS: dict[str, Callable[..., Mechanism]] = {
+    f.__name__: f
+    for f in (
+        mechanisms.symmetric,
+        mechanisms.geometric,
+        mechanisms.laplace,
+        mechanisms.gaussian,
+        mechanisms.exponential,
+        mechanisms.randomized_response,
+        mechanisms.constant,
+    )
+}
+
+
+def parse_query(text: str) -> Query:
+    """Return the query that a call string names, such as `modular_sum(n=4, modulus=2)`."""
+    build, arguments = _call(text, "query", QUERIES, skip=0)
+    return build(**arguments)
+
+
+def parse_mechanism(text: str, query: Query) -> Mechanism:
+    """Return the mechanism that a call string names, such as `geometric(epsilon=1)`, of a query."""
+    build, arguments = _call(text, "mechanism", MECHANISMS, skip=1)
+    return build(query, **arguments)
+
+
+def _call(
+    text: str, what: str, known: Mapping[str, Callable[..., Built]], skip: int
+) -> tuple[Callable[..., Built], dict[str, Any]]:
+    """The builder and its keyword arguments; its first `skip` parameters are not the user's."""
+    name, positional, keywords = _parts(text, what)
+    if name == "function":
+        message = "function is not available as a string; build it in Python and pass a matrix or a saved mechanism"
+        raise InputError(message)
+    if name not in known:
+        message = f"there is no {what} {name!r}; {_nearest(name, known)}"
+        raise InputError(message)
+    parameters = list(inspect.signature(known[name]).parameters.values())[skip:]
+    names = [p.name for p in parameters]
+    if len(positional) > len(names):
+        message = f"{name} takes {len(names)} arguments ({', '.join(names)}); {text!r} gives more"
+        raise InputError(message)
+    arguments = dict(zip(names, positional, strict=False))
+    for key, value in keywords:
+        if key not in names:
+            message = f"{name} has no argument {key!r}; {_nearest(key, names)}"
+            raise InputError(message)
+        if key in arguments:
+            message = f"{text!r} gives {key!r} twice"
+            raise InputError(message)
+        arguments[key] = value
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in arguments]
+    if missing:
+        message = f"{text!r} lacks {', '.join(missing)}; write {name}({', '.join(f'{m}=...' for m in missing)})"
+        raise InputError(message)
+    return known[name], arguments
+
+
+def _parts(text: str, what: str) -> tuple[str, list[Any], list[tuple[str, Any]]]:
+    """Name, positional values and keyword values of a call written in literals."""
+    if len(text) > LONGEST:
+        message = f"the {what} string has {len(text)} characters; at most {LONGEST} are read"
+        raise InputError(message)
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        message = f"cannot read the {what} {text!r}; write a call such as {_example(what)}"
+        raise InputError(message) from None
+    if isinstance(call, ast.Name):
+        call = ast.Call(call, [], [])
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        message = f"the {what} {text!r} is not a call; write one such as {_example(what)}"
+        raise InputError(message)
+    positional = [_literal(node, text) for node in call.args]
+    keywords = [(word.arg or "**", _literal(word.value, text)) for word in call.keywords]
+    return call.func.id, positional, keywords
+
+
+def _literal(node: ast.expr, text: str) -> Any:  # noqa: ANN401 - a literal is anything
+    """A number, a text, or a list of them."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = _literal(node.operand, text)
+        if isinstance(value, (int, float)):
+            return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_literal(item, text) for item in node.elts]
+    message = f"{ast.unparse(node)!r} in {text!r} is not a number, text or list; only those are read"
+    raise InputError(message)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    listed = f"it must be one of {', '.join(known)}" if list(known) else "it takes none"
+    return f"did you mean {close[0]!r}?" if close else listed
+
+
+def _example(what: str) -> str:
+    return "count(n=4)" if what == "query" else "geometric(epsilon=1)"

@@ -1,0 +1,1 @@
+"""What is asked: statistics, queries, mechanisms and the adversary, validated when built."""

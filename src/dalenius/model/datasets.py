@@ -1,0 +1,44 @@
+"""Datasets as integer arrays: their order, their checks, their names."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+
+Ints = NDArray[np.int64]
+
+
+def values_of(record: int, records: tuple[int, ...]) -> Ints:
+    """Return x_record of every dataset, in lexicographic order (last record fastest)."""
+    stride = math.prod(records[record + 1 :])
+    return np.arange(math.prod(records)) // stride % records[record]
+
+
+def commas(values: Iterable[object]) -> str:
+    """Return 0,1,1: the way datasets are written in messages and labels."""
+    return ",".join(str(v) for v in values)
+
+
+def check_record(record: int, n: int) -> None:
+    """Refuse an index that is no record."""
+    if not 0 <= record < n:
+        message = f"record {record} does not exist; records are numbered 0 to {n - 1}"
+        raise InputError(message)
+
+
+def checked(datasets: ArrayLike, records: tuple[int, ...]) -> Ints:
+    """Return datasets as integers, the last axis one value per record, each inside its alphabet."""
+    x = np.asarray(datasets)
+    if x.ndim == 0 or x.shape[-1] != len(records) or x.dtype.kind not in "iub":
+        message = f"a dataset lists {len(records)} whole numbers, one per record; got {datasets!r}"
+        raise InputError(message)
+    outside = (x < 0) | (x >= np.asarray(records))
+    if outside.any():
+        where = tuple(int(i) for i in np.argwhere(outside)[0])
+        size = records[where[-1]]
+        message = f"record {where[-1]} has value {x[where]}; its alphabet is 0 to {size - 1}"
+        raise InputError(message)
+    return x.astype(np.int64)

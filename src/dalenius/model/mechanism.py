@@ -1,0 +1,203 @@
+"""A mechanism: the channel q(y|x), one row per class of a statistic."""
+
+import html
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks, storage
+from dalenius.model.query import Query
+from dalenius.model.statistic import Statistic, Table
+
+Floats = NDArray[np.float64]
+
+ROW_TOLERANCE = 1e-9
+MOST_MATRIX = 2**24
+SHOWN = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mechanism:
+    """q(y | x) = rows[T(x), y] for a statistic T.
+
+    Rows within 1e-9 of sum one are accepted and divided by their sum; `given` keeps them as they came.
+    """
+
+    statistic: Statistic
+    rows: Floats
+    labels: tuple[str | int, ...]
+    query: Query | None = None
+    name: str | None = None
+    given: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        given = _numbers(self.rows)
+        if given.ndim != 2 or given.shape[1] == 0:  # noqa: PLR2004 - a matrix
+            message = f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}"
+            raise InputError(message)
+        if given.shape[0] != self.statistic.size:
+            raise InputError(_misfit(given.shape[0], self.statistic))
+        if len(self.labels) != given.shape[1]:
+            message = f"{len(self.labels)} labels for {given.shape[1]} outputs; give one per column"
+            raise InputError(message)
+        rows = _normalised(given, self.statistic)
+        for array in (given, rows):
+            array.flags.writeable = False
+        object.__setattr__(self, "given", given)
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "labels", tuple(self.labels))
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: ArrayLike | str | os.PathLike[str],
+        records: Iterable[int],
+        labels: Sequence[str | int] | None = None,
+    ) -> "Mechanism":
+        """Return the mechanism of a full matrix, or of a .csv, .npy or .json file that holds one.
+
+        Rows are datasets in lexicographic order (last record fastest), columns outputs.
+        """
+        statistic = Table.everything(records)
+        header: Sequence[str] | None = None
+        if isinstance(matrix, (str, os.PathLike)):
+            content, header = storage.read_matrix(Path(matrix))
+            rows = _numbers(content)
+        else:
+            rows = _numbers(matrix)
+        if labels is None:
+            labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
+        return cls(statistic, rows, tuple(labels))
+
+    @classmethod
+    def from_rows(cls, query: Query, rows: ArrayLike, labels: Sequence[str | int] | None = None) -> "Mechanism":
+        """Return the mechanism that answers a query with one row of probabilities per class."""
+        matrix = _numbers(rows)
+        if labels is None:
+            columns = matrix.shape[1] if matrix.ndim > 1 else 0
+            labels = query.labels if columns == len(query.outputs) else range(columns)
+        return cls(query.statistic, matrix, tuple(labels), query)
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        """Alphabet size of each record."""
+        return self.statistic.records
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.records)
+
+    @property
+    def log_universe(self) -> float:
+        """Return log|X|."""
+        return self.statistic.log_universe
+
+    def matrix(self) -> Floats:
+        """Return the full matrix, datasets in lexicographic order; refused when it would not fit."""
+        width = self.rows.shape[1]
+        if self.log_universe + np.log(width) > np.log(MOST_MATRIX) + 1e-9:
+            message = (
+                f"the full matrix has {checks.size_text(self.records)} rows of {width} outputs, above the "
+                f"limit of {MOST_MATRIX} entries; use mechanism.rows, one row per class"
+            )
+            raise InputError(message)
+        return np.asarray(self.rows[self.statistic.class_table()])
+
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None
+    ) -> NDArray[np.generic]:
+        """Run the mechanism on a dataset: `size` independent outputs, as labels."""
+        row = self.rows[int(self.statistic.class_of(dataset))]
+        picks = np.random.default_rng(rng).choice(row.size, size=size, p=row)
+        same = len({type(label) for label in self.labels}) == 1
+        return np.array(self.labels, dtype=None if same else object)[picks]
+
+    def describe(self) -> dict[str, object]:
+        """Return the problem in plain data, as certificates carry it.
+
+        Named mechanisms by their call strings, others by their rows as given, before they are
+        divided by their sums; `classes` null means that every dataset has its own row.
+        """
+        if self.query is not None and self.query.named:
+            if self.name is not None:
+                return {"query": str(self.query), "mechanism": self.name}
+            if self.statistic is self.query.statistic:
+                return {"query": str(self.query), "rows": self.given.tolist()}
+        finest = isinstance(self.statistic, Table) and self.statistic.finest
+        classes = None if finest else self.statistic.class_table().tolist()
+        return {"records": list(self.records), "classes": classes, "rows": self.given.tolist()}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to .json; or the full matrix to .csv or .npy. The file appears whole or not at all."""
+        target = Path(path)
+        if target.suffix == ".csv":
+            storage.write(target, storage.csv_text(self.matrix(), self.labels).encode())
+        elif target.suffix == ".npy":
+            storage.write(target, storage.npy_bytes(self.matrix()))
+        else:
+            storage.write(target, storage.mechanism_text(self).encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Mechanism":
+        """Read what save wrote as JSON."""
+        return storage.load_mechanism(Path(path))
+
+    def __repr__(self) -> str:
+        what = self.name or "channel"
+        of = f" of {self.query}" if self.query is not None else ""
+        return f"<Mechanism {what}{of}: {self.n} records, {self.rows.shape[0]} rows x {self.rows.shape[1]} outputs>"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(str(label))}</th>" for label in self.labels[:SHOWN])
+        body = "".join(
+            f"<tr><th>{html.escape(self.statistic.class_name(t))}</th>"
+            + "".join(f"<td>{q:.4g}</td>" for q in self.rows[t, :SHOWN])
+            + "</tr>"
+            for t in range(min(SHOWN, self.statistic.size))
+        )
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr><th></th>{head}</tr>{body}</table>"
+
+
+def _numbers(matrix: ArrayLike) -> Floats:
+    """Return a fresh array of floats; texts, ragged rows and complex numbers are refused."""
+    message = "the channel is not a matrix of numbers; give rows of equal length"
+    try:
+        array = np.asarray(matrix)
+    except ValueError as error:
+        raise InputError(message) from error
+    if array.dtype.kind not in "biuf":
+        raise InputError(message)
+    return array.astype(float)
+
+
+def _misfit(rows: int, statistic: Statistic) -> str:
+    if isinstance(statistic, Table) and statistic.finest:
+        return (
+            f"the matrix has {rows} rows, but {statistic.size} datasets are described by records "
+            f"{list(statistic.records)}; give one row per dataset in lexicographic order"
+        )
+    return f"{rows} rows for {statistic.size} classes; give one row per class of the query"
+
+
+def _normalised(given: Floats, statistic: Statistic) -> Floats:
+    sums = given.sum(axis=1, dtype=np.longdouble).astype(float)  # the exact sums, nearly always rounded right
+    bad = ~(np.isfinite(given) & (given >= 0))
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        message = (
+            f"row {row} ({statistic.class_name(row)}) holds {given[row, column]} in column {column}; "
+            "entries of a channel are finite and not negative"
+        )
+        raise InputError(message)
+    off = np.abs(sums - 1) > ROW_TOLERANCE
+    if off.any():
+        row = int(np.argmax(off))
+        message = f"row {row} ({statistic.class_name(row)}) sums to {sums[row]:.12g}; rows of a channel must sum to 1"
+        raise InputError(message)
+    return np.asarray(given / sums[:, None])

@@ -1,0 +1,73 @@
+"""Uniform draws of records with a given sum."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from dalenius.errors import InputError
+from dalenius.model.counting import log_binomial
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_STATES = 10**7
+
+
+def binary_sum(
+    n: int, contributions: tuple[int, ...], modulus: int | None, target: int, rng: np.random.Generator
+) -> Ints:
+    """Draw n records of two values with a given sum: how many are ones, then which."""
+    low, high = contributions
+    ones = np.arange(n + 1)
+    gap = low * (n - ones) + high * ones - target
+    fits = np.flatnonzero(gap == 0 if modulus is None else gap % modulus == 0)
+    _require(fits.size > 0)
+    log_weight = log_binomial(n)[fits]
+    many = rng.choice(fits, p=_normalised(log_weight))
+    x = np.zeros(n, dtype=np.int64)
+    x[rng.choice(n, size=many, replace=False)] = 1
+    return x
+
+
+def general_sum(
+    n: int, contributions: tuple[int, ...], modulus: int | None, target: int, rng: np.random.Generator
+) -> Ints:
+    """Draw n records with a given sum, one after the other.
+
+    Record j takes v with probability proportional to the number of ways in which the j records
+    before it (drawn later) reach the rest of the sum.
+    """
+    low = 0 if modulus else min(contributions)
+    shift = np.array([c % modulus if modulus else c - low for c in contributions])
+    target = target % modulus if modulus else target - n * low
+    width = modulus or n * int(shift.max()) + 1
+    if n * width * len(contributions) > MOST_STATES:
+        message = (
+            f"drawing a dataset of n = {n} records with a given sum needs {n} x {width} states, "
+            f"above the limit of {MOST_STATES}; use fewer records or evaluate probability(dataset)"
+        )
+        raise InputError(message)
+    _require(0 <= target < width)
+    source = np.arange(width)[:, None] - shift  # where the sum was before a record of each value
+    source = source % modulus if modulus else np.where(source >= 0, source, width)
+    log_ways = np.full((n + 1, width + 1), -np.inf)  # the last column means out of reach
+    log_ways[0, 0] = 0.0
+    for j in range(n):
+        log_ways[j + 1, :width] = logsumexp(log_ways[j][source], axis=1)
+    _require(bool(np.isfinite(log_ways[n, target])))
+    x = np.zeros(n, dtype=np.int64)
+    for j in reversed(range(n)):
+        x[j] = rng.choice(len(shift), p=_normalised(log_ways[j, source[target]]))
+        target = source[target, x[j]]
+    return x
+
+
+def _normalised(log_weight: Floats) -> Floats:
+    weight = np.exp(log_weight - log_weight.max())
+    return np.asarray(weight / weight.sum())
+
+
+def _require(possible: bool) -> None:  # noqa: FBT001 - a private one-argument check
+    if not possible:
+        message = "no dataset has this value of the record and this class"
+        raise InputError(message)

@@ -1,0 +1,302 @@
+"""Statistics T(x): partitions of the datasets into classes that a mechanism does not tell apart.
+
+Under the uniform prior on datasets every statistic knows log P(X_i = a, T = t), from which the
+log-multiplicities of MATH 2 follow: log N(a,t) = log P(X_i = a, T = t) + log|X|.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import comb
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.counting import log_multinomial, sum_law
+from dalenius.model.datasets import check_record, checked, commas, values_of
+from dalenius.model.sampling import binary_sum, general_sum
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Statistic(Protocol):
+    """What a partition of the datasets offers."""
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        """Alphabet size of each record."""
+
+    @property
+    def size(self) -> int:
+        """Number of classes K."""
+
+    @property
+    def log_universe(self) -> float:
+        """Return log|X|."""
+
+    @property
+    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
+        """Groups of records that are provably interchangeable."""
+
+    def class_of(self, datasets: ArrayLike) -> Ints:
+        """Return the class of each dataset; datasets has the records on its last axis."""
+
+    def class_table(self) -> Ints:
+        """Return the class of every dataset in lexicographic order; refused when too many."""
+
+    def log_class_sizes(self) -> Floats:
+        """Return log P(T = t) for every class t, datasets uniform."""
+
+    def log_reference(self, record: int) -> Floats:
+        """Return log P(X_record = a, T = t) as (A, K), datasets uniform; -inf where impossible."""
+
+    def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
+        """Draw a dataset uniformly among those with x_record = a and T = cls."""
+
+    def class_name(self, cls: int) -> str:
+        """Return words for a class, for messages."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """T(x) = sum_i contributions[x_i], modulo `modulus` if given; n interchangeable records."""
+
+    n: int
+    contributions: tuple[int, ...]
+    modulus: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.whole("n", self.n)
+        object.__setattr__(self, "contributions", checks.integers("contributions", self.contributions))
+        if self.modulus is not None:
+            checks.whole("modulus", self.modulus)
+        sum_law(self.n, self.contributions, self.modulus)
+
+    @cached_property
+    def records(self) -> tuple[int, ...]:
+        return (len(self.contributions),) * self.n
+
+    @property
+    def values(self) -> Ints:
+        """Attainable values, ascending: class t is T(x) = values[t]."""
+        return sum_law(self.n, self.contributions, self.modulus)[0]
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+    @property
+    def log_universe(self) -> float:
+        return self.n * math.log(len(self.contributions))
+
+    @property
+    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
+        return (range(self.n),)
+
+    def class_of(self, datasets: ArrayLike) -> Ints:
+        total = np.asarray(self.contributions)[checked(datasets, self.records)].sum(axis=-1)
+        return np.searchsorted(self.values, self._reduced(total))
+
+    def class_table(self) -> Ints:
+        checks.universe(self.records)
+        total = np.zeros(1, dtype=np.int64)
+        for _ in range(self.n):
+            total = np.add.outer(total, np.asarray(self.contributions)).ravel()
+        return np.searchsorted(self.values, self._reduced(total))
+
+    def log_class_sizes(self) -> Floats:
+        return sum_law(self.n, self.contributions, self.modulus)[1]
+
+    def log_reference(self, record: int) -> Floats:
+        """Return log( P(S' + c_a = value) / k ), S' the sum of the other n - 1 records."""
+        check_record(record, self.n)
+        others, log_p = sum_law(self.n - 1, self.contributions, self.modulus)
+        result = np.full((len(self.contributions), self.size), -np.inf)
+        for a, contribution in enumerate(self.contributions):
+            classes = np.searchsorted(self.values, self._reduced(others + contribution))
+            result[a, classes] = log_p - math.log(len(self.contributions))
+        return result
+
+    def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
+        target = int(self.values[cls]) - self.contributions[a]
+        draw = binary_sum if len(self.contributions) == 2 else general_sum  # noqa: PLR2004 - bits
+        others = draw(self.n - 1, self.contributions, self.modulus, target, rng)
+        return np.insert(others, record, a)
+
+    def class_name(self, cls: int) -> str:
+        return f"datasets with sum {self.values[cls]}"
+
+    def _reduced(self, total: Ints) -> Ints:
+        return total if self.modulus is None else total % self.modulus
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """T(x) = (number of records equal to v, for v in 0..k-1); n interchangeable records."""
+
+    n: int
+    k: int
+
+    def __post_init__(self) -> None:
+        checks.whole("n", self.n)
+        checks.whole("k", self.k)
+        if math.comb(self.n + self.k - 1, self.k - 1) * self.k > checks.MOST_CLASSES:
+            message = (
+                f"histogram(n={self.n}, k={self.k}) has {math.comb(self.n + self.k - 1, self.k - 1)} "
+                f"count vectors, too many for the limit of {checks.MOST_CLASSES} numbers; "
+                "use fewer records or values"
+            )
+            raise InputError(message)
+
+    @cached_property
+    def records(self) -> tuple[int, ...]:
+        return (self.k,) * self.n
+
+    @cached_property
+    def counts(self) -> Ints:
+        """Count vectors (K, k) in lexicographic order: gaps between k-1 bars among n stars."""
+        places = self.n + self.k - 1
+        flat = (p for bars in combinations(range(places), self.k - 1) for p in bars)
+        bars = np.fromiter(flat, dtype=np.int64).reshape(self.size, self.k - 1)
+        fence = np.full((self.size, 1), -1), bars, np.full((self.size, 1), places)
+        return np.diff(np.concatenate(fence, axis=1), axis=1) - 1
+
+    @property
+    def size(self) -> int:
+        return math.comb(self.n + self.k - 1, self.k - 1)
+
+    @property
+    def log_universe(self) -> float:
+        return self.n * math.log(self.k)
+
+    @property
+    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
+        return (range(self.n),)
+
+    def class_of(self, datasets: ArrayLike) -> Ints:
+        x = checked(datasets, self.records)
+        return self._rank((x == v).sum(axis=-1) for v in range(self.k))
+
+    def class_table(self) -> Ints:
+        size = checks.universe(self.records)
+        digits = [self.k**i for i in range(self.n)]
+        index = np.arange(size)
+        return self._rank(sum((index // d % self.k == v).astype(np.int64) for d in digits) for v in range(self.k))
+
+    def log_class_sizes(self) -> Floats:
+        return log_multinomial(self.counts) - self.log_universe
+
+    def log_reference(self, record: int) -> Floats:
+        """Return log( (c_a / n) P(T = c) )."""
+        check_record(record, self.n)
+        with np.errstate(divide="ignore"):
+            share = np.log(self.counts.T / self.n)
+        return share + self.log_class_sizes()
+
+    def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
+        left = self.counts[cls].copy()
+        left[a] -= 1
+        return np.insert(rng.permutation(np.repeat(np.arange(self.k), left)), record, a)
+
+    def class_name(self, cls: int) -> str:
+        return f"datasets with counts {commas(self.counts[cls])}"
+
+    def _rank(self, cells: Iterable[Ints]) -> Ints:
+        """Lexicographic rank: sum_j C(m_j + d, d) - C(m_j - c_j + d, d).
+
+        d = k-1-j cells follow cell j, m_j records are left for cells j, j+1, ...; each term
+        counts the vectors that agree before j and are smaller at j.
+        """
+        rank: Floats | float = 0.0
+        left: Ints | int = self.n
+        for j, c in enumerate(cells):
+            d = self.k - 1 - j
+            rank = rank + comb(left + d, d) - comb(left - c + d, d)
+            left = left - c
+        return np.rint(rank).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Any partition, written out: the class of each dataset in lexicographic order."""
+
+    records: tuple[int, ...]
+    classes: Ints
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checks.alphabets(self.records))
+        size = checks.universe(self.records)
+        classes = np.array(self.classes)
+        if classes.shape != (size,) or classes.dtype.kind not in "iu":
+            message = (
+                f"classes must list one integer for each of the {size} datasets of records "
+                f"{list(self.records)}; got shape {classes.shape} of {classes.dtype}"
+            )
+            raise InputError(message)
+        if classes.min() < 0 or classes.max() >= size or not np.bincount(classes).all():
+            message = "classes must be labelled 0..K-1 with none left out"
+            raise InputError(message)
+        classes = classes.astype(np.int64, copy=False)
+        classes.flags.writeable = False
+        object.__setattr__(self, "classes", classes)
+
+    @classmethod
+    def everything(cls, records: Iterable[int]) -> "Table":
+        """Return the finest partition: every dataset is its own class."""
+        sizes = checks.alphabets(records)
+        return cls(sizes, np.arange(checks.universe(sizes)))
+
+    @cached_property
+    def size(self) -> int:
+        return int(self.classes.max()) + 1
+
+    @property
+    def finest(self) -> bool:
+        """Whether class t is dataset t."""
+        return bool(np.array_equal(self.classes, np.arange(self.classes.size)))
+
+    @property
+    def log_universe(self) -> float:
+        return checks.log_universe(self.records)
+
+    @property
+    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
+        return tuple((i,) for i in range(len(self.records)))
+
+    def class_of(self, datasets: ArrayLike) -> Ints:
+        x = checked(datasets, self.records)
+        index = np.zeros(x.shape[:-1], dtype=np.int64)
+        for i, size in enumerate(self.records):
+            index = index * size + x[..., i]
+        return np.asarray(self.classes[index])
+
+    def class_table(self) -> Ints:
+        return self.classes
+
+    def log_class_sizes(self) -> Floats:
+        return np.log(np.bincount(self.classes) / self.classes.size)
+
+    def log_reference(self, record: int) -> Floats:
+        """Return log( #{x : x_record = a, T(x) = t} / |X| )."""
+        check_record(record, len(self.records))
+        alphabet = self.records[record]
+        cells = values_of(record, self.records) * self.size + self.classes
+        counts = np.bincount(cells, minlength=alphabet * self.size).reshape(alphabet, self.size)
+        with np.errstate(divide="ignore"):
+            return np.log(counts / self.classes.size)
+
+    def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
+        members = np.flatnonzero(self.classes == cls)
+        members = members[values_of(record, self.records)[members] == a]
+        return np.array(np.unravel_index(rng.choice(members), self.records))
+
+    def class_name(self, cls: int) -> str:
+        members = np.flatnonzero(self.classes == cls)
+        x = f"x = {commas(np.unravel_index(members[0], self.records))}"
+        return x if members.size == 1 else f"the class of {x}"

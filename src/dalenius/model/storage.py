@@ -1,0 +1,201 @@
+"""Reading and writing channels: CSV, .npy and JSON."""
+
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import InputError
+
+if TYPE_CHECKING:
+    from dalenius.model.mechanism import Mechanism
+
+Floats = NDArray[np.float64]
+
+FORMAT = "dalenius/mechanism"
+VERSION = 1
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: a temporary neighbour, then one rename."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(temporary).chmod(0o666 & ~umask)  # as an ordinary new file
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        message = f"cannot write {path}: {error.strerror or error}"
+        raise InputError(message) from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file; an InputError when it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror or error}"
+        raise InputError(message) from error
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
+    """Read a JSON file; an InputError when it is none."""
+    try:
+        return json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        message = f"{path} is not valid JSON: {error}"
+        raise InputError(message) from error
+
+
+def read_matrix(path: Path) -> tuple[Any, list[str] | None]:
+    """Return the numbers of a .csv, .npy or .json file, and the labels of its header if it has one."""
+    if path.suffix == ".npy":
+        try:
+            return np.load(io.BytesIO(read_bytes(path)), allow_pickle=False), None
+        except (ValueError, EOFError) as error:
+            message = f"{path} is not a .npy array of numbers: {error}"
+            raise InputError(message) from error
+    if path.suffix == ".json":
+        matrix = read_json(path)
+        if not isinstance(matrix, list):
+            message = f"{path} holds no list of rows; a saved mechanism is read by Mechanism.load (--load)"
+            raise InputError(message)
+        return matrix, None
+    if path.suffix == ".csv":
+        return _read_csv(path)
+    message = f"{path} has suffix {path.suffix!r}; a channel is read from .csv, .npy or .json"
+    raise InputError(message)
+
+
+def _read_csv(path: Path) -> tuple[Floats, list[str] | None]:
+    """Numbers only; a first line without any number is the header of output labels."""
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+        lines = [(i, row) for i, row in enumerate(csv.reader(io.StringIO(text)), 1) if any(map(str.strip, row))]
+    except (UnicodeDecodeError, csv.Error) as error:
+        message = f"{path} is not a CSV text file: {error}"
+        raise InputError(message) from error
+    header = None
+    if lines and not any(map(_is_number, lines[0][1])):
+        header = [cell.strip() for cell in lines.pop(0)[1]]
+    if not lines:
+        message = f"{path} holds no numbers"
+        raise InputError(message)
+    width = len(lines[0][1]) if header is None else len(header)
+    for line, row in lines:
+        if len(row) != width:
+            message = f"{path}, line {line} has {len(row)} columns where the lines before have {width}"
+            raise InputError(message)
+    try:
+        return np.array([row for _, row in lines], dtype=float), header
+    except ValueError:
+        line, column, cell = next(
+            (line, j, cell) for line, row in lines for j, cell in enumerate(row, 1) if not _is_number(cell)
+        )
+        message = f"{path}, line {line}, column {column}: {cell!r} is not a number"
+        raise InputError(message) from None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def csv_text(matrix: Floats, labels: Sequence[str | int]) -> str:
+    """Return the matrix as CSV; labels stand in a header unless one would pass for a number."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    if not any(_is_number(str(label)) for label in labels):
+        writer.writerow(labels)
+    writer.writerows(matrix.tolist())
+    return file.getvalue()
+
+
+def npy_bytes(matrix: Floats) -> bytes:
+    """Return the matrix as the content of a .npy file."""
+    file = io.BytesIO()
+    np.save(file, matrix, allow_pickle=False)
+    return file.getvalue()
+
+
+def mechanism_text(mechanism: "Mechanism") -> str:
+    """Return the JSON of a mechanism: its description, its labels, and its rows as a check."""
+    content = {"format": FORMAT, "version": VERSION, **mechanism.describe()}
+    content["labels"] = list(mechanism.labels)
+    content["rows"] = mechanism.given.tolist()
+    return json.dumps(content) + "\n"
+
+
+def load_mechanism(path: Path) -> "Mechanism":
+    """Rebuild a mechanism from its JSON; anything malformed is an InputError that names the problem."""
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        message = f'{path} is not a mechanism file: it has no "format": "{FORMAT}"'
+        raise InputError(message)
+    if content.get("version") != VERSION:
+        message = f"{path} has version {content.get('version')!r}; this dalenius reads version {VERSION}"
+        raise InputError(message)
+    try:
+        return _rebuild(content)
+    except InputError as error:
+        message = f"{path}: {error}"
+        raise InputError(message) from error
+
+
+def _rebuild(content: dict[str, Any]) -> "Mechanism":
+    # Only here does the model know of the gallery below it: files name what the gallery builds.
+    from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
+    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415
+    from dalenius.model.statistic import Table  # noqa: PLC0415
+
+    rows, labels = _field(content, "rows", list), _labels(content)
+    if "mechanism" in content:
+        query = parse_query(_field(content, "query", str))
+        mechanism = parse_mechanism(_field(content, "mechanism", str), query)
+        stored = Mechanism(mechanism.statistic, rows, labels, mechanism.query)
+        if stored.rows.shape != mechanism.rows.shape or np.abs(stored.rows - mechanism.rows).max() > 1e-9:  # noqa: PLR2004
+            message = f"the rows stored are not those of {mechanism.name} of {query}; the file was altered"
+            raise InputError(message)
+        return mechanism
+    if "query" in content:
+        return Mechanism.from_rows(parse_query(_field(content, "query", str)), rows, labels)
+    records = _field(content, "records", list)
+    classes = content.get("classes")
+    if classes is None:
+        return Mechanism.from_matrix(rows, records, labels)
+    if not isinstance(classes, list) or not all(type(c) is int for c in classes):
+        message = '"classes" must be null or a list of whole numbers'
+        raise InputError(message)
+    return Mechanism(Table(records, np.array(classes)), rows, labels)
+
+
+def _field(content: dict[str, Any], key: str, kind: type) -> Any:  # noqa: ANN401 - checked against kind
+    value = content.get(key)
+    if not isinstance(value, kind):
+        message = f'"{key}" is missing' if value is None else f'"{key}" must be a {kind.__name__}'
+        raise InputError(message)
+    return value
+
+
+def _labels(content: dict[str, Any]) -> tuple[str | int, ...]:
+    labels = _field(content, "labels", list)
+    if not all(type(label) in (str, int) for label in labels):
+        message = '"labels" must hold texts and whole numbers only'
+        raise InputError(message)
+    return tuple(labels)

@@ -1,0 +1,1 @@
+"""Exact reductions, each returned together with the way back."""

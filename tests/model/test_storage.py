@@ -1,0 +1,131 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dalenius.errors import InputError
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.storage import write
+
+RANDOM = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
+SAVED = [
+    mechanisms.geometric(queries.count(n=4), epsilon=0.7, sensitivity=2),
+    mechanisms.randomized_response(queries.identity(k=3), epsilon=1),
+    mechanisms.gaussian(queries.histogram(n=2, k=2), sigma=0.5),
+    mechanisms.symmetric(queries.function([2, 2], lambda x: "ab"[x[0] ^ x[1]]), flip=0.1),
+    Mechanism.from_rows(queries.count(n=1), [[0.1, 0.2, 0.7], [1, 0, 0]], labels=["a", "b", "c"]),
+    Mechanism.from_matrix(RANDOM, [2, 3], labels=["low", "mid", "high"]),
+]
+
+
+@pytest.mark.parametrize("mechanism", SAVED, ids=repr)
+def test_json_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
+    mechanism.save(tmp_path / "m.json")
+    back = Mechanism.load(tmp_path / "m.json")
+    np.testing.assert_array_equal(back.given, mechanism.given)
+    assert back.describe() == mechanism.describe()
+    assert (back.labels, back.records) == (mechanism.labels, mechanism.records)
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npy"])
+@pytest.mark.parametrize("mechanism", SAVED, ids=repr)
+def test_matrix_round_trip(mechanism: Mechanism, suffix: str, tmp_path: Path) -> None:
+    mechanism.save(tmp_path / f"m.{suffix}")
+    back = Mechanism.from_matrix(tmp_path / f"m.{suffix}", mechanism.records)
+    np.testing.assert_array_equal(back.given, mechanism.matrix())
+
+
+def test_csv_header_gives_labels_and_blank_lines_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    path.write_text("\ufeffno, yes\n0.5, 0.5\n\n1, 0\n", encoding="utf-8")
+    mechanism = Mechanism.from_matrix(path, [2])
+    assert mechanism.labels == ("no", "yes")
+    assert Mechanism.from_matrix(str(path), [2], labels=[7, 8]).labels == (7, 8)
+    np.testing.assert_array_equal(mechanism.rows, [[0.5, 0.5], [1, 0]])
+
+
+def test_json_matrix(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text("[[0.5, 0.5], [1, 0]]")
+    assert Mechanism.from_matrix(tmp_path / "c.json", [2]).rows[1, 0] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("c.csv", "0.5,0.5\n1,x\n", "line 2, column 2: 'x' is not a number"),
+        ("c.csv", "a,0.5\n1,0\n", "line 1, column 1: 'a' is not a number"),
+        ("c.csv", "0.5,0.5\n\n1\n", "line 3 has 1 columns where the lines before have 2"),
+        ("c.csv", "", "holds no numbers"),
+        ("c.csv", "a,b\n", "holds no numbers"),
+        ("c.csv", "0.5,nan\n1,0\n", "row 0 (x = 0) holds nan"),
+        ("c.csv", b"\xff\xfe\x00", "not a CSV text file"),
+        ("c.npy", b"not numpy", "not a .npy array"),
+        ("c.npy", b"", "not a .npy array"),
+        ("c.json", "{}", "holds no list of rows"),
+        ("c.json", "[[1,0],[", "not valid JSON"),
+        ("c.json", '[["1","0"],["0","1"]]', "not a matrix of numbers"),
+        ("c.txt", "1,0\n", "read from .csv, .npy or .json"),
+    ],
+)
+def test_unreadable_channels(name: str, content: str | bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(InputError) as refusal:
+        Mechanism.from_matrix(tmp_path / name, [2])
+    assert says in str(refusal.value)
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot read .*No such file"):
+        Mechanism.from_matrix(tmp_path / "absent.csv", [2])
+    with pytest.raises(InputError, match="cannot read"):
+        Mechanism.load(tmp_path)
+    with pytest.raises(InputError, match="cannot write"):
+        SAVED[0].save(tmp_path / "absent" / "m.json")
+
+
+BASE = json.loads(json.dumps({"format": "dalenius/mechanism", "version": 1, "labels": [0, 1]}))
+NAMED = {"query": "count(n=1)", "mechanism": "symmetric(flip=0.25)", "rows": [[0.75, 0.25], [0.25, 0.75]]}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ([], "not a mechanism file"),
+        ({"format": "other"}, "not a mechanism file"),
+        ({**BASE, "version": 2}, "version 2"),
+        (BASE, '"rows" is missing'),
+        ({**BASE, "rows": [[1, 0]]}, '"records" is missing'),
+        ({**BASE, "rows": [[1, 0]], "records": "1"}, '"records" must be a list'),
+        ({**BASE, "rows": [[1, 0]], "records": [1], "classes": "0"}, '"classes" must be null'),
+        ({**BASE, "rows": [[1, 0]], "records": [1], "classes": [0.5]}, '"classes" must be null'),
+        ({**BASE, "rows": [[1, 0]], "records": [10**9, 10**9]}, "too many to enumerate"),
+        ({**BASE, "rows": [[1, 0]], "records": [1], "labels": [[], 0]}, '"labels" must hold'),
+        ({**BASE, **NAMED, "mechanism": "symmetrc(flip=0.25)"}, "did you mean 'symmetric'"),
+        ({**BASE, **NAMED, "mechanism": "symmetric(flip=0.3)"}, "the file was altered"),
+        ({**BASE, **NAMED, "mechanism": 3}, '"mechanism" must be a str'),
+        ({**BASE, "rows": [[10**400, 0]], "records": [1]}, "not a matrix of numbers"),
+    ],
+)
+def test_malformed_mechanism_files(content: object, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError) as refusal:
+        Mechanism.load(path)
+    assert says in str(refusal.value)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m.json"
+    write(path, b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(InputError, match="No space left"):
+        write(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
