@@ -1,0 +1,1 @@
+"""What is proved: certificates, and the verifier that shares no code with the solver."""

@@ -1,0 +1,82 @@
+"""Ball arithmetic for the verifier: a ball is an interval of reals that surely holds the true number.
+
+Floats become exact balls; every operation of python-flint's `arb` widens the ball by its own rounding.
+`x <= y` between balls is true only when it holds for all numbers in them, so a comparison that
+cannot be decided counts against the certificate.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from flint import arb, arb_mat, ctx
+
+Ball: TypeAlias = Any  # flint.arb, which ships no types
+Matrix: TypeAlias = Any  # flint.arb_mat
+
+PRECISION = 128  # bits: what two machine words hold, so no slower than 65
+ZERO = arb(0)
+ONE = arb(1)
+
+
+@contextmanager
+def precision(bits: int = PRECISION) -> Iterator[None]:
+    """Work with balls of this many bits, then return to the caller's precision."""
+    before = ctx.prec
+    ctx.prec = bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
+def xlogx(x: Ball) -> Ball:
+    """Guarantee: the result holds u log u for every u >= 0 in x, with 0 log 0 = 0."""
+    if x > 0:
+        return x * x.log()
+    top = x.upper()
+    if not top > 0:
+        return ZERO if x.is_finite() else x
+    end = top * top.log()
+    # u log u falls from 0 to -1/e at u = 1/e and rises from there.
+    return end.union(ZERO) if top < 0.36 else end.union(ZERO).union(arb(-0.37))  # noqa: PLR2004 - 1/e = 0.367..
+
+
+def log_sum_exp(xs: Iterable[Ball]) -> Ball:
+    """Guarantee: the result holds log sum_i exp(x_i); not a number when an x_i is none."""
+    terms = list(xs)
+    shift = max(map(float, terms))
+    if not math.isfinite(shift):
+        return arb.nan()
+    top = arb(shift)
+    return top + sum(((x - top).exp() for x in terms), ZERO).log()
+
+
+def float_below(x: Ball) -> float:
+    """Guarantee: result <= every number in x."""
+    end = x.lower()
+    guess = float(end)
+    while not arb(guess) <= end:
+        guess = math.nextafter(guess, -math.inf)
+    return guess
+
+
+def float_above(x: Ball) -> float:
+    """Guarantee: result >= every number in x."""
+    return -float_below(-x)
+
+
+def column(entries: Sequence[Ball]) -> Matrix:
+    """Return a column vector."""
+    return arb_mat(len(entries), 1, entries)
+
+
+def matrix(rows: Sequence[Sequence[Ball]]) -> Matrix:
+    """Return the matrix of these rows, of which there is at least one."""
+    return arb_mat(len(rows), len(rows[0]), [x for row in rows for x in row])
+
+
+def short(x: Ball) -> str:
+    """Return the middle of a ball in few digits, for messages."""
+    return f"{float(x):.10g}" if x.is_finite() else "not a finite number"

@@ -1,0 +1,55 @@
+"""A certificate: the problem, the witness and the proof of the upper bound, as plain data in nats."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dalenius.errors import InputError
+from dalenius.model import storage
+
+
+@dataclass(frozen=True, repr=False)
+class Certificate:
+    """The JSON object that `verify` re-checks; numbers are nats and survive a round trip exactly."""
+
+    data: dict[str, Any]
+
+    @property
+    def lower(self) -> float:
+        """The lower bound that the witness attains, in nats."""
+        return float(self.data["lower"])
+
+    @property
+    def upper(self) -> float:
+        """The upper bound that the rest of the certificate proves, in nats."""
+        return float(self.data["upper"])
+
+    def text(self) -> str:
+        """Return compact JSON, floats by their shortest exact form."""
+        return json.dumps(self.data, allow_nan=False, separators=(",", ":")) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON; the file appears whole or not at all."""
+        storage.write(Path(path), self.text().encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Certificate":
+        """Read what save wrote; whether it proves anything is for `verify` to say."""
+        try:
+            return cls.of(storage.read_json(Path(path)))
+        except InputError as error:
+            message = str(error) if str(path) in str(error) else f"{path}: {error}"
+            raise InputError(message) from error
+
+    @classmethod
+    def of(cls, data: object) -> "Certificate":
+        """Return the certificate of parsed JSON; refused when it has no bounds."""
+        if not isinstance(data, dict) or any(type(data.get(key)) not in (int, float) for key in ("lower", "upper")):
+            message = 'not a certificate: it lacks the numbers "lower" and "upper"'
+            raise InputError(message)
+        return cls(data)
+
+    def __repr__(self) -> str:
+        return f"<Certificate: {self.lower!r} <= L <= {self.upper!r} nats>"

@@ -1,0 +1,324 @@
+"""The named queries and mechanisms, rebuilt in balls from their definitions (docs: the public surface).
+
+Call strings such as `count(n=4)` are parsed as literals, never evaluated.
+"""
+
+import ast
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from flint import arb
+
+from .balls import ONE, ZERO, Ball, precision
+from .counting import MOST_CLASSES, MOST_RECORDS, Histogram, Statistic, Sum, Table
+from .reading import number, refuse, sequence, show, whole
+
+Rows = list[list[Ball]]
+
+LONGEST = 10_000  # characters of a call string
+MOST_ENTRIES = 2**25  # of rows x outputs, where entries are shared among rows
+MOST_OWN_ENTRIES = 2**23  # where every row has its own
+MOST_RESPONSES = 2**12  # datasets of randomized_response
+LARGEST = 2**40  # contribution of a record
+TIE = 1e-12  # outputs whose expected distortions differ by less tie; only `constant` asks
+
+# Parameters in order; those that may be left out come with their default.
+QUERIES: dict[str, dict[str, Any]] = {
+    "modular_sum": {"n": ..., "modulus": ...},
+    "count": {"n": ...},
+    "pairs": {"n": ...},
+    "total": {"n": ..., "values": ...},
+    "histogram": {"n": ..., "k": ...},
+    "identity": {"k": ...},
+}
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "symmetric": {"flip": ...},
+    "geometric": {"epsilon": ..., "sensitivity": None},
+    "laplace": {"epsilon": ..., "sensitivity": None, "output": "integer"},
+    "gaussian": {"sigma": ..., "output": "integer"},
+    "exponential": {"epsilon": ..., "sensitivity": None},
+    "randomized_response": {"epsilon": ...},
+    "constant": {},
+}
+
+
+def call(text: object, known: dict[str, dict[str, Any]], where: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the arguments of a call string."""
+    if not isinstance(text, str) or len(text) > LONGEST:
+        refuse(f"{where} must be a text of at most {LONGEST} characters, not {show(text)}")
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        refuse(f"{where} {show(text)} is not a call such as count(n=4)")
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in known:
+        refuse(f"{where} {show(text)} is none of {', '.join(known)}")
+    parameters = known[node.func.id]
+    if len(node.args) > len(parameters):
+        refuse(f"{where} {show(text)} has too many arguments")
+    given = [*zip(parameters, node.args, strict=False), *((word.arg, word.value) for word in node.keywords)]
+    names = [name for name, _ in given]
+    if not set(names) <= set(parameters) or len(set(names)) < len(names):
+        refuse(f"{where} {show(text)} has an argument that is unknown or given twice")
+    arguments = parameters | {str(name): _literal(value, f"{where} {show(text)}") for name, value in given}
+    missing = [name for name, value in arguments.items() if value is ...]
+    if missing:
+        refuse(f"{where} {show(text)} lacks {', '.join(missing)}")
+    return node.func.id, arguments
+
+
+def _literal(node: ast.expr, where: str) -> Any:  # noqa: ANN401 - a number, a text or a list
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = _literal(node.operand, where)
+        if type(value) in (int, float):
+            return -value if isinstance(node.op, ast.USub) else value
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        refuse(f"{where} has an argument that is no number, text or list")
+    return [_literal(item, where) for item in node.elts]
+
+
+@dataclass(frozen=True)
+class Query:
+    """f(x) as one answer per class; the range is low..low+width-1, or the count vectors themselves."""
+
+    name: str
+    statistic: Sum | Histogram
+    width: int
+    sensitivity: int
+    low: int = 0
+    text: str = ""
+
+    @property
+    def vector(self) -> bool:
+        return isinstance(self.statistic, Histogram)
+
+    @property
+    def answers(self) -> list[Any]:
+        if isinstance(self.statistic, Histogram):
+            return self.statistic.counts
+        if self.name == "pairs":
+            return [t * (t - 1) // 2 for t in self.statistic.values]
+        return self.statistic.values
+
+    @property
+    def outputs(self) -> list[Any]:
+        if isinstance(self.statistic, Histogram):
+            return self.statistic.counts
+        return list(range(self.low, self.low + self.width))
+
+
+def query(text: object) -> Query:
+    """Return the query that a call string names."""
+    name, given = call(text, QUERIES, "the query")
+    return replace(_query(name, given), text=spelled(name, given))
+
+
+def spelled(name: str, arguments: dict[str, Any]) -> str:
+    """Return a call in our own spelling, free of whatever else the string held."""
+    listed = (f"{key}={value!r}" for key, value in arguments.items() if value is not None and value != "integer")
+    return f"{name}({', '.join(listed)})"
+
+
+def _query(name: str, given: dict[str, Any]) -> Query:
+    n = whole(given.get("n", 1), "n of the query", 1, MOST_RECORDS)
+    if name == "modular_sum":
+        m = whole(given["modulus"], "modulus of the query", 1, MOST_CLASSES)
+        return Query(name, Sum(n, (0, 1), m), m, 1 if n < m else m - 1)
+    if name == "count":
+        return Query(name, Sum(n, (0, 1)), n + 1, 1)
+    if name == "pairs":
+        return Query(name, Sum(n, (0, 1)), n * (n - 1) // 2 + 1, n - 1)
+    if name == "total":
+        listed = sequence(given["values"], "values of the query")
+        values = tuple(whole(v, "a value of the query", -LARGEST, LARGEST) for v in listed)
+        if not values or len(set(values)) < len(values):
+            refuse("values of the query must list one integer or more, each once")
+        spread = max(values) - min(values)
+        return Query(name, Sum(n, values), n * spread + 1, spread, n * min(values))
+    k = whole(given["k"], "k of the query", 1, MOST_CLASSES)
+    if name == "identity":
+        return Query(name, Sum(1, tuple(range(k))), k, k - 1)
+    if min(n, k) > 64 or math.comb(n + k - 1, k - 1) * k > MOST_CLASSES:  # noqa: PLR2004 - 2^64 vectors at least
+        refuse(f"histogram(n={n}, k={k}) has too many count vectors to recount")
+    return Query(name, Histogram(n, k), math.comb(n + k - 1, k - 1), 2 if k > 1 else 0)
+
+
+def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
+    """Return the statistic, the rows, one per class, and the words of a named mechanism of a query."""
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if given.get("output", "integer") != "integer":
+        refuse(f"output = {show(given['output'])} is not a mechanism this verifier knows")
+    if name == "randomized_response":
+        table, rows = _randomized_response(asked.statistic, _positive(given, "epsilon"))
+        return table, rows, spelled(name, given)
+    return asked.statistic, _rows(name, given, asked), spelled(name, given)
+
+
+def _rows(name: str, given: dict[str, Any], asked: Query) -> Rows:
+    if name in ("geometric", "laplace", "gaussian"):
+        return _additive(asked, _noise(name, given, asked.sensitivity))
+    _fits(asked, asked.width, MOST_OWN_ENTRIES if name == "exponential" else MOST_ENTRIES)
+    if name == "symmetric":
+        return _symmetric(asked, number(given["flip"], "flip", 0.0, 1.0))
+    if name == "exponential":
+        return _exponential(asked, _rate(given, asked.sensitivity))
+    return _constant(asked)
+
+
+def _positive(given: dict[str, Any], name: str) -> Ball:
+    value = number(given[name], name)
+    if value <= 0:
+        refuse(f"{name} is {value}; it must be above 0")
+    return arb(value)
+
+
+def _rate(given: dict[str, Any], sensitivity: int) -> Ball | None:
+    """epsilon / sensitivity; None, that is no noise at all, for a query with a single answer."""
+    epsilon = _positive(given, "epsilon")
+    if given["sensitivity"] is not None:
+        return epsilon / _positive(given, "sensitivity")
+    return epsilon / sensitivity if sensitivity else None
+
+
+def _fits(asked: Query, columns: int, most: int) -> None:
+    """Refuse before anything large is built."""
+    if columns > most or asked.statistic.size * columns > most:
+        refuse(f"the rows of {asked.name} with {columns} outputs are too many to rebuild; at most {most} entries")
+
+
+def _distance(f: Any, y: Any) -> int:  # noqa: ANN401 - integers or count vectors
+    return abs(f - y) if isinstance(f, int) else sum(abs(a - b) for a, b in zip(f, y, strict=True))
+
+
+def _symmetric(asked: Query, flip: float) -> Rows:
+    """1 - flip on the answer, flip/(|range| - 1) on every other value."""
+    if asked.width == 1 and flip > 0:
+        refuse(f"flip is {flip}, but the query has a single answer")
+    hit, miss = ONE - arb(flip), arb(flip) / max(asked.width - 1, 1)
+    if asked.vector:
+        return [[hit if j == t else miss for j in range(asked.width)] for t in range(asked.statistic.size)]
+    return [[hit if j == f - asked.low else miss for j in range(asked.width)] for f in asked.answers]
+
+
+def _exponential(asked: Query, rate: Ball | None) -> Rows:
+    """q proportional to exp(-epsilon d / (2 sensitivity)) over the range."""
+    weight: dict[int, Ball] = {}
+    rows = []
+    for f in asked.answers:
+        row = []
+        for y in asked.outputs:
+            d = _distance(f, y)
+            if d not in weight:
+                weight[d] = _no_noise(d) if rate is None else (-rate * d / 2).exp()
+            row.append(weight[d])
+        total = sum(row, ZERO)
+        rows.append([w / total for w in row])
+    return rows
+
+
+def _constant(asked: Query) -> Rows:
+    """All mass on the value of least expected distortion, the lowest on ties."""
+    size = [sum(column, ZERO) for column in zip(*_dense(asked.statistic), strict=True)]
+    outputs, answers = asked.outputs, asked.answers
+    expected = [float(sum((p * _distance(f, y) for p, f in zip(size, answers, strict=True)), ZERO)) for y in outputs]
+    least = min(expected)
+    best = next(j for j, e in enumerate(expected) if e <= least + TIE * (1 + least))
+    row = [ONE if j == best else ZERO for j in range(len(outputs))]
+    return [row] * len(answers)
+
+
+def _dense(statistic: Sum | Histogram) -> list[list[Ball]]:
+    return [[share.get(t, ZERO) for t in range(statistic.size)] for share in statistic.shares(0)]
+
+
+Noise = Callable[[int, bool], Ball]  # (distance to the answer, whether at an end of the range) -> probability
+
+
+def _no_noise(distance: int, _: object = None) -> Ball:
+    return ZERO if distance else ONE
+
+
+def _noise(name: str, given: dict[str, Any], sensitivity: int) -> Noise:
+    """Integer noise, its tails put on the end points of the range."""
+    if name == "gaussian":
+        scale = _positive(given, "sigma") * arb(2).sqrt()
+        return _rounded(lambda x: (x / scale).erfc() / 2)
+    rate = _rate(given, sensitivity)
+    if rate is None:
+        return _no_noise
+    if name == "laplace":
+        return _rounded(lambda x: (-rate * x).exp() / 2)
+    alpha = (-rate).exp()
+    inside = -(-rate).expm1() / (1 + alpha)
+
+    def geometric(d: int, end: bool) -> Ball:  # noqa: FBT001 - an internal callback
+        return (-rate * d).exp() * (1 / (1 + alpha) if end else inside)
+
+    return geometric
+
+
+def _rounded(tail: Callable[[Ball], Ball]) -> Noise:
+    """Real symmetric noise rounded to the nearest integer; tail(x) = P(noise > x) for x >= 0."""
+    half = arb(0.5)
+
+    def mass(d: int, end: bool) -> Ball:  # noqa: FBT001 - an internal callback
+        if end:
+            return 1 - tail(half) if d == 0 else tail(d - half)
+        with precision(512):  # the difference of two nearby tails
+            result = 1 - 2 * tail(half) if d == 0 else tail(d - half) - tail(d + half)
+        return (+result).nonnegative_part()
+
+    return mass
+
+
+def _additive(asked: Query, noise: Noise) -> Rows:
+    """Noise on the answer; on histograms on every count by itself, clamped to 0..n."""
+    if not isinstance(asked.statistic, Histogram):
+        _fits(asked, asked.width, MOST_ENTRIES)
+        return _shifted([f - asked.low for f in asked.answers], asked.width, noise)
+    n, k = asked.statistic.n, asked.statistic.k
+    if k * math.log2(n + 1) > math.log2(MOST_OWN_ENTRIES):
+        refuse(f"{n + 1}^{k} outputs are too many to rebuild")
+    _fits(asked, (n + 1) ** k, MOST_OWN_ENTRIES)
+    cell = _shifted(list(range(n + 1)), n + 1, noise)
+    rows = []
+    for counts in asked.statistic.counts:
+        row = [ONE]
+        for c in counts:
+            row = [p * q for p in row for q in cell[c]]
+        rows.append(row)
+    return rows
+
+
+def _shifted(places: list[int], width: int, noise: Noise) -> Rows:
+    """Row f: the noise around place f of 0..width-1, each probability computed once."""
+    if width == 1:
+        return [[ONE] for _ in places]
+    inner = [noise(d, False) for d in range(width)]  # noqa: FBT003 - (distance, end)
+    outer = [noise(d, True) for d in range(width)]  # noqa: FBT003
+    return [[outer[f], *(inner[abs(y - f)] for y in range(1, width - 1)), outer[width - 1 - f]] for f in places]
+
+
+def _randomized_response(of: Sum | Histogram, epsilon: Ball) -> tuple[Table, Rows]:
+    """Every record kept with probability e^eps/(e^eps + k - 1), else another value, uniformly.
+
+    Permuting the records of data and output alike leaves the channel as it is: they are interchangeable.
+    """
+    n, k = of.n, of.alphabet(0)
+    if n * math.log2(k) > math.log2(MOST_RESPONSES) + 1e-9:
+        refuse(f"randomized_response of {n} records of {k} values has too many outputs to rebuild")
+    kept = 1 / (1 + (k - 1) * (-epsilon).exp())
+    other = (-epsilon).exp() * kept
+    chance = [kept ** (n - d) * other**d for d in range(n + 1)]
+    rows = []
+    for x in product(range(k), repeat=n):
+        changes = [0]
+        for value in x:
+            step = [int(y != value) for y in range(k)]
+            changes = [d + s for d in changes for s in step]
+        rows.append([chance[d] for d in changes])
+    return Table((k,) * n, range(k**n), k**n, interchangeable=True), rows

@@ -1,0 +1,184 @@
+"""Proofs of an upper bound for one record, each re-derived from the channel.
+
+trivial    I <= log|A|, log|Y|, and the log of the number of different rows.
+reference  with no knowledge at all the prior is the reference, and I is what it is there.
+choices    I is convex in the conditionals w(.|a), so over all priors it is largest when every secret
+           value a comes with a single cell t(a), and then I <= max_a D(q_t(a) || r) for any law r. A tree
+           splits the cells of single values at numbers q(y) = c; every choice t ends in some leaf.
+boxes      see boxes.py.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from flint import arb
+
+from .balls import ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
+from .boxes import Boxes
+from .channel import Channel
+from .reading import Refused, mapping, number, numbers, refuse, sequence, whole
+from .reading import field as entry
+
+State = TypeVar("State")
+Choice = list[list[int]]  # per secret value, the positions of the cells still open
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """D(prior || uniform) <= most; `none` when that is exactly 0, `free` when every prior complies."""
+
+    most: Ball
+    none: bool
+    free: bool
+
+
+@dataclass(frozen=True)
+class Question:
+    """One record of a channel and how much an adversary may know about the datasets."""
+
+    channel: Channel
+    record: int
+    knowledge: Knowledge
+
+    @cached_property
+    def shares(self) -> list[dict[int, Ball]]:
+        """rho(a, class)."""
+        return self.channel.statistic.shares(self.record)
+
+    @cached_property
+    def cells(self) -> list[dict[int, Ball]]:
+        """rho(a, row)."""
+        return self.channel.cells(self.shares)
+
+
+def check(question: Question, proof: dict[str, Any], where: str) -> float:
+    """Return the bound that a proof claims, or refuse it.
+
+    Guarantee: I(X_record; Y) <= result for every prior the adversary may hold.
+    """
+    upper = number(entry(proof, "upper", where), f"'upper' of {where}")
+    kind = entry(proof, "kind", where)
+    try:
+        if kind == "trivial":
+            _compare(trivial(question), upper, where)
+        elif kind == "reference":
+            _compare(_reference(question), upper, where)
+        elif kind == "choices":
+            choices = Choices(question)
+            _leaves(proof, choices.root, choices.split, choices.bound, upper, where)
+        elif kind == "boxes":
+            boxes = Boxes(question.cells, question.channel, question.knowledge.most, proof)
+            _leaves(proof, boxes.root(), boxes.split, boxes.bound, upper, where)
+        else:
+            refuse("its kind is none of trivial, reference, choices, boxes")
+    except Refused as reason:
+        text = str(reason)
+        raise Refused(text if text.startswith(where) else f"{where}: {text}") from None
+    return upper
+
+
+def _compare(bound: Ball, upper: float, where: str) -> None:
+    if not bound <= upper:
+        refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")
+
+
+def _leaves(  # noqa: PLR0913, PLR0917 - a walk and what it meets
+    proof: dict[str, Any],
+    root: State,
+    split: Callable[[State, Any], tuple[State, State]],
+    bound: Callable[[State, dict[str, Any]], Ball | None],
+    upper: float,
+    where: str,
+) -> None:
+    """Compare the bound of every leaf of a tree written in preorder; its leaves cover the root."""
+    pending = [root]
+    leaf = 0
+    for node, item in enumerate(sequence(entry(proof, "tree", "it"), "the tree")):
+        if not pending:
+            refuse("the tree goes on after its last leaf")
+        state = pending.pop()
+        place = f"{where}, leaf {leaf}"
+        if isinstance(item, (list, tuple)):
+            try:
+                left, right = split(state, item)
+            except Refused as reason:
+                refuse(f"{where}, node {node} of the tree: {reason}")
+            pending += [right, left]
+            continue
+        try:
+            value = bound(state, mapping(item, "it"))
+        except Refused as reason:
+            refuse(f"{place}: {reason}")
+        if value is not None:
+            _compare(value, upper, place)
+        leaf += 1
+    if pending:
+        refuse("the tree ends before its leaves cover everything")
+
+
+def trivial(question: Question) -> Ball:
+    """Guarantee: I <= result for every prior at all."""
+    return arb(min(len(question.cells), question.channel.outputs, len(question.channel.rows))).log()
+
+
+def _reference(question: Question) -> Ball:
+    if not question.knowledge.none:
+        refuse("a proof by reference is for an adversary without knowledge only")
+    return information(question.channel, question.cells)
+
+
+def information(channel: Channel, prior: list[dict[int, Ball]]) -> Ball:
+    """Return I(A;Y) of a prior over (secret value, row) that sums to one."""
+    joint = []
+    for law in prior:
+        z = [ZERO] * channel.outputs
+        for row, p in law.items():
+            z = [x + p * q for x, q in zip(z, channel.rows[row], strict=True)]
+        joint.append(z)
+    total = sum((xlogx(x) for z in joint for x in z), ZERO)
+    total -= sum((xlogx(sum(law.values(), ZERO)) for law in prior), ZERO)
+    return total - sum((xlogx(sum(z, ZERO)) for z in zip(*joint, strict=True)), ZERO)
+
+
+class Choices:
+    """A "choices" proof for one record."""
+
+    def __init__(self, question: Question) -> None:
+        """List the cells of every secret value."""
+        channel = question.channel
+        self.outputs = channel.outputs
+        self.rows = [[channel.rows[r] for r in cell] for cell in question.cells]
+        self.phi = [[channel.phi(r) for r in cell] for cell in question.cells]
+        self.root: Choice = [list(range(len(rows))) for rows in self.rows]
+        self._matrices = [matrix(rows) for rows in self.rows]
+
+    def split(self, state: Choice, cut: Any) -> tuple[Choice, Choice]:  # noqa: ANN401 - JSON
+        """Return the choices with q(y) <= c and those with q(y) >= c for one value; what is undecided goes to both."""
+        a, y, c = sequence(cut, "a split", 3)
+        whole(a, "the secret value of a split", 0, len(self.rows) - 1)
+        whole(y, "the output of a split", 0, self.outputs - 1)
+        at, rows = arb(number(c, "the number of a split")), self.rows[a]
+        left = [t for t in state[a] if not rows[t][y] > at]
+        right = [t for t in state[a] if not rows[t][y] < at]
+        return [*state[:a], left, *state[a + 1 :]], [*state[:a], right, *state[a + 1 :]]
+
+    def bound(self, state: Choice, leaf: dict[str, Any]) -> Ball | None:
+        """Guarantee: I <= result for these choices; None when a secret value has none left."""
+        if not all(state):
+            return None
+        rho = [arb(r) for r in numbers(entry(leaf, "rho", "it"), self.outputs, "rho")]
+        vector = column(rho)
+        worst = None
+        for a, open_cells in enumerate(state):
+            for x in self._divergences(a, open_cells, rho, vector):
+                worst = x if worst is None else worst.max(x)
+        return log_sum_exp(rho) + worst
+
+    def _divergences(self, a: int, cells: list[int], rho: list[Ball], vector: Any) -> Iterator[Ball]:  # noqa: ANN401
+        """sum_y q log q - q rho for the cells listed."""
+        if 2 * len(cells) > len(self.rows[a]):
+            means = (self._matrices[a] * vector).entries()
+            return (self.phi[a][t] - means[t] for t in cells)
+        return (self.phi[a][t] - sum((q * r for q, r in zip(self.rows[a][t], rho, strict=True)), ZERO) for t in cells)

@@ -1,0 +1,108 @@
+"""Reading what a stranger wrote: JSON of bounded size, every field checked, one sentence on refusal."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NoReturn
+
+LARGEST_FILE = 512 * 2**20
+LARGEST_CONTENT = 2 * 2**30  # bytes that the parsed values may come to, by the estimate below
+LARGEST_INTEGER = 2**53  # up to here floats hold every integer
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not an error
+    """The certificate proves nothing, for the reason given."""
+
+
+def refuse(reason: str) -> NoReturn:
+    """Give up on the certificate."""
+    raise Refused(reason)
+
+
+def read(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
+    """Parse a JSON file. OSError when it cannot be read, Refused when it is malformed or too large."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        refuse(f"the file is larger than {LARGEST_FILE // 2**20} MiB, too large for a certificate")
+    # What Python needs: 64 bytes for a list, 256 for an object, 40 for each further value.
+    size = 64 * content.count(b"[") + 256 * content.count(b"{") + 40 * content.count(b",")
+    if size > LARGEST_CONTENT:
+        refuse("the file holds too many values for a certificate")
+    try:
+        text = content.decode()
+        del content
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
+    except RecursionError:
+        refuse("not valid JSON for a certificate: lists within lists too deep")
+    except (ValueError, MemoryError) as error:
+        refuse(f"not valid JSON: {str(error)[:200] or 'too large'}")
+
+
+def _no_constant(name: str) -> NoReturn:
+    message = f"{name} is not a number of JSON"
+    raise ValueError(message)
+
+
+def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        message = "an object names the same key twice"
+        raise ValueError(message)
+    return content
+
+
+def show(value: object) -> str:
+    """Return a stranger's value as short text."""
+    text = repr(value) if not isinstance(value, (list, tuple, dict)) else f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - a line
+
+
+def field(content: dict[str, Any], key: str, where: str) -> Any:  # noqa: ANN401 - JSON is anything
+    """Return a field that must be there."""
+    if key not in content:
+        refuse(f"{where} lacks {key!r}")
+    return content[key]
+
+
+def mapping(value: object, where: str) -> dict[str, Any]:
+    """Return value if it is an object."""
+    if not isinstance(value, dict):
+        refuse(f"{where} must be an object, not {show(value)}")
+    return value
+
+
+def sequence(value: object, where: str, length: int | None = None) -> list[Any] | tuple[Any, ...]:
+    """Return value if it is a list, of this length."""
+    if not isinstance(value, (list, tuple)):
+        refuse(f"{where} must be a list, not {show(value)}")
+    if length is not None and len(value) != length:
+        refuse(f"{where} has {len(value)} entries where {length} are needed")
+    return value
+
+
+def whole(value: object, where: str, low: int, high: int) -> int:
+    """Return value if it is an integer in low..high."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        refuse(f"{where} must be a whole number from {low} to {high}, not {show(value)}")
+    return value
+
+
+def number(value: object, where: str, low: float = -math.inf, high: float = math.inf) -> float:
+    """Return value if it is a finite float, or an integer that is one exactly, in [low, high]."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_INTEGER:
+        value = float(value)
+    if not isinstance(value, float) or not math.isfinite(value):
+        refuse(f"{where} must be a finite number, not {show(value)}")
+    if not low <= value <= high:
+        refuse(f"{where} is {value}, not between {low} and {high}")
+    return value
+
+
+def numbers(value: object, length: int, where: str, low: float = -math.inf, high: float = math.inf) -> list[float]:
+    """Return value if it is a list of this many finite numbers in [low, high]."""
+    listed = sequence(value, where, length)
+    return [
+        x if type(x) is float and low <= x <= high and x - x == 0 else number(x, f"entry {i} of {where}", low, high)
+        for i, x in enumerate(listed)
+    ]

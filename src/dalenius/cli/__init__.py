@@ -1,0 +1,67 @@
+"""The command `dalenius`: one file a command, heavy imports only where they are used."""
+
+import difflib
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from dalenius import __version__
+from dalenius.cli.audit import audit
+from dalenius.cli.verify import verify
+from dalenius.errors import InputError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+class Program(click.Group):
+    """A group whose every failure is one sentence on standard error and an exit code."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - click's
+        """Run a command and leave with its exit code: 0 done, 1 no, 2 bad input, 130 interrupted."""
+        try:
+            code = super().main(*args, **{"prog_name": "dalenius", **extra, "standalone_mode": False})
+        except click.Abort:
+            _fail("interrupted before there was a result", INTERRUPTED)
+        except click.ClickException as error:
+            _fail(error.format_message(), BAD_INPUT)
+        except InputError as error:
+            _fail(str(error), BAD_INPUT)
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            _fail(f"{where}{error.strerror or error}", BAD_INPUT)
+        except MemoryError:
+            _fail("there is not enough memory for this problem; use fewer records or outputs", BAD_INPUT)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; suggest the nearest when there is none."""
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            close = difflib.get_close_matches(args[0], self.commands, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it must be one of {', '.join(self.commands)}"
+            ctx.fail(f"there is no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"dalenius: {message}", err=True)
+    sys.exit(code)
+
+
+@click.group(cls=Program, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dalenius", message="%(prog)s %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """How much can a release teach about one record? Both bounds, certified.
+
+    Exit codes: 0 done, 1 the answer is no (verify), 2 bad input, 130 interrupted.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+main.add_command(audit)
+main.add_command(verify)

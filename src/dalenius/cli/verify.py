@@ -1,0 +1,63 @@
+"""dalenius verify: re-check a certificate in ball arithmetic."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dalenius.cli.common import print_json
+
+if TYPE_CHECKING:
+    from dalenius.certificates.verify import Verification
+
+FILE = click.Path(path_type=Path)
+LONGEST = 300  # characters of a problem that are printed
+
+
+@click.command()
+@click.argument("certificate", type=FILE)
+@click.option("--mechanism", type=FILE, help="A saved mechanism (.json): check also that the certificate is about it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def verify(*, certificate: Path, mechanism: Path | None, as_json: bool) -> int:
+    """Re-check a certificate with directed rounding, sharing no code with the solver.
+
+    Exit code 0: it proves its bounds. 1: it does not. 2: it cannot be read.
+    """
+    about = None
+    if mechanism is not None:
+        from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - numpy
+
+        about = Mechanism.load(mechanism)
+    from dalenius.certificates.verify import verify as check  # noqa: PLC0415 - python-flint
+
+    verdict = check(certificate, mechanism=about)
+    if as_json:
+        keys = ("verified", "lower", "upper", "reason", "problem")
+        print_json({key: _plain(getattr(verdict, key)) for key in keys})
+    else:
+        click.echo(_words(verdict))
+    return 0 if verdict.verified else 1
+
+
+def _words(verdict: "Verification") -> str:
+    """What was checked, the bounds and the verdict; digits rounded outward."""
+    from dalenius.report.numbers import decimals, round_down, round_up  # noqa: PLC0415 - only for people
+
+    lines = [f"Problem    {_problem(verdict.problem)}"] if verdict.problem else []
+    if not verdict.verified or verdict.lower is None or verdict.upper is None:
+        return "\n".join([*lines, f"Verdict    NOT VERIFIED. {verdict.reason}"])
+    digits = decimals(verdict.upper)
+    bounds = f"{round_down(verdict.lower, digits)} <= L <= {round_up(verdict.upper, digits)} nats"
+    return "\n".join(
+        [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s. {verdict.reason}"]
+    )
+
+
+def _problem(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is anything
+    """Non-finite numbers are null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,41 @@
+"""Printed digits that stay true: lower bounds are rounded down, upper bounds up."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+DECIMALS = 6
+MOST_DECIMALS = 18
+
+
+def decimals(x: float) -> int:
+    """Return how many decimals to print of a number of the size of x: 6, or more when it is below 1e-3."""
+    if not 0 < abs(x) < 1e-3:  # noqa: PLR2004
+        return DECIMALS
+    return min(MOST_DECIMALS, DECIMALS - 3 + math.ceil(-math.log10(abs(x))))
+
+
+def round_down(x: float, digits: int = DECIMALS) -> str:
+    """Return x with so many decimals, never above x."""
+    return _rounded(x, digits, ROUND_FLOOR)
+
+
+def round_up(x: float, digits: int = DECIMALS) -> str:
+    """Return x with so many decimals, never below x."""
+    return _rounded(x, digits, ROUND_CEILING)
+
+
+def short(x: float) -> str:
+    """Return x with four significant digits and no trailing zeros, never in powers of ten for ordinary sizes."""
+    return f"{x:.4g}" if abs(x) < 1e4 else f"{x:,.0f}"  # noqa: PLR2004
+
+
+def short_up(x: float) -> str:
+    """Return x with two significant digits, never below x: for gaps."""
+    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(Decimal(x)):.1e}" if math.isfinite(x) else str(x)
+
+
+def _rounded(x: float, digits: int, rounding: str) -> str:
+    if not math.isfinite(x):
+        return str(x)
+    text = f"{Decimal(x).quantize(Decimal(1).scaleb(-digits), rounding, Context(prec=400)):f}"
+    return text.removeprefix("-") if not float(text) else text

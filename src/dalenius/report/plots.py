@@ -1,0 +1,209 @@
+"""Pictures of audits and curves, fit for print: units on every axis, told apart without colour."""
+
+import io
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.model.datasets import commas
+from dalenius.model.statistic import Histogram, Sum, Table
+from dalenius.report.numbers import decimals, round_down, round_up, short
+from dalenius.report.text import value_words
+from dalenius.results import Audit, Curve, in_unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+DARK, MIDDLE, LIGHT = "#1f4e79", "#6f9fc8", "#d5e3ef"
+SHADES = (("#1f4e79", ""), ("#d5e3ef", "///"), ("#6f9fc8", "..."), ("#f2f2f2", "xx"))
+MOST_BARS = 24  # classes drawn as bars; more become a heat map
+MOST_COLUMNS = 400  # columns of the heat map; more are added up
+MOST_TICKS = 12
+
+
+def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+    """Draw the witness (left) and the bracket against the extremes (right); one axes takes the bracket alone."""
+    if ax is None:
+        figure = _figure(9.0, 3.6)
+        witness, bracket = figure.subplots(1, 2, width_ratios=(1.1, 1))
+    else:
+        given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        witness, bracket = (given[0] if given.size > 1 else None), given[-1]
+        figure = bracket.figure
+    if witness is not None:
+        _draw_witness(audit, witness)
+    _draw_bracket(audit, bracket)
+    return figure
+
+
+def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
+    """Draw L(b) with its certified band; between points the band holds because L never rises with b."""
+    if ax is None:
+        ax = _figure(6.4, 4.0).subplots()
+    b, lower, upper = _points(curve)
+    ax.fill_between(
+        b, _ahead(lower), upper, step="post", color=LIGHT, label="certified between the points", linewidth=0
+    )
+    ax.plot(b, (lower + upper) / 2, color=DARK, linewidth=0.8, linestyle="--")  # guides the eye, proves nothing
+    error = np.maximum(upper - lower, 0) / 2
+    ax.errorbar(
+        b, (lower + upper) / 2, error, fmt="o", color=DARK, markersize=3.5, capsize=3, label="audited: [lower, upper]"
+    )
+    audit = curve.audits[0]
+    most = in_unit(audit.mechanism.log_universe, curve.unit)
+    ax.axvline(most, color="0.4", linestyle=":", linewidth=1, label=f"uniform prior, b = log|X| = {short(most)}")
+    ax.set_xlabel(f"least entropy b of the adversary's prior ({curve.unit})")
+    ax.set_ylabel(f"leakage L(b) about a record ({curve.unit})")
+    ax.set_ylim(bottom=0, top=1.15 * float(upper.max()) or 1.0)
+    ax.set_title(_title(audit), fontsize=10)
+    ax.legend(fontsize=8, frameon=False, loc="lower left")
+    _tidy(ax)
+    figure: Figure = ax.figure
+    return figure
+
+
+def image(figure: "Figure", kind: str = "svg") -> bytes:
+    """Return a figure as the content of a .png, .svg or .pdf file, the same bytes for the same figure."""
+    import matplotlib as mpl  # noqa: PLC0415 - a second
+
+    file = io.BytesIO()
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with mpl.rc_context({"svg.hashsalt": "dalenius"}):
+        figure.savefig(file, format=kind, dpi=160, metadata=dates.get(kind))
+    return file.getvalue()
+
+
+def _figure(width: float, height: float) -> "Figure":
+    """A figure that belongs to no window; notebooks draw it once, scripts save it."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - a second
+    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415 - the same
+
+    if "IPython" in sys.modules:
+        import matplotlib.pyplot as plt  # noqa: F401, PLC0415 - teaches the notebook to draw figures
+    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=0.06))
+
+
+def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
+    masses = audit.prior.masses
+    record = audit.prior.record
+    name, axis = _classes(audit)
+    longest = len(name(masses.shape[1] - 1))
+    values = [value_words(audit.mechanism.statistic, a) for a in range(masses.shape[0])]
+    if masses.shape[1] <= MOST_BARS and masses.shape[0] <= len(SHADES):
+        alone = np.isfinite(audit.mechanism.statistic.log_reference(record)).sum(axis=0).max() == 1
+        width = 0.8 if alone else 0.8 / len(values)  # a class that has one value of the record needs one bar
+        for a, (row, (color, hatch)) in enumerate(zip(masses, SHADES, strict=False)):
+            shift = 0.0 if alone else (a - (len(values) - 1) / 2) * width
+            ax.bar(
+                np.arange(row.size) + shift,
+                row,
+                width,
+                color=color,
+                hatch=hatch,
+                edgecolor="black",
+                linewidth=0.6,
+                label=values[a],
+            )
+        ax.set_ylabel("probability")
+        ax.set_ylim(0, 1.3 * float(masses.max()))
+        ax.legend(
+            title=f"record {record}", fontsize=8, title_fontsize=8, frameon=False, ncols=len(values), loc="upper center"
+        )
+        _tidy(ax)
+        places = range(0, masses.shape[1], _tick_step(masses.shape[1], longest, 44))
+        ax.set_xticks(places, [name(t) for t in places])
+    else:
+        fold = -(-masses.shape[1] // MOST_COLUMNS)
+        picture = np.add.reduceat(masses, np.arange(0, masses.shape[1], fold), axis=1)
+        shown = ax.imshow(picture, aspect="auto", cmap="Greys", vmin=0, interpolation="nearest")
+        ax.figure.colorbar(
+            shown, ax=ax, label="probability" if fold == 1 else f"probability of {fold} neighbouring classes"
+        )
+        ax.set_ylabel(f"value of record {record}")
+        step = -(-len(values) // MOST_TICKS)
+        ax.set_yticks(range(0, len(values), step), values[::step])
+        places = range(0, picture.shape[1], _tick_step(picture.shape[1], longest, 34))
+        ax.set_xticks(places, [name(fold * i) for i in places])
+    ax.set_xlabel(axis)
+    entropy = in_unit(audit.prior.entropy(), audit.unit)
+    ax.set_title(f"worst prior found: H(X) = {short(entropy)} {audit.unit}", fontsize=10)
+
+
+def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
+    uniform = audit.extremes.uniform
+    rows = [
+        ("no limit\nb = 0", audit.extremes.unconstrained),
+        (f"this adversary\nb = {short(audit.entropy)}", (audit.lower, audit.upper)),
+        (f"uniform prior\nb = {short(in_unit(audit.mechanism.log_universe, audit.unit))}", (uniform, uniform)),
+    ]
+    most = max(high for _, (_, high) in rows) or 1.0
+    for place, (_, (low, high)) in enumerate(rows):
+        ax.barh(place, low, 0.55, color=DARK if place == 1 else MIDDLE, edgecolor="black", linewidth=0.6)
+        ax.barh(place, high - low, 0.55, left=low, color="white", hatch="////", edgecolor="black", linewidth=0.6)
+        digits = decimals(high)
+        if place == len(rows) - 1:
+            words = f"{uniform:.{digits}f}"
+        else:
+            words = f"{round_down(low, digits)}\n{round_up(high, digits)}"
+        ax.text(high + 0.02 * most, place, words, va="center", fontsize=8)
+    ax.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=9)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1.35 * most)
+    ax.locator_params(axis="x", nbins=5)
+    ax.set_xlabel(f"leakage about a record ({audit.unit})")
+    ax.set_title("lower and upper bound", fontsize=10)
+    _tidy(ax)
+
+
+def _classes(audit: Audit) -> tuple[Callable[[int], str], str]:
+    """The name of each class, and of the axis they stand on."""
+    statistic = audit.mechanism.statistic
+    if isinstance(statistic, Sum):
+        values, modulus = statistic.values, statistic.modulus
+        return lambda t: str(values[t]), "sum of the records" + ("" if modulus is None else f" modulo {modulus}")
+    if isinstance(statistic, Histogram):
+        counts = statistic.counts
+        return lambda t: commas(counts[t]), "counts of each value"
+    if isinstance(statistic, Table) and statistic.finest:
+        records = statistic.records
+        return lambda t: commas(np.unravel_index(t, records)), "dataset"
+    return str, "class of datasets"
+
+
+def _points(curve: Curve) -> tuple[Floats, Floats, Floats]:
+    """Audited points by rising b, closed at both ends by the extremes."""
+    audit = curve.audits[0]
+    most = in_unit(audit.mechanism.log_universe, curve.unit)
+    points = dict(zip(curve.entropies, zip(curve.lower.tolist(), curve.upper.tolist(), strict=True), strict=True))
+    points.setdefault(0.0, audit.extremes.unconstrained)
+    if max(points) < most:
+        points[most] = (audit.extremes.uniform, audit.extremes.uniform)
+    b = sorted(points)
+    bounds = np.array([points[x] for x in b])
+    return np.array(b), bounds[:, 0], bounds[:, 1]
+
+
+def _ahead(lower: Floats) -> Floats:
+    """The lower bound that holds up to the next point: that point's own."""
+    return np.append(lower[1:], lower[-1])
+
+
+def _title(audit: Audit) -> str:
+    mechanism = audit.mechanism
+    name = mechanism.name or "a channel"
+    return f"{name} of {mechanism.query}" if mechanism.query is not None else f"{name} on {mechanism.n} records"
+
+
+def _tick_step(many: int, longest: int, room: int) -> int:
+    """Label every so many classes, so that labels do not touch where there is room for so many characters."""
+    return max(1, -(-many * (longest + 1) // room))
+
+
+def _tidy(ax: Any) -> None:  # noqa: ANN401
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=9)

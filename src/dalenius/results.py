@@ -1,0 +1,284 @@
+"""What an audit answers: brackets, records, the witness, and the curve L(b)."""
+
+import html
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from itertools import accumulate, chain, groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.certificates.certificate import Certificate
+from dalenius.errors import InputError
+from dalenius.model.adversary import Adversary
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.prior import Prior
+from dalenius.report.numbers import decimals, round_down, round_up
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+Members = range | tuple[int, ...]
+Group = tuple[Members, float, float]
+
+MOST_LISTED = 1000  # records that to_dict lists one by one
+NATS_PER_UNIT = {"nats": 1.0, "bits": math.log(2)}
+
+
+@dataclass(frozen=True)
+class RecordBracket:
+    """lower <= max leakage about this record <= upper."""
+
+    record: int
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, repr=False)
+class Records(Sequence[RecordBracket]):
+    """Every record's bracket, worst first: by upper, then lower, then index.
+
+    Kept as one bracket per orbit of interchangeable records, so that a million of them cost nothing.
+    """
+
+    orbits: tuple[Group, ...]
+
+    def __post_init__(self) -> None:
+        ordered = sorted(self.orbits, key=lambda group: (-group[2], -group[1], group[0][0]))
+        object.__setattr__(self, "orbits", tuple(ordered))
+
+    @cached_property
+    def _blocks(self) -> tuple[list[Group], list[int]]:
+        """Orbits with tied brackets become one block in the order of indices; and where blocks end."""
+        blocks: list[Group] = []
+        for (lower, upper), tied in groupby(self.orbits, key=itemgetter(1, 2)):
+            members = [group[0] for group in tied]
+            blocks.append((members[0] if len(members) == 1 else tuple(sorted(chain(*members))), lower, upper))
+        return blocks, list(accumulate(len(block[0]) for block in blocks))
+
+    def orbit_of(self, record: int) -> Group:
+        """Return the orbit of a record: its members, and their common lower and upper."""
+        return next(group for group in self.orbits if record in group[0])
+
+    def __len__(self) -> int:
+        return sum(len(group[0]) for group in self.orbits)
+
+    @overload
+    def __getitem__(self, index: int) -> RecordBracket: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[RecordBracket, ...]: ...
+    def __getitem__(self, index: int | slice) -> RecordBracket | tuple[RecordBracket, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(len(self))[index])
+        place = range(len(self))[index]
+        blocks, ends = self._blocks
+        block = int(np.searchsorted(ends, place, side="right"))
+        members, lower, upper = blocks[block]
+        return RecordBracket(members[place - ends[block] + len(members)], lower, upper)
+
+    def __iter__(self) -> Iterator[RecordBracket]:
+        return (RecordBracket(i, lower, upper) for members, lower, upper in self._blocks[0] for i in members)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{r.record}: [{r.lower:.6g}, {r.upper:.6g}]" for r in self[:3])
+        return f"<Records of {len(self)}, worst first: {shown}{', ...' if len(self) > 3 else ''}>"  # noqa: PLR2004
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """Leakage against the two extreme adversaries: no limit (b = 0, a bracket), and the uniform prior (b = log|X|)."""
+
+    unconstrained: tuple[float, float]
+    uniform: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """lower <= L(b) <= upper, with the prior that attains lower and the certificate of both.
+
+    Every number of information is in `unit`, the tolerance too; the certificate is in nats.
+    """
+
+    mechanism: Mechanism
+    adversary: Adversary
+    unit: str
+    lower: float
+    upper: float
+    stopped: Literal["gap", "time_limit", "interrupted", "method"]
+    proved: Literal["both", "lower"]
+    record: int
+    records: Records
+    prior: Prior
+    certificate: Certificate
+    extremes: Extremes
+    tolerance: float
+    seed: int
+    seconds: float
+    nodes: int
+    bounds: str
+
+    @property
+    def gap(self) -> float:
+        """How far apart the bounds are."""
+        return self.upper - self.lower
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is within the tolerance."""
+        return self.gap <= self.tolerance
+
+    @property
+    def entropy(self) -> float:
+        """b, the least entropy of the adversary's prior."""
+        return in_unit(self.adversary.entropy, self.unit)
+
+    @property
+    def knowledge(self) -> float:
+        """log|X| - b, the most that the adversary knows."""
+        return in_unit(self.adversary.knowledge, self.unit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the command line; non-finite numbers are None."""
+        return {
+            "lower": finite(self.lower),
+            "upper": finite(self.upper),
+            "unit": self.unit,
+            "entropy": finite(self.entropy),
+            "knowledge": finite(self.knowledge),
+            "record": self.record,
+            "records": self._record_list(),
+            "stopped": self.stopped,
+            "proved": self.proved,
+            "seconds": finite(self.seconds),
+            "gap": finite(self.gap),
+            "tolerance": finite(self.tolerance),
+            "seed": self.seed,
+            "nodes": self.nodes,
+            "bounds": self.bounds,
+            "extremes": {
+                "unconstrained": [finite(x) for x in self.extremes.unconstrained],
+                "uniform": finite(self.extremes.uniform),
+            },
+        }
+
+    def _record_list(self) -> list[dict[str, float | int | None]]:
+        if len(self.records) <= MOST_LISTED:
+            return [{"record": r.record, "lower": finite(r.lower), "upper": finite(r.upper)} for r in self.records]
+        return [
+            {"record": members[0], "lower": finite(lower), "upper": finite(upper), "count": len(members)}
+            for members, lower, upper in self.records.orbits
+        ]
+
+    def summary(self) -> str:
+        """Return the answer in plain words, digits rounded outward."""
+        from dalenius.report.text import summary  # noqa: PLC0415 - results know of no report until asked
+
+        return summary(self)
+
+    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+        """Draw the witness and the bracket against the extremes; return the figure.
+
+        ax: two axes for the two pictures, or one for the bracket alone; default a new figure.
+        """
+        from dalenius.report.plots import plot_audit  # noqa: PLC0415 - matplotlib takes a second
+
+        return plot_audit(self, ax)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole answer as JSON, certificate included; the file appears whole or not at all."""
+        from dalenius.report.archive import save  # noqa: PLC0415
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Audit":
+        """Read what save wrote."""
+        from dalenius.report.archive import load  # noqa: PLC0415
+
+        return load(path)
+
+    def __repr__(self) -> str:
+        note = "" if self.closed else ", gap open"
+        digits = decimals(self.upper)
+        return (
+            f"<Audit {round_down(self.lower, digits)} <= L <= {round_up(self.upper, digits)} {self.unit} at "
+            f"H(X) >= {self.entropy:.6g}: record {self.record}, proved {self.proved}, stopped by {self.stopped}{note}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from dalenius.report.text import facts  # noqa: PLC0415
+
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{'<br>'.join(map(html.escape, lines))}</td></tr>"
+            for name, lines in facts(self)
+        )
+        return f"<table>{rows}</table>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve:
+    """L(b) along b, each point an audit; entropies and bounds in the unit of the audits."""
+
+    entropies: tuple[float, ...]
+    audits: tuple[Audit, ...]
+
+    @property
+    def unit(self) -> str:
+        """Unit of every number."""
+        return self.audits[0].unit
+
+    @property
+    def lower(self) -> Floats:
+        """Lower bound at each entropy."""
+        return np.array([audit.lower for audit in self.audits])
+
+    @property
+    def upper(self) -> Floats:
+        """Upper bound at each entropy."""
+        return np.array([audit.upper for audit in self.audits])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve as plain data."""
+        return {"unit": self.unit, "points": [audit.to_dict() for audit in self.audits]}
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row per point."""
+        try:
+            pd = import_module("pandas")  # optional
+        except ImportError:
+            message = "to_frame needs pandas, which is not installed; pip install pandas, or use to_dict()"
+            raise InputError(message) from None
+        columns = ("entropy", "knowledge", "lower", "upper", "unit", "record", "stopped", "proved", "seconds")
+        return pd.DataFrame([{key: getattr(audit, key) for key in columns} for audit in self.audits])
+
+    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+        """Draw the certified band of L(b) between its extremes; return the figure."""
+        from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
+
+        return plot_curve(self, ax)
+
+    def __repr__(self) -> str:
+        widest = max(audit.gap for audit in self.audits)
+        return (
+            f"<Curve of {len(self.audits)} points, H(X) >= {min(self.entropies):.4g} to {max(self.entropies):.4g}: "
+            f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
+            f"widest gap {widest:.1e}>"
+        )
+
+
+def in_unit(nats: float, unit: str) -> float:
+    """Return nats in the unit; in bits to 15 digits, which gives back the decimal number that a user gave."""
+    return nats if unit == "nats" else float(f"{nats / NATS_PER_UNIT[unit]:.15g}")
+
+
+def finite(x: float) -> float | None:
+    """Return x, or None where JSON has no number for it."""
+    return float(x) if math.isfinite(x) else None

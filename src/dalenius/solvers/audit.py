@@ -1,0 +1,59 @@
+"""All records: one per orbit, the most exposed first, one time limit for all."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.lump import Lift, lump
+from dalenius.solvers.cells import Cells
+from dalenius.solvers.record import Record
+from dalenius.solvers.watch import Watch
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """The audit of one orbit of records, through its first member."""
+
+    members: range | tuple[int, ...]
+    audit: Record
+    lift: Lift
+
+    @property
+    def record(self) -> int:
+        """The member that was audited."""
+        return self.members[0]
+
+
+def audit_records(mechanism: Mechanism, knowledge: float, tolerance: float, watch: Watch, seed: int) -> list[Audited]:
+    """Bracket max I(X_i;Y) for every record i; lower and upper of the whole are the maxima.
+
+    A record is left as soon as its own bracket is closed or its upper bound is within the tolerance of
+    the best lower bound of any record: then it cannot be the worst by more than that.
+    """
+    rng = np.random.default_rng(seed)
+    trivial = float(np.log(len(mechanism.labels)))
+    orbits = mechanism.statistic.orbits
+    found: list[Audited] = []
+    for k, members in enumerate(orbits):
+        lumped, lift = lump(mechanism, members[0])
+        ceiling = min(trivial, float(np.log(lumped.secrets)))
+        audit = Record(Cells(lumped, knowledge), ceiling, tolerance)
+        watch.share(0.5 * watch.left / (len(orbits) - k))
+        audit.begin(watch, rng)
+        found.append(Audited(members, audit, lift))
+        watch.tell(members[0], len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
+    found.sort(key=lambda f: (-f.audit.lower, f.record))
+    for k, item in enumerate(found):
+        watch.share(watch.left / (len(found) - k))
+
+        def tell(_lower: float, _upper: float, record: int = item.record) -> None:
+            watch.tell(record, len(found), *bracket(found), "boxes")
+
+        item.audit.finish(watch, bracket(found)[0], tell)
+    return found
+
+
+def bracket(found: list[Audited]) -> tuple[float, float]:
+    """The bracket of the worst record."""
+    return max(f.audit.lower for f in found), max(f.audit.upper for f in found)

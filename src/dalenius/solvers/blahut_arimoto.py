@@ -1,0 +1,144 @@
+"""Lower bounds: entropy-constrained Blahut-Arimoto, all starts as one batch (MATH 3).
+
+I(A;Y) = max_v { H(A) + <pi, c> }, c(a,t) = sum_y q(y|a,t) log v(a|y). For fixed v the best pi with
+D(pi || rho) <= K is
+
+    w(t|a) ~ rho exp(c/s),  lz(a) = log of its normaliser,  p(a) ~ exp( s lz(a) / (1+s) ),
+
+with one multiplier s >= 0 from D(pi || rho) = K (D falls as s rises). I never falls along the
+iteration; extrapolated steps (SQUAREM) are kept only where they do not lower it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalenius.solvers.cells import Cells, Floats, lse
+from dalenius.solvers.watch import Watch
+
+SMALLEST_S, LARGEST_S = 1e-9, 1e12
+FLOOR = 1e-300
+CULLS = (5, 15, 40)  # rounds after which the worse half of the starts is dropped
+STILL = 1e-13
+MOST_ENTRIES = 4_000_000  # cells x starts held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """The best feasible prior found, its leakage, and the multiplier there."""
+
+    pi: Floats
+    value: float
+    s: float
+
+
+def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, extra: Floats | None = None) -> Ascent:
+    """Run many random starts, and any given ones, to convergence and return the best.
+
+    Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
+    """
+    many = int(np.clip(MOST_ENTRIES // (cells.size * max(1, cells.y_size)), 2, 128))
+    return polish(cells, _starts(cells, many, rng, extra), watch, rounds=400)
+
+
+def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
+    """Iterate from the given priors, (B, C); the front runners go on longest."""
+    log_v = _log_posterior(cells, 0.9 * pi + 0.1 * cells.rho)
+    s = np.full(log_v.shape[0], 1.0)
+    value = np.full(log_v.shape[0], -np.inf)
+    for k in range(rounds):
+        log_v, s, pi, new = _squarem(cells, log_v, s)
+        moved, value = new - value, new
+        if k in CULLS:
+            keep = np.argsort(-value, kind="stable")[: max(4, value.size // 2)]
+            log_v, s, pi, value, moved = log_v[keep], s[keep], pi[keep], value[keep], moved[keep]
+        if (k > CULLS[0] and moved.max() < STILL) or watch.expired():
+            break
+    pi = feasible(cells, pi)
+    value = cells.leakage(pi)
+    best = int(np.argmax(value))
+    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - 1e-6)
+    return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))
+
+
+def _starts(cells: Cells, many: int, rng: np.random.Generator, extra: Floats | None) -> Floats:
+    """Random priors strictly inside the simplex, from spread out to concentrated."""
+    spread = rng.choice([0.1, 0.3, 1.0], size=(many, 1))
+    pi = rng.standard_gamma(np.broadcast_to(spread, (many, cells.size))) + FLOOR
+    pi /= pi.sum(axis=1, keepdims=True)
+    if extra is not None:
+        pi = np.concatenate([extra, pi])
+    return pi
+
+
+def _log_posterior(cells: Cells, pi: Floats) -> Floats:
+    z = np.maximum(cells.joint(pi), FLOOR)
+    return np.asarray(np.log(z) - np.log(z.sum(axis=1, keepdims=True)))
+
+
+def _squarem(cells: Cells, v0: Floats, s: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Two steps and, where it does not lower I, the extrapolation through them."""
+    pi, s = prior_step(cells, v0, s)
+    v1 = _log_posterior(cells, pi)
+    pi, s = prior_step(cells, v1, s)
+    v2, value = _log_posterior(cells, pi), cells.leakage(pi)
+    first, second = v1 - v0, v2 - 2 * v1 + v0
+    size = np.sqrt((first**2).sum(axis=(1, 2)) / np.maximum((second**2).sum(axis=(1, 2)), FLOOR))
+    step = np.clip(size, 1.0, 1e3)[:, None, None]
+    leap = np.minimum(v0 + 2 * step * first + step**2 * second, 0.0)
+    pi_leap, s_leap = prior_step(cells, leap, s)
+    value_leap = cells.leakage(pi_leap)
+    better = value_leap > value
+    v2 = np.where(better[:, None, None], _log_posterior(cells, pi_leap), v2)
+    pi = np.where(better[:, None], pi_leap, pi)
+    return v2, np.where(better, s_leap, s), pi, np.where(better, value_leap, value)
+
+
+def prior_step(cells: Cells, log_v: Floats, s: Floats) -> tuple[Floats, Floats]:
+    """Return the best prior for each posterior of a batch, and its multiplier (warm-started)."""
+    c = cells.dot_rows(cells.q, log_v)
+    t = np.log(np.clip(s, SMALLEST_S, LARGEST_S))
+    low, high = np.full(t.shape, np.log(SMALLEST_S)), np.full(t.shape, np.log(LARGEST_S))
+    for _ in range(60):
+        _, divergence, slope = _prior(cells, c, np.exp(t))
+        excess = divergence - cells.knowledge
+        low, high = np.where(excess > 0, t, low), np.where(excess > 0, high, t)
+        done = (np.abs(excess) <= 1e-13 * cells.knowledge) | (high - low < 1e-12)  # noqa: PLR2004 - rounding
+        if done.all():
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Newton on log D against log s, which is nearly a line where D is small
+            new = t - np.log(np.maximum(divergence, FLOOR) / max(cells.knowledge, FLOOR)) * divergence / slope
+        walk = np.where(high - low > 4, np.clip(t + 2 * np.sign(excess), low, high), (low + high) / 2)  # noqa: PLR2004
+        t = np.where(done, t, np.where((new > low) & (new < high), new, walk))
+    s = np.exp(high)
+    return _prior(cells, c, s)[0], s
+
+
+def _prior(cells: Cells, c: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
+    """The prior of multiplier s, its D(pi || rho), and d D / d log s in closed form."""
+    s = s[:, None]
+    x = c / s + cells.log_rho
+    lz = cells.row_lse(x)
+    w = np.exp(x - lz[:, cells.secret])
+    log_p = s * lz / (1 + s)
+    log_p -= lse(log_p)[:, None]
+    p = np.exp(log_p)
+    mean = cells.row_sum(w * c)
+    variance = cells.row_sum(w * (c - mean[:, cells.secret]) ** 2)
+    level = log_p + mean / s - lz
+    tilt = lz / (1 + s) ** 2 - mean / (s * (1 + s))
+    tilt -= (p * tilt).sum(axis=1, keepdims=True)
+    slope = (s * p * (tilt * level - variance / s**3)).sum(axis=1)
+    return p[:, cells.secret] * w, (p * level).sum(axis=1), slope
+
+
+def feasible(cells: Cells, pi: Floats) -> Floats:
+    """Mix in as little of rho as makes D(pi || rho) <= knowledge beyond doubt of rounding.
+
+    D(. || rho) is convex and vanishes at rho, so a share 1 - K/D of rho suffices.
+    """
+    room = max(cells.knowledge * (1 - 1e-12) - 1e-14, cells.knowledge / 2)
+    pi = pi / pi.sum(axis=1, keepdims=True)
+    share = np.maximum(0.0, 1 - room / np.maximum(cells.divergence(pi), FLOOR))[:, None]
+    return np.asarray((1 - share) * pi + share * cells.rho)

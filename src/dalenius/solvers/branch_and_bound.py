@@ -1,0 +1,110 @@
+"""Best-first branch and bound over boxes of row laws, nodes in batches (MATH 4.5)."""
+
+import heapq
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dalenius.solvers.box_bound import Frame, Point, Solved, evaluate, minimise, phi, secant, start, tighten
+from dalenius.solvers.cells import Floats
+from dalenius.solvers.frontier import Frontier
+from dalenius.solvers.watch import Watch
+
+BATCH = 64
+MOST_BATCH_ENTRIES = 3_000_000  # nodes x cells x features held at once
+
+
+Box = tuple[Floats, Floats, Floats, Floats]  # low, high (A, G), and the relaxation's p (A,), U (A, G)
+
+
+@dataclass
+class Search:
+    """A tree over boxes of one frame; `step` works off one batch of its worst nodes."""
+
+    frame: Frame
+    lower: float
+    tolerance: float
+    s_hint: float
+    frontier: Frontier[Point, Box] = field(default_factory=Frontier)
+
+    @property
+    def target(self) -> float:
+        """Leaves at or below it need no more work."""
+        return self.lower + self.tolerance
+
+    @property
+    def _barrier(self) -> tuple[float, float]:
+        return 1e-3, 0.02 * self.tolerance
+
+    def open_root(self, watch: Watch) -> None:
+        """Bound the root."""
+        low, high = (side[None] for side in self.frame.hull())
+        solved = minimise(self.frame, low, high, start(self.frame, self.s_hint), self.target, self._barrier, 40)
+        watch.nodes += 1
+        self._file([0], low, high, solved)
+
+    def step(self, watch: Watch) -> None:
+        """Split the worst nodes and bound their children."""
+        frame = self.frame
+        features = frame.cells.y_size + 3 * frame.cells.a_size * frame.g_size + 1
+        most = max(1, min(BATCH, MOST_BATCH_ENTRIES // (2 * frame.cells.size * features)))
+        taken = self.frontier.pop(most, self.target)
+        if not taken:
+            return
+        low, high, p, u = (np.stack([box[k] for _, box in taken]) for k in range(4))
+        parents = Point.stack([self.frontier.leaf[node][1] for node, _ in taken])
+        row, group, at = _where_to_split(frame, low, high, p, u)
+        k = np.arange(len(taken))
+        left_high, right_low = high.copy(), low.copy()
+        left_high[k, row, group] = at
+        right_low[k, row, group] = at
+        grown = [
+            self.frontier.grow(node, int(r), int(g), float(c))
+            for (node, _), r, g, c in zip(taken, row, group, at, strict=True)
+        ]
+        low, high = tighten(np.concatenate([low, right_low]), np.concatenate([left_high, high]))
+        x = _restart(Point.stack([parents, parents]), frame, self.s_hint)
+        solved = minimise(frame, low, high, x, self.target, self._barrier, 25)
+        watch.nodes += 2 * len(taken)
+        self._file([left for left, _ in grown] + [right for _, right in grown], low, high, solved)
+
+    def priors(self, many: int) -> Floats:
+        """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
+        worst = heapq.nsmallest(many, self.frontier.heap)
+        low, high = np.stack([box[0] for *_, box in worst]), np.stack([box[1] for *_, box in worst])
+        points = Point.stack([self.frontier.leaf[node][1] for _, node, _ in worst])
+        seen = evaluate(self.frame, low, high, points)
+        return np.asarray(seen.p[:, self.frame.cells.secret] * seen.w)
+
+    def _file(self, nodes: list[int], low: Floats, high: Floats, solved: Solved) -> None:
+        empty = (high < low - 1e-12).any(axis=(1, 2))  # such a box holds no prior
+        bounds = np.where(empty, -np.inf, solved.bound)
+        wide = (high - low).max(axis=(1, 2)) > 1e-9  # noqa: PLR2004 - narrower boxes are not worth splitting
+        for k, node in enumerate(nodes):
+            split = bounds[k] > self.target and wide[k]
+            box = (low[k], high[k], solved.p[k], solved.u_group[k]) if split else None
+            self.frontier.file(node, float(bounds[k]), solved.point.take(slice(k, k + 1)), box)
+
+
+def _where_to_split(frame: Frame, low: Floats, high: Floats, p: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:
+    """Split where p_a (secant - phi) is largest at the relaxation's own law, away from the ends."""
+    slope, intercept = secant(low, high)
+    width = high - low
+    u = np.clip(u, low, high)
+    excess = (p * frame.curved)[:, :, None] * (slope * u + intercept - phi(u)) + 1e-12 * width
+    flat = excess.reshape(len(p), -1).argmax(axis=1)
+    row, group = np.divmod(flat, frame.g_size)
+    k = np.arange(len(p))
+    at = np.clip(u, low + 0.2 * width, high - 0.2 * width)[k, row, group]
+    return row, group, at
+
+
+def _restart(x: Point, frame: Frame, s_hint: float) -> Point:
+    """Pull a parent's point back into the interior: warm starts on the boundary freeze."""
+    return replace(
+        x,
+        mu_lo=np.maximum(x.mu_lo, 1e-2),
+        mu_hi=np.maximum(x.mu_hi, 1e-2),
+        kappa=np.clip(x.kappa, 0.2, 0.8),
+        s=np.maximum(x.s, max(s_hint, 0.3, 1.2 * frame.s_floor)),
+    )

@@ -1,0 +1,128 @@
+"""From brackets to certificates: the proof of each record in plain data, over the original outputs.
+
+Solvers work on merged outputs; a certificate speaks of the channel as described. Merged outputs are one
+group of proportional columns, whose within-group channel is constant, so the same bound holds with
+r split in proportion: rho_y = rho_merged + log(share of column y).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.prior import Prior
+from dalenius.reductions.lump import Lift
+from dalenius.solvers.audit import Audited
+from dalenius.solvers.box_bound import Frame, Point
+from dalenius.solvers.cells import Floats
+
+UNUSED = 30.0  # log r of an output that never occurs lies this far below the rest
+PROPORTIONAL = 1e-12  # contraction coefficient claimed for proportional columns, whose true one is 0
+MARGIN_DOWN = 1e-12
+
+
+def margin(proof: Audited) -> float:
+    """How far rounding in the float evaluation of a bound may reach; uppers are raised by it."""
+    frontier = proof.audit.frontier
+    if proof.audit.kind != "boxes" or frontier is None:
+        return 1e-11
+    return 1e-11 * (1 + max(float(point.s[0]) for _, point in frontier.leaf.values() if isinstance(point, Point)))
+
+
+def prior_of(mechanism: Mechanism, item: Audited) -> Prior:
+    """Return the witness over pairs of a record's value and a class."""
+    masses = item.lift.masses(item.audit.pi)
+    return Prior(mechanism, item.record, masses / masses.sum())
+
+
+def certificate_data(  # noqa: PLR0913 - the parts of a certificate
+    mechanism: Mechanism, adversary: dict[str, float], lower: float, upper: float, witness: Prior, found: list[Audited]
+) -> dict[str, Any]:
+    """Return the certificate: the problem, the witness, and one proof for each orbit of records."""
+    return {
+        "format": "dalenius/audit-certificate",
+        "version": 1,
+        "problem": mechanism.describe(),
+        "adversary": adversary,
+        "lower": lower,
+        "upper": upper,
+        "witness": {"record": witness.record, "masses": witness.masses.tolist()},
+        "proofs": [_proof(mechanism, item) for item in sorted(found, key=lambda f: f.record)],
+    }
+
+
+def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
+    audit = item.audit
+    proof: dict[str, Any] = {"record": item.record, "upper": audit.upper + margin(item), "kind": audit.kind}
+    outputs = _Outputs(mechanism.rows, item.lift)
+    if audit.kind == "choices" and audit.frontier is not None:
+        proof["tree"] = [
+            outputs.split(entry) if isinstance(entry, tuple) else {"rho": outputs.rho(entry)}
+            for entry in audit.frontier.preorder()
+        ]
+    if audit.kind == "boxes" and audit.frontier is not None and audit.frame is not None:
+        frame = audit.frame
+        groups = [outputs.groups(row) for row in frame.groups]
+        proof["groups"] = groups
+        proof["eta"] = [
+            max(float(eta), 0.0 if len(set(row)) == len(row) else PROPORTIONAL)
+            for eta, row in zip(frame.eta, groups, strict=True)
+        ]
+        proof["tree"] = [
+            list(entry) if isinstance(entry, tuple) else _leaf(frame, entry, outputs)  # type: ignore[arg-type]
+            for entry in audit.frontier.preorder()
+        ]
+    return proof
+
+
+def _leaf(frame: Frame, x: Point, outputs: "_Outputs") -> dict[str, Any]:
+    mu = (x.mu_hi - x.mu_lo)[0]
+    leaf: dict[str, Any] = {"s": float(x.s[0]), "rho": outputs.rho(x.rho[0])}
+    if frame.g_size > 1:
+        sizes = [max(row) + 1 for row in frame.groups]
+        leaf["mu"] = [row[:size].tolist() for row, size in zip(mu, sizes, strict=True)]
+        leaf["kappa"] = [row[:size].tolist() for row, size in zip(x.kappa[0], sizes, strict=True)]
+        if frame.tangent:
+            leaf["omega"] = [row[:size].tolist() for row, size in zip(x.omega[0], sizes, strict=True)]
+    if frame.tangent:
+        leaf["lam"] = [outputs.spread(row) for row in x.lam[0]]
+    if (frame.theta < 1).any():
+        leaf["theta"] = frame.theta.tolist()
+    return leaf
+
+
+class _Outputs:
+    """Carries vectors over merged outputs back to the original ones."""
+
+    def __init__(self, rows: Floats, lift: Lift) -> None:
+        self.merged = lift.outputs
+        self.alive = self.merged >= 0
+        column = rows.sum(axis=0)
+        total = np.zeros(int(self.merged.max()) + 1)
+        np.add.at(total, self.merged[self.alive], column[self.alive])
+        self.share = np.where(self.alive, column / total[self.merged], 0.0)
+        order = np.argsort(self.share, kind="stable")
+        self.heaviest = np.zeros(total.size, dtype=np.int64)
+        self.heaviest[self.merged[order]] = order  # the last one written is the heaviest
+        if not self.alive.all():
+            self.heaviest[-1] = max(np.flatnonzero(self.merged == total.size - 1), key=lambda y: self.share[y])
+
+    def spread(self, values: Floats) -> list[float]:
+        """A value per merged output, repeated for its members."""
+        return np.where(self.alive, values[self.merged], 0.0).tolist()  # type: ignore[no-any-return]
+
+    def rho(self, rho: Floats) -> list[float]:
+        """Log weights, split in proportion to the columns."""
+        with np.errstate(divide="ignore"):
+            own = rho[self.merged] + np.log(self.share)
+        return np.where(self.alive, own, rho.min() - UNUSED).tolist()  # type: ignore[no-any-return]
+
+    def groups(self, row: list[int]) -> list[int]:
+        """The group of each original output; outputs that never occur join the first."""
+        return [row[m] if m >= 0 else 0 for m in self.merged.tolist()]
+
+    def split(self, entry: tuple[int, int, float]) -> list[float]:
+        """A threshold on a merged output, said of its heaviest member."""
+        row, merged, at = entry
+        y = int(self.heaviest[merged])
+        return [row, y, at * float(self.share[y])]

@@ -1,0 +1,139 @@
+"""L(0), and with it the flat part of the curve (MATH 4.1).
+
+Without an entropy constraint the best conditionals are deterministic: L(0) is the best capacity over
+choices t(a) of one cell per row. A node is a set S of candidate cells; its bound is the capacity of the
+channel that may use all of them,
+
+    C(S) = min_r max_{c in S} D(q_c || r),     r = softmax(rho),
+
+which is attained by a choice once each row uses one cell only. Nodes are split on a row's candidates by
+the probability of one output, so a tree of a few splits stands for the whole product of choices.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.solvers.cells import Cells, Floats, lse
+from dalenius.solvers.frontier import Frontier
+from dalenius.solvers.watch import Watch
+
+Bools = NDArray[np.bool_]
+
+MOST_NODES = 4000
+MOST_BATCH_ENTRIES = 4_000_000
+USED = 1e-6  # a cell counts as used by the relaxation above this share
+
+
+@dataclass
+class Choices:
+    """Best-first search over sets of candidate cells; a bracket [lower, upper] on L(0)."""
+
+    cells: Cells
+    tolerance: float
+    lower: float = 0.0
+    prior: Floats = field(default_factory=lambda: np.empty(0))
+    frontier: Frontier[Floats, tuple[Bools, Floats]] = field(default_factory=Frontier)
+
+    @property
+    def upper(self) -> float:
+        """The bound of the whole tree so far."""
+        return self.frontier.upper
+
+    def run(self, watch: Watch, most_nodes: int = MOST_NODES) -> None:
+        """Search until the bracket closes or the limits are reached."""
+        self._file([0], np.ones((1, self.cells.size), dtype=bool))
+        while self.frontier.heap and self.frontier.size < most_nodes and not watch.expired():
+            self._step(watch)
+
+    def _step(self, watch: Watch) -> None:
+        cells = self.cells
+        most = max(1, min(64, MOST_BATCH_ENTRIES // (cells.size * cells.y_size)))
+        nodes, sets = [], []
+        for node, (candidates, pi) in self.frontier.pop(most, self.lower + self.tolerance):
+            row, y, at = _split(cells, candidates, pi)
+            here = cells.secret == row
+            nodes += self.frontier.grow(node, row, y, at)
+            sets += [candidates & ~(here & (cells.q[:, y] > at)), candidates & ~(here & (cells.q[:, y] < at))]
+        watch.nodes += len(nodes)
+        if nodes:
+            self._file(nodes, np.stack(sets))
+
+    def _file(self, nodes: list[int], candidates: Bools) -> None:
+        cells = self.cells
+        rho, pi = capacity(cells, candidates, 0.1 * self.tolerance)
+        score = np.where(candidates, cells.neg_entropy - rho @ cells.q.T, -np.inf)
+        size = cells.row_sum(candidates.astype(float))
+        empty = (size == 0).any(axis=1)  # no choice is left
+        bounds = np.where(empty, -np.inf, score.max(axis=1) + lse(rho))
+        self._improve(pi[~empty])
+        for k, node in enumerate(nodes):
+            split = bounds[k] > self.lower + self.tolerance and size[k].max() > 1
+            self.frontier.file(node, float(bounds[k]), rho[k], (candidates[k], pi[k]) if split else None)
+
+    def _improve(self, pi: Floats) -> None:
+        """Round relaxations to choices: every row puts its mass on its heaviest cell."""
+        if not len(pi):
+            return
+        cells = self.cells
+        p = cells.row_sum(pi)
+        peak = np.maximum.reduceat(pi, cells.starts, axis=1)[:, cells.secret]
+        first = (pi == peak) & (pi > 0)
+        chosen = np.where(first, p[:, cells.secret], 0.0) / np.maximum(cells.row_sum(first.astype(float)), 1)[:, cells.secret]
+        for batch in (pi, chosen):
+            value = cells.leakage(batch)
+            k = int(np.argmax(value))
+            if value[k] > self.lower or not self.prior.size:
+                self.lower, self.prior = float(value[k]), batch[k]
+
+
+def _split(cells: Cells, candidates: Bools, pi: Floats) -> tuple[int, int, float]:
+    """Return the row, output and threshold that part the cells the relaxation uses most widely."""
+    used = candidates & (pi > USED)
+    many = cells.row_sum(used.astype(float))[cells.secret] > 1
+    if not (used & many).any():  # only lighter cells are left to part
+        used, many = candidates, cells.row_sum(candidates.astype(float))[cells.secret] > 1
+    used = used & many
+    q = np.where(used[:, None], cells.q, np.nan)
+    with np.errstate(all="ignore"):
+        low = np.fmin.reduceat(q, cells.starts, axis=0)
+        high = np.fmax.reduceat(q, cells.starts, axis=0)
+    width = np.nan_to_num(high - low, nan=-1.0) * cells.row_sum(np.where(used, pi + 1e-12, 0.0))[:, None]
+    row, y = np.unravel_index(int(width.argmax()), width.shape)
+    at = (low[row, y] + high[row, y]) / 2
+    return int(row), int(y), float(at)
+
+
+def capacity(cells: Cells, candidates: Bools, accuracy: float) -> tuple[Floats, Floats]:
+    """Return rho with max_{c in S} D(q_c || softmax(rho)) near its least value, and the input law.
+
+    The maximum is smoothed to s LSE(. / s) and s driven to 0; each s takes damped Newton steps.
+    """
+    many, y = candidates.shape[0], cells.y_size
+    rho = np.zeros((many, y))
+    s = 0.5
+    eye = np.eye(y)
+    pi = np.empty((many, cells.size))
+    for _ in range(400):
+        for _ in range(6):
+            score = np.where(candidates, cells.neg_entropy - rho @ cells.q.T, -np.inf) / s
+            top = score.max(axis=1, keepdims=True)
+            top = np.where(np.isfinite(top), top, 0.0)
+            pi = np.exp(score - top)
+            pi /= np.maximum(pi.sum(axis=1, keepdims=True), 1e-300)
+            r = np.exp(rho - lse(rho)[:, None])
+            law = pi @ cells.q
+            gradient = r - law
+            if np.abs(gradient).sum(axis=1).max() < 1e-3 * min(1.0, s * 100):
+                break
+            second = np.einsum("bc,cy,cx->byx", pi, cells.q, cells.q, optimize=True) - law[:, :, None] * law[:, None, :]
+            hessian = second / s + eye * (r[:, None, :] + 1e-10) - r[:, :, None] * r[:, None, :] + 1e-2
+            step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
+            # a step that moves scores by more than s leaves the region where the model holds
+            reach = np.abs(step - step.mean(axis=1, keepdims=True)).max(axis=1) / (2 * s)
+            rho = rho + step / np.maximum(1.0, reach)[:, None]
+        if s * np.log(cells.size + 1) < accuracy:
+            break
+        s *= 0.5
+    return rho - rho.max(axis=1, keepdims=True), pi

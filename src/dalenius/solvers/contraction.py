@@ -1,0 +1,95 @@
+"""KL contraction coefficients of channels, and coarse outputs they allow (MATH 4.3, 4.6).
+
+eta = sup D(wq || w0 q) / D(w || w0). Binary inputs suffice (Ordentlich-Polyanskiy):
+
+    eta = max over pairs of rows P, Q of  1 - min_lam h(lam),   h(lam) = sum_y P Q / (lam P + (1-lam) Q),
+
+and h is convex, so its tangents bound it from below. With the outputs in groups, U the group law and
+eta the largest coefficient of a within-group channel,
+
+    D(u || u0) <= (1 - eta) D(U || U0) + eta D(w || w0).
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from dalenius.solvers.cells import Cells, Floats
+
+MOST_PAIR_ENTRIES = 400_000  # pairs x outputs held at once; beyond it contraction is not used
+MARGIN = 1e-11
+
+
+def coefficient(rows: Floats) -> float:
+    """Return eta of the channel with these rows, which need not be normalised.
+
+    Guarantee: result >= eta up to rounding below MARGIN (the tangent at the last lam pays for the rest).
+    """
+    rows = rows[rows.sum(axis=1) > 0]
+    rows = np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0)
+    if len(rows) < 2 or rows.shape[1] < 2:  # noqa: PLR2004 - nothing to tell apart
+        return MARGIN
+    i, j = np.triu_indices(len(rows), 1)
+    p, q = rows[i], rows[j]
+    product, difference = p * q, p - q
+    low, high = np.zeros(len(p)), np.ones(len(p))
+    for _ in range(50):
+        lam = (low + high) / 2
+        slope = _slope(product, difference, q, lam)
+        low, high = np.where(slope < 0, lam, low), np.where(slope < 0, high, lam)
+    lam = (low + high) / 2
+    mixture = np.maximum(lam[:, None] * difference + q, 1e-300)
+    height = (product / mixture).sum(axis=1)
+    slack = np.abs(_slope(product, difference, q, lam)) * np.maximum(lam, 1 - lam)
+    return float(min(1.0, (1 - height + slack).max() + MARGIN))
+
+
+def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Floats:
+    """h'(lam) of each pair."""
+    mixture = np.maximum(lam[:, None] * difference + q, 1e-300)
+    return np.asarray(-(product * difference / mixture**2).sum(axis=1))
+
+
+def affordable(cells: Cells) -> bool:
+    """Whether every pair of rows can be looked at."""
+    most = max(s.stop - s.start for s in cells.slices)
+    return most**2 * cells.y_size <= MOST_PAIR_ENTRIES
+
+
+def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
+    """Group the outputs of every row as coarsely as keeps its coefficient at or below the limit.
+
+    Greedy: the two groups whose union contracts most are joined first. Returns the group of each
+    output, by row, and the coefficient of each row (0 where every group is a single output).
+    """
+    groups, etas = [], []
+    for part in cells.slices:
+        labels, eta = _coarsen_row(cells.q[part], limit) if affordable(cells) else (list(range(cells.y_size)), 0.0)
+        groups.append(labels)
+        etas.append(eta)
+    return groups, np.array(etas)
+
+
+def _coarsen_row(rows: Floats, limit: float) -> tuple[list[int], float]:
+    many = rows.shape[1]
+    everything = coefficient(rows)
+    if everything <= limit:
+        return [0] * many, everything
+
+    @lru_cache(maxsize=None)
+    def joined(members: frozenset[int]) -> float:
+        return coefficient(rows[:, sorted(members)])
+
+    parts = [frozenset([y]) for y in range(many)]
+    eta = 0.0
+    while len(parts) > 1:
+        pairs = [(joined(a | b), i, j) for i, a in enumerate(parts) for j, b in enumerate(parts[:i])]
+        cost, i, j = min(pairs)
+        if cost > limit:
+            break
+        eta = max(eta, cost)
+        parts[j] = parts[j] | parts[i]
+        del parts[i]
+    parts.sort(key=min)
+    labels = [next(g for g, part in enumerate(parts) if y in part) for y in range(many)]
+    return labels, eta

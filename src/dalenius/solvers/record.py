@@ -1,0 +1,150 @@
+"""One record's bracket: which bounds are tried, in which order, and when to stop.
+
+Cheapest first; the best bracket is kept at every moment:
+
+1. trivial: log|A|, log|Y|;
+2. reference: knowledge 0 leaves the adversary one prior, and the answer is I there;
+3. choices: L(0) bounds L(b), and is L(b) on the flat part of the curve (MATH 4.1);
+4. the lower bound by many ascents (MATH 3);
+5. the convex bound, a tree of one node, for every size (MATH 4.4; where s > eta it is the contraction
+   certificate 4.3 and closes the gap by itself);
+6. boxes: branch and bound, first with outputs as coarse as contraction allows at the multiplier s of the
+   best prior, then finer where a search stalls (MATH 4.5, 4.6). Relaxed priors of bad nodes start new ascents.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from dalenius.solvers.blahut_arimoto import ascend, polish
+from dalenius.solvers.box_bound import Frame, Point
+from dalenius.solvers.branch_and_bound import Search
+from dalenius.solvers.cells import Cells, Floats
+from dalenius.solvers.choices import Choices
+from dalenius.solvers.contraction import affordable, coarsen, coefficient
+from dalenius.solvers.frontier import Frontier
+from dalenius.solvers.watch import Watch
+
+Tell = Callable[[float, float], None]
+Kind = Literal["trivial", "reference", "choices", "boxes"]
+LARGE = 200_000  # cells x outputs beyond which only single-node bounds are worth their time
+NEARLY = 1e-5  # an audit this close may stop once progress is slow
+SLOW_SECONDS = 10.0
+STALL_BATCHES = 12
+
+
+@dataclass
+class Record:
+    """The state of one record's audit; numbers in nats."""
+
+    cells: Cells
+    trivial: float
+    tolerance: float
+    lower: float = 0.0
+    pi: Floats = field(default_factory=lambda: np.empty(0))
+    s: float = 0.0
+    upper: float = np.inf
+    kind: Kind = "trivial"
+    frame: Frame | None = None
+    frontier: Frontier[Point, object] | Frontier[Floats, object] | None = None
+    unconstrained: tuple[float, float] = (0.0, np.inf)  # bracket on L(0)
+
+    def __post_init__(self) -> None:
+        self.pi = self.cells.rho
+        self.upper = self.trivial
+        self.unconstrained = (0.0, self.trivial)
+
+    def begin(self, watch: Watch, rng: np.random.Generator) -> None:
+        """Stages 1 to 4: bounds that need no branching on boxes, and the lower bound."""
+        cells = self.cells
+        at_reference = float(cells.leakage(cells.rho[None])[0])
+        self.lower = at_reference
+        small = cells.size * cells.y_size <= LARGE
+        start = None
+        if small:
+            choices = Choices(cells, 0.3 * self.tolerance)
+            choices.run(watch)
+            self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
+            start = choices.prior[None]
+            self._offer(choices.upper, "choices", None, choices.frontier)
+        if cells.knowledge <= 0:
+            self._offer(at_reference, "reference", None, None)
+            return
+        found = ascend(cells, watch, rng, start)
+        if found.value > self.lower:
+            self.lower, self.pi, self.s = found.value, found.pi, found.s
+        self.unconstrained = (max(self.lower, self.unconstrained[0]), self.unconstrained[1])
+
+    @property
+    def gap(self) -> float:
+        """How far the bracket is open."""
+        return self.upper - self.lower
+
+    def finish(self, watch: Watch, best: float, tell: Tell) -> None:
+        """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`."""
+        for search in self._searches():
+            if self.gap <= self.tolerance or self.upper <= best + self.tolerance or watch.expired():
+                return
+            search.lower = max(self.lower, best)
+            search.open_root(watch)
+            self._keep(search)
+            self._run(search, watch, best, tell)
+
+    def _searches(self) -> Iterator[Search]:
+        """The frames to try: the convex bound, then boxes with ever finer outputs."""
+        cells = self.cells
+        single = [list(range(cells.y_size))] * cells.a_size
+        s = max(self.s, 1e-3)
+        small = affordable(cells)
+        eta = np.array([coefficient(cells.q[part]) for part in cells.slices]) if small else np.ones(cells.a_size)
+        together = [[0] * cells.y_size] * cells.a_size
+        for share in (0.0, 0.5, 0.9):
+            theta = np.minimum(1.0, share * s / eta)
+            yield self._search(together, eta, theta)
+        seen: list[object] = []
+        for share in (0.9, 0.45, 0.0):
+            groups, etas = coarsen(cells, share * s) if small and share > 0 else (single, np.zeros(cells.a_size))
+            if groups not in seen and max(max(row) for row in groups) > 0:
+                seen.append(groups)
+                yield self._search(groups, etas, np.ones(cells.a_size))
+
+    def _search(self, groups: list[list[int]], eta: Floats, theta: Floats) -> Search:
+        spent = float((theta * eta).max())
+        floor = spent + 0.3 * max(self.s - spent, 0.1 * spent) if spent > 0 else 0.0
+        return Search(Frame(self.cells, groups, eta, theta, floor), self.lower, self.tolerance, max(self.s, 0.02))
+
+    def _run(self, search: Search, watch: Watch, best: float, tell: Tell) -> None:
+        """Branch until closed, expired or stalled."""
+        batches, mark, mark_batch, mark_time = 0, self.gap, 0, watch.seconds
+        while search.frontier.heap and not watch.expired():
+            if batches & (batches - 1) == 0 or batches % 32 == 0:  # 0, 1, 2, 4, 8, 16, 32, 64, 96 ...
+                self._ascend_from(search, watch, best)
+            search.step(watch)
+            batches += 1
+            self._keep(search)
+            tell(self.lower, self.upper)
+            if search.frontier.upper - search.lower < 0.8 * mark:
+                mark, mark_batch, mark_time = search.frontier.upper - search.lower, batches, watch.seconds
+            stalled = batches - mark_batch > STALL_BATCHES and watch.seconds - mark_time > 1.0
+            if stalled and search.frame.tangent:
+                return  # contraction keeps s too large here: finer outputs can go lower
+            if self.gap <= NEARLY and watch.seconds - mark_time > SLOW_SECONDS:
+                return
+
+    def _ascend_from(self, search: Search, watch: Watch, best: float) -> None:
+        """Ascend from the relaxed priors of the worst nodes; they know where local search has not been."""
+        found = polish(self.cells, search.priors(16), watch, rounds=60)
+        if found.value > self.lower:
+            self.lower, self.pi, self.s = found.value, found.pi, found.s
+            search.lower = max(self.lower, best)
+
+    def _keep(self, search: Search) -> None:
+        self._offer(search.frontier.upper, "boxes", search.frame, search.frontier)
+
+    def _offer(self, upper: float, kind: Kind, frame: Frame | None, frontier: object) -> None:
+        """Keep a proof if it is better. A growing tree is kept by reference, so its bound only falls."""
+        if upper < self.upper or (frontier is not None and frontier is self.frontier):
+            self.upper, self.kind, self.frame = upper, kind, frame
+            self.frontier = frontier  # type: ignore[assignment]

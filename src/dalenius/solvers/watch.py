@@ -1,0 +1,77 @@
+"""One owner of limits, progress and interruption."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a progress display is told, in nats."""
+
+    record: int
+    records: int
+    lower: float
+    upper: float
+    nodes: int
+    seconds: float
+    stage: str
+
+
+@dataclass
+class Watch:
+    """A deadline, a Ctrl-C that asks politely first, and the reports on the way.
+
+    Used as a context manager around the whole audit. The first SIGINT sets `interrupted`; a second
+    one raises KeyboardInterrupt. Outside the main thread signals are left alone.
+    """
+
+    time_limit: float
+    report: Callable[[Progress], None] | None = None
+    began: float = field(default_factory=time.monotonic)
+    interrupted: bool = False
+    nodes: int = 0
+    _previous: Any = None
+    _part_end: float = float("inf")
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.getsignal(signal.SIGINT)
+            signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.began
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return self.time_limit - self.seconds
+
+    def share(self, part: float) -> None:
+        """Let `expired` become true after this many seconds, or at the limit if that is sooner."""
+        self._part_end = self.seconds + part
+
+    def expired(self) -> bool:
+        """Whether the work at hand must stop now."""
+        return self.interrupted or self.seconds > min(self.time_limit, self._part_end)
+
+    def tell(self, record: int, records: int, lower: float, upper: float, stage: str) -> None:
+        """Report progress, if anyone listens."""
+        if self.report is not None:
+            self.report(Progress(record, records, lower, upper, self.nodes, self.seconds, stage))

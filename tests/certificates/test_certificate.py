@@ -1,0 +1,45 @@
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from dalenius.certificates.certificate import Certificate
+from dalenius.errors import InputError
+
+DATA = {
+    "format": "dalenius/certificate",
+    "lower": 0.1 + 0.2,
+    "upper": math.nextafter(0.3, 1),
+    "tree": [[1, None], 5e-324],
+}
+
+
+def test_a_certificate_survives_a_round_trip_exactly(tmp_path: Path) -> None:
+    Certificate(DATA).save(tmp_path / "c.json")
+    again = Certificate.load(tmp_path / "c.json")
+    assert again == Certificate(DATA)
+    assert (again.lower, again.upper) == (DATA["lower"], DATA["upper"])
+    assert "0.30000000000000004" in repr(again)
+    assert " " not in (tmp_path / "c.json").read_text()
+
+
+def test_what_json_cannot_say_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        Certificate({"lower": math.nan, "upper": 1.0}).save(tmp_path / "c.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", "{}", '{"lower": 0}', '{"lower": "0", "upper": 1}', '{"lower": 0, "up'])
+def test_files_that_are_no_certificate_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(InputError, match=r"c\.json.* not "):
+        Certificate.load(tmp_path / "c.json")
+
+
+def test_paths_that_do_not_work_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot write"):
+        Certificate(DATA).save(tmp_path / "none" / "c.json")
+    with pytest.raises(InputError, match="cannot read"):
+        Certificate.load(tmp_path / "none.json")
+    json.loads(Certificate(DATA).text())

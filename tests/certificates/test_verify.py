@@ -1,0 +1,429 @@
+"""Certificates written by hand: closed forms, refusals, forgeries."""
+
+import ast
+import copy
+import json
+import math
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flint import ctx
+from scipy.optimize import brentq, minimize_scalar
+
+import dalenius.certificates.verify as verifier
+from dalenius import Mechanism
+from dalenius.certificates import reading
+from dalenius.certificates.verify import Verification, verify
+from dalenius.gallery.parse import parse_mechanism, parse_query
+
+LN2 = math.log(2)
+NAMED = {"query": "modular_sum(n=4, modulus=2)", "mechanism": "symmetric(flip=0.3)"}
+
+
+def binary_entropy(p):
+    return -p * math.log(p) - (1 - p) * math.log(1 - p)
+
+
+CAPACITY = LN2 - binary_entropy(0.3)
+
+
+def certificate(problem, adversary, lower, upper, masses, *proofs):
+    return {
+        "format": "dalenius/audit-certificate",
+        "version": 1,
+        "problem": problem,
+        "adversary": adversary,
+        "lower": lower,
+        "upper": upper,
+        "witness": {"record": 0, "masses": masses},
+        "proofs": [{"record": 0, "upper": upper, **proof} for proof in proofs],
+    }
+
+
+def choices(*tree):
+    return {"kind": "choices", "tree": list(tree)}
+
+
+def parity(**changes):
+    flat = {"rho": [0.0, 0.0]}
+    data = certificate(NAMED, {"entropy": 1.0}, CAPACITY - 1e-12, CAPACITY + 1e-12, [[1, 0], [0, 1]], choices(flat))
+    return {**copy.deepcopy(data), **changes}
+
+
+@pytest.mark.parametrize(("n", "b"), [(1, 0.0), (1, 0.5), (2, 0.3), (4, 0.0), (4, 3 * LN2 - 1e-9), (10**6, 1e4)])
+def test_parity_leaks_the_capacity_while_the_parity_of_the_others_may_be_known(n, b):
+    problem = {"query": f"modular_sum(n={n}, modulus=2)", "mechanism": "symmetric(flip=0.3)"}
+    answer = verify(parity(problem=problem, adversary={"entropy": b}))
+    assert answer.verified, answer.reason
+    assert answer.seconds < 0.3
+
+
+def contraction(rows):
+    """eta of all pairs of rows, by a bounded search in floats."""
+    best = 0.0
+    for i, p in enumerate(rows):
+        for q in rows[:i]:
+            found = minimize_scalar(lambda t, p=p, q=q: (p * q / (t * p + (1 - t) * q)).sum(), bounds=(0, 1), method="bounded")
+            best = max(best, 1 - found.fun)
+    return best
+
+
+@pytest.mark.parametrize("query", ["count(n=6)", "total(n=3, values=[0, 1, 3])", "histogram(n=3, k=3)"])
+def test_where_the_multiplier_exceeds_the_contraction_a_stationary_point_is_certified(query):
+    # MATH 4.3: the local answer of MATH 3 at a multiplier s > eta is the global one, with no gap.
+    mechanism = parse_mechanism("geometric(epsilon=0.5)", parse_query(query))
+    q, rho = mechanism.rows, np.exp(mechanism.statistic.log_reference(0))
+    eta = np.array([contraction(q[share > 0]) for share in rho])
+    s = 1.2 * float(eta.max())
+    v = np.random.default_rng(1).uniform(1, 2, (rho.shape[0], q.shape[1]))
+    for _ in range(20_000):
+        score = np.exp(np.log(v / v.sum(0)) @ q.T / s) * rho
+        p = score.sum(1) ** (s / (1 + s))
+        pi = score / score.sum(1, keepdims=True) * (p / p.sum())[:, None]
+        v = pi @ q
+    where = pi > 0
+    knowledge = float((pi[where] * np.log(pi[where] / rho[where])).sum()) + 1e-13
+    leaked = float((v * np.log(v / (v.sum(0) * v.sum(1)[:, None]))).sum())
+    leaf = {"s": s, "rho": np.log(v.sum(0)).tolist(), "lam": (np.log(v / v.sum(0)) / s).tolist()}
+    groups = [[0] * q.shape[1]] * len(rho)
+    proof = {"kind": "boxes", "groups": groups, "eta": (eta + 1e-9).tolist(), "tree": [leaf]}
+    data = certificate(mechanism.describe(), {"knowledge": knowledge}, leaked - 1e-11, leaked + 1e-9, pi.tolist(), proof)
+    answer = verify(data, mechanism)
+    assert answer.verified, answer.reason
+    data["proofs"][0]["upper"] = leaked - 1e-10
+    assert "proof of record 0, leaf 0: bound" in verify(data).reason
+    data["proofs"][0] |= {"upper": leaked + 1e-9, "eta": (eta - 1e-9).tolist()}
+    assert "contraction" in verify(data).reason
+
+
+@pytest.mark.parametrize("adversary", [{"entropy": 4 * LN2 + 1e-10}, {"knowledge": 0.0}])
+def test_without_knowledge_the_uniform_prior_is_the_witness_and_the_proof(adversary):
+    channel = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]]
+    problem = {"records": [2, 2], "classes": None, "rows": channel}
+    if "entropy" in adversary:
+        adversary = {"entropy": 2 * LN2 + 1e-10}
+    p = np.array(channel).reshape(2, 2, 2)
+    truth = []
+    for axis in (0, 1):
+        z = p.mean(axis=1 - axis) / 2
+        truth.append(float((z * np.log(z / (z.sum(0) * z.sum(1)[:, None]))).sum()))
+    masses = [[0.25, 0.25, 0, 0], [0, 0, 0.25, 0.25]]
+    data = certificate(problem, adversary, truth[0] - 1e-12, truth[0] + 1e-12, masses, {"kind": "reference"})
+    data["proofs"].append({"record": 1, "upper": truth[1] + 1e-12, "kind": "reference"})
+    assert verify(data), verify(data).reason
+    data["witness"]["masses"][0][0] = 0.26
+    assert "uniform" in verify(data).reason
+    data["witness"]["masses"][0][0] = 0.25
+    data["adversary"] = {"knowledge": 1e-9}
+    assert "without knowledge" in verify(data).reason
+
+
+def test_a_single_record_at_entropy_zero_leaks_the_channel_capacity():
+    # Capacity of the Z channel with flip 1/2: log(5/4) bits per nat scale, r = (3/5, 2/5), prior (3/5, 2/5).
+    rows = [[1.0, 0.0], [0.5, 0.5]]
+    truth = math.log(5 / 4)
+    problem = {"records": [2], "classes": None, "rows": rows}
+    leaf = {"rho": [math.log(0.8), math.log(0.2)]}
+    data = certificate(problem, {"entropy": 0}, truth - 1e-12, truth + 1e-12, [[3, 0], [0, 2]], choices(leaf))
+    assert verify(data), verify(data).reason
+
+
+def test_choices_trees_split_cells_and_leave_none_out():
+    rows = [[0.9, 0.1], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8]]
+    problem = {"records": [2, 2], "classes": None, "rows": rows}
+    leaf = {"rho": [0.0, 0.0]}
+    tree = [[0, 0, 0.7], [1, 0, 0.3], leaf, leaf, leaf]
+    data = certificate(problem, {"entropy": 0}, 0.0, 0.7, [[1, 1, 0, 0], [0, 0, 1, 1]], choices(*tree))
+    data["proofs"].append({"record": 1, "upper": 0.7, "kind": "trivial"})
+    assert verify(data), verify(data).reason
+    for broken in (tree[:-1], [*tree, leaf], [], [leaf, leaf], [[0, 0, 0.7]], [[0, 5, 0.7], leaf, leaf], [3]):
+        data["proofs"][0]["tree"] = broken
+        assert not verify(data)
+    del data["proofs"][0]
+    assert "record 0 has no proof" in verify(data).reason
+
+
+def test_the_problem_is_said_in_words():
+    answer = verify(parity())
+    for words in ("4 records of 2 values", "modular_sum(n=4, modulus=2)", "symmetric(flip=0.3)", "entropy at least 1.0"):
+        assert words in answer.problem
+    assert "verified" in repr(answer)
+    rows = [[0.5, 0.5]] * 4
+    data = parity(problem={"records": [2, 2], "classes": None, "rows": rows})
+    assert "4 rows x 2 outputs (sha256 " in verify(data).problem
+
+
+def test_the_precision_of_the_caller_is_left_alone():
+    before = ctx.prec
+    verify(parity())
+    verify(parity(lower=9.0))
+    assert ctx.prec == before
+
+
+def test_a_mechanism_given_must_be_the_channel():
+    query = parse_query("modular_sum(n=4, modulus=2)")
+    assert verify(parity(), parse_mechanism("symmetric(flip=0.3)", query))
+    assert verify(parity(), parse_mechanism("symmetric(0.3)", query))
+    other = verify(parity(), parse_mechanism("symmetric(flip=0.31)", query))
+    assert not other
+    assert "another channel" in other.reason
+    assert not verify(parity(), parse_mechanism("symmetric(flip=0.3)", parse_query("modular_sum(n=5, modulus=2)")))
+    assert not verify(parity(), parse_mechanism("symmetric(flip=0.3)", parse_query("count(n=4)")))
+
+
+def test_the_same_channel_may_be_described_per_class_or_in_full():
+    query = parse_query("count(n=3)")
+    per_class = Mechanism.from_rows(query, [[0.5, 0.25, 0.25], [0.25, 0.75, 0], [0.125, 0.5, 0.375], [0, 0, 1]])
+    full = Mechanism.from_matrix(per_class.matrix(), records=[2, 2, 2])
+    data = certificate(per_class.describe(), {"entropy": 0}, 0.0, LN2 + 1e-9, [[1, 1, 1, 0], [0, 1, 1, 1]], {"kind": "trivial"})
+    assert verify(data, full), verify(data, full).reason
+    swapped = Mechanism.from_matrix(per_class.matrix()[::-1], records=[2, 2, 2])
+    assert "differ" in verify(data, swapped).reason
+    assert "records" in verify(data, Mechanism.from_matrix(per_class.matrix(), records=[4, 2])).reason
+
+
+# Input that a stranger may have written.
+
+
+def save(tmp_path, text):
+    path = tmp_path / "certificate.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_file_is_read(tmp_path):
+    assert verify(save(tmp_path, json.dumps(parity())))
+    assert verify(str(save(tmp_path, json.dumps(parity()))))
+
+
+def test_an_unreadable_file_is_an_error(tmp_path):
+    with pytest.raises(OSError, match="missing"):
+        verify(tmp_path / "missing.json")
+    with pytest.raises(OSError, match="directory"):
+        verify(tmp_path)
+
+
+WHOLE = json.dumps(parity())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "null", "[]", "3", '"text"', "\x00\x01", b"\xff\xfe", WHOLE[: len(WHOLE) // 2], WHOLE[:-1], WHOLE + "}",
+        "[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000,
+        WHOLE.replace("0.0", "NaN", 1), WHOLE.replace("0.0", "Infinity", 1), WHOLE.replace("0.0", "1e999", 1),
+        WHOLE.replace("0.0", "9" * 5000, 1), WHOLE.replace('"version": 1', '"version": 1, "version": 1'),
+        WHOLE.replace('"version": 1', '"version": 2'), WHOLE.replace('"version": 1', '"version": true'),
+        WHOLE.replace("audit-certificate", "mechanism"),
+    ],
+)  # fmt: skip
+def test_malformed_files_are_refused_with_a_reason(tmp_path, text):
+    answer = verify(save(tmp_path, text))
+    assert isinstance(answer, Verification)
+    assert not answer.verified
+    assert len(answer.reason) > 10
+    assert "cannot be checked" not in answer.reason
+
+
+def test_huge_files_are_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "LARGEST_FILE", 1000)
+    assert "larger than" in verify(save(tmp_path, " " * 1001)).reason
+    monkeypatch.setattr(reading, "LARGEST_CONTENT", 10_000)
+    assert "too many values" in verify(save(tmp_path, "[" + "[]," * 300)).reason
+
+
+def everywhere(value, path=()):
+    """Every place in a JSON value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in items:
+        yield from everywhere(child, (*path, key))
+
+
+def replaced(value, path, new):
+    if not path:
+        return new
+    result = copy.copy(value)
+    result[path[0]] = replaced(value[path[0]], path[1:], new)
+    return result
+
+
+def rich():
+    """A certificate that uses every field of a boxes proof."""
+    rows = [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25], [0.1, 0.1, 0.8]]
+    problem = {"records": [2, 2], "classes": [0, 1, 2, 3], "rows": rows}
+    leaf = {
+        "s": 1.5, "rho": [0.1, 0.0, -0.1], "mu": [[0.1, 0.0], [-0.1, 0.0, 0.05]], "kappa": [[0.5, 1.0], [1.0, 0.9, 1.0]],
+        "lam": [[0.1, 0.0, 0.2], [0.0, 0.0, 0.0]], "omega": [[0.1, 0.0], [0.0, 0.0, 0.0]], "theta": [0.9, 0.8],
+    }  # fmt: skip
+    proof = {
+        "kind": "boxes", "groups": [[0, 0, 1], [0, 1, 2]], "eta": [0.5, 0.0],
+        "tree": [[0, 1, 0.3], leaf, [1, 2, 0.4], {"s": 1.0, "rho": [0.1, 0.0, -0.1]}, leaf],
+    }  # fmt: skip
+    data = certificate(problem, {"knowledge": 0.2}, 0.01, 5.0, [[1.0, 1.0, 0, 0], [0, 0, 0.8, 1.0]], proof)
+    data["proofs"].append({"record": 1, "upper": 0.7, "kind": "choices", "tree": [[0, 2, 0.2], *[{"rho": [0.1, 0.0, 0.2]}] * 2]})
+    return data
+
+
+def test_the_rich_certificate_holds():
+    assert verify(rich()), verify(rich()).reason
+
+
+def test_wrong_types_anywhere_are_refused_or_harmless():
+    data = rich()
+    for path in filter(None, everywhere(data)):
+        for junk in (None, "text", [], {}, True, -1, 10**400, 1e308, float("nan"), [[]], object()):
+            answer = verify(replaced(data, path, junk))
+            assert isinstance(answer, Verification)
+            if not answer.verified:
+                assert "cannot be checked" not in answer.reason, (path, junk, answer.reason)
+
+
+def test_a_missing_key_is_named():
+    data = rich()
+    for key in ("lower", "upper", "problem", "adversary", "witness", "proofs"):
+        part = {k: v for k, v in data.items() if k != key}
+        assert repr(key) in verify(part).reason
+    for path in (p for p in everywhere(data) if p and p[0] == "proofs" and isinstance(p[-1], str) and len(p) == 3):
+        part = copy.deepcopy(data)
+        del part["proofs"][path[1]][path[2]]
+        assert not verify(part)
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        ({"query": "__import__('os').system('true')", "mechanism": "symmetric(flip=0.3)"}, "query"),
+        ({"query": "count(n=4)", "mechanism": "open('x')"}, "mechanism"),
+        ({"query": "count(n=10**9)", "mechanism": "symmetric(flip=0.3)"}, "no number"),
+        ({"query": "count(n=1000000000)", "mechanism": "symmetric(flip=0.3)"}, "n of the query"),
+        ({"query": "count(n=100000000)", "mechanism": "symmetric(flip=0.3)"}, "too many"),
+        ({"query": "modular_sum(n=100000000, modulus=4000000)", "mechanism": "constant()"}, "too many"),
+        ({"query": "total(n=50, values=[0, 1099511627776])", "mechanism": "constant()"}, "too many"),
+        ({"query": "total(n=90000, values=[0, 1, 2])", "mechanism": "constant()"}, "too"),
+        ({"query": "histogram(n=1000, k=1000)", "mechanism": "constant()"}, "too many"),
+        ({"query": "histogram(n=60, k=60)", "mechanism": "geometric(epsilon=1)"}, "too many"),
+        ({"query": "count(n=30)", "mechanism": "randomized_response(epsilon=1)"}, "too many"),
+        ({"query": "count(n=4)", "mechanism": "geometric(epsilon=-1)"}, "epsilon"),
+        ({"query": "count(n=4)", "mechanism": "geometric(epsilon=1, epsilon=2)"}, "twice"),
+        ({"query": "count(n=4)", "mechanism": "geometric()"}, "lacks epsilon"),
+        ({"query": "count(n=4)", "mechanism": "laplace(epsilon=1, output='real')"}, "output"),
+        ({"query": "count(n=4)", "rows": [[1.0]] * 4}, "5 are needed"),
+        ({"query": "count(n=4)", "rows": [[0.5, 0.4]] * 5}, "sums to 0.9"),
+        ({"query": "count(n=4)", "rows": [[1.5, -0.5]] * 5}, "not between"),
+        ({"query": "count(n=4)"}, "describe no channel"),
+        ({"records": [2] * 60, "classes": None, "rows": []}, "too many"),
+        ({"records": [2], "classes": [0, 2], "rows": [[1.0], [1.0]]}, "class"),
+        ({"records": [2], "classes": [0, 0], "rows": [[1.0], [1.0]]}, "no dataset"),
+        ({"records": [2], "classes": None, "rows": [[1.0], [0.5, 0.5]]}, "row 1"),
+        ({"records": [], "classes": None, "rows": [[1.0]]}, "empty"),
+    ],
+)
+def test_problems_that_cannot_be_rebuilt_are_refused_quickly(problem, words):
+    answer = verify(parity(problem=problem))
+    assert not answer
+    assert words in answer.reason
+    assert answer.seconds < 2
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"lower": CAPACITY + 1e-9, "upper": 1.0}, "leaks"),
+        ({"upper": CAPACITY - 1e-9, "lower": 0.0}, "exceeds"),
+        ({"lower": 0.5, "upper": 0.4}, "exceeds upper"),
+        ({"adversary": {"entropy": 2.5}}, "divergence"),
+        ({"adversary": {"entropy": 2.8}}, "no prior"),
+        ({"adversary": {"entropy": -1}}, "entropy"),
+        ({"adversary": {"entropy": 1, "knowledge": 1}}, "either"),
+        ({"witness": {"record": 4, "masses": [[1, 0], [0, 1]]}}, "record"),
+        ({"witness": {"record": 0, "masses": [[0, 0], [0, 0]]}}, "no mass"),
+        ({"proofs": []}, "no proof"),
+    ],
+)
+def test_false_claims_are_refused(change, words):
+    answer = verify(parity(**change))
+    assert not answer
+    assert words in answer.reason
+
+
+def test_mass_where_no_dataset_is_cannot_witness():
+    data = parity(problem={"query": "count(n=1)", "mechanism": "symmetric(flip=0.3)"}, adversary={"entropy": 0})
+    assert verify(data), verify(data).reason
+    data["witness"]["masses"] = [[0.5, 0.1], [0, 0.4]]
+    assert "no dataset" in verify(data).reason
+
+
+def test_changed_numbers_are_refused_or_still_true():
+    # The truth by brute force: a fine grid of priors over (secret, class) of a 2 x 2 parity problem.
+    b = 2.5
+    noise = brentq(lambda s: binary_entropy(s) - (b - 3 * LN2), 1e-9, 0.5)
+
+    def truth(entropy, p):
+        if entropy <= 3 * LN2:
+            return LN2 - binary_entropy(p)
+        s = brentq(lambda x: binary_entropy(x) - (entropy - 3 * LN2), 1e-12, 0.5)
+        return LN2 - binary_entropy(s * (1 - p) + p * (1 - s))
+
+    value = truth(b, 0.3)
+    leaf = {"s": 0.26, "rho": [0.0, 0.0], "lam": [[1.0, 0.0], [0.0, 1.0]]}
+    proof = {"kind": "boxes", "groups": [[0, 0], [0, 0]], "eta": [0.17, 0.17], "tree": [[0, 0, 0.5], leaf, leaf]}
+    mix = noise + 1e-6
+    data = certificate(NAMED, {"entropy": b}, value - 1e-4, value + 0.05, [[1 - mix, mix], [mix, 1 - mix]], proof)
+    assert verify(data), verify(data).reason
+    rng = random.Random(5)
+    places = [p for p in everywhere(data) if isinstance(_at(data, p), float)]
+    accepted = 0
+    for _ in range(1500):
+        changed = data
+        for path in rng.sample(places, rng.choice([1, 1, 2])):
+            old = _at(data, path)
+            new = rng.choice([old + rng.gauss(0, 0.05), old * rng.uniform(0.5, 1.5), -old, 0.0, 1.0, old + rng.gauss(0, 1e-3)])
+            changed = replaced(changed, path, new)
+        answer = verify(changed)
+        if answer:
+            accepted += 1
+            entropy = min(changed["adversary"]["entropy"], 4 * LN2)
+            assert answer.lower <= truth(entropy, 0.3) + 1e-12
+            assert answer.upper >= truth(entropy, 0.3) - 1e-12
+    assert accepted > 50
+
+
+def _at(value, path):
+    for key in path:
+        value = value[key]
+    return value
+
+
+# Independence.
+
+FILES = ("balls", "boxes", "channel", "contraction", "counting", "named", "proofs", "reading", "verify")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_verifier_imports_the_standard_library_and_flint_alone(name):
+    source = Path(verifier.__file__).parent / f"{name}.py"
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            modules = [alias.name.split(".")[0] for alias in node.names]
+            assert all(m in sys.stdlib_module_names or m == "flint" for m in modules), modules
+        if isinstance(node, ast.ImportFrom):
+            inside = node.level == 1 and (node.module in FILES or {a.name for a in node.names} <= set(FILES))
+            root = (node.module or "").split(".")[0]
+            assert inside or (node.level == 0 and (root in sys.stdlib_module_names or root == "flint")), node.module
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"eval", "exec", "compile", "__import__"}
+
+
+def test_the_verifier_loads_nothing_else_of_ours():
+    code = (
+        "import sys, dalenius.certificates.verify\n"
+        "print(sorted(m for m in sys.modules if m.split('.')[0] in ('dalenius', 'numpy', 'scipy')))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = set(ast.literal_eval(out))
+    assert loaded <= {"dalenius", "dalenius.certificates", *(f"dalenius.certificates.{name}" for name in FILES)}

@@ -1,0 +1,128 @@
+import json
+import math
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dalenius.cli import main
+from dalenius.gallery import mechanisms, queries
+
+GOOD = {
+    "verified": True,
+    "lower": 0.07372611,
+    "upper": 0.07372612,
+    "reason": "Both bounds hold.",
+    "problem": "symmetric(flip=0.3) of modular_sum(n=4, modulus=2), H(X) >= 2.2",
+    "seconds": 0.01,
+}
+FORGED = {**GOOD, "verified": False, "lower": math.nan, "upper": math.inf, "reason": "The prior attains only 0.07."}
+
+
+class Verifier:
+    """Stands for the verifier: reads the file, and answers what it was told to."""
+
+    def __init__(self) -> None:
+        self.answer: dict[str, Any] = GOOD
+        self.asked: list[object] = []
+
+    def verify(self, path: Path, mechanism: object = None) -> SimpleNamespace:
+        path.read_bytes()
+        self.asked = [path, mechanism]
+        return SimpleNamespace(**self.answer)
+
+
+@pytest.fixture
+def verifier(monkeypatch: pytest.MonkeyPatch) -> Verifier:
+    stand_in = Verifier()
+    module = SimpleNamespace(verify=stand_in.verify)
+    monkeypatch.setitem(sys.modules, "dalenius.certificates.verify", module)  # type: ignore[arg-type]
+    return stand_in
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    path = tmp_path / "c.json"
+    path.write_text("{}")
+    return path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["verify", *map(str, arguments)])
+
+
+@pytest.mark.usefixtures("verifier")
+def test_a_sound_certificate_says_what_it_proves(certificate: Path) -> None:
+    result = run(certificate)
+    assert result.exit_code == 0
+    assert "modular_sum(n=4, modulus=2), H(X) >= 2.2" in result.stdout
+    assert "0.073726 <= L <= 0.073727 nats" in result.stdout
+    assert "VERIFIED in 0.01 s. Both bounds hold." in result.stdout
+    assert "NOT" not in result.stdout
+
+
+def test_a_forged_certificate_is_exit_code_1(verifier: Verifier, certificate: Path) -> None:
+    verifier.answer = FORGED
+    result = run(certificate)
+    assert result.exit_code == 1
+    assert "NOT VERIFIED. The prior attains only 0.07" in result.stdout
+    assert "<= L <=" not in result.stdout
+
+
+@pytest.mark.parametrize(("answer", "code"), [(GOOD, 0), (FORGED, 1)])
+def test_json_has_the_agreed_keys(verifier: Verifier, certificate: Path, answer: dict[str, Any], code: int) -> None:
+    verifier.answer = answer
+    result = run(certificate, "--json")
+    assert result.exit_code == code
+    content = json.loads(result.stdout)
+    assert list(content) == ["verified", "lower", "upper", "reason", "problem"]
+    assert content["verified"] is answer["verified"]
+    assert content["lower"] == (None if code else GOOD["lower"])
+    assert result.stderr == ""
+
+
+def test_the_mechanism_reaches_the_verifier(verifier: Verifier, certificate: Path, tmp_path: Path) -> None:
+    mechanisms.geometric(queries.count(n=3), epsilon=1).save(tmp_path / "m.json")
+    assert run(certificate, "--mechanism", tmp_path / "m.json").exit_code == 0
+    assert "geometric(epsilon=1)" in repr(verifier.asked[1])
+
+
+@pytest.mark.usefixtures("verifier")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.json"], "none.json: No such file or directory"),
+        ([], "Missing argument 'CERTIFICATE'"),
+        (["."], "Is a directory"),
+        (["c.json", "--mechanism", "none.json"], "cannot read none.json"),
+        (["c.json", "--mechanism", "c.json"], "c.json is not a mechanism file"),
+        (["c.json", "--mecanism", "c.json"], "--mechanism"),
+        (["c.json", "c.json"], "c.json"),
+    ],
+)
+@pytest.mark.parametrize("flag", [[], ["--json"]], ids=["text", "json"])
+def test_what_cannot_be_read_is_exit_code_2(
+    arguments: list[str], words: str, flag: list[str], certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(certificate.parent)
+    result = run(*arguments, *flag)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("dalenius: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", "\x00", '{"lower": NaN}', "[" * 100_000], ids=lambda text: repr(text[:9])
+)
+def test_the_real_verifier_refuses_what_is_no_certificate(text: str, certificate: Path) -> None:
+    certificate.write_text(text)
+    result = run(certificate, "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["verified"] is False
+    assert result.stderr == ""
+    assert "NOT VERIFIED. " in run(certificate).stdout

@@ -1,0 +1,63 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from samples import built, parity
+
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.mechanism import Mechanism
+from dalenius.report.plots import image
+from dalenius.results import Audit, Curve
+
+AUDITS = {
+    "bars": parity(),
+    "bits": parity(unit="bits", b=3.5),
+    "heat": built(mechanisms.geometric(queries.count(n=30), epsilon=1), 3.0),
+    "folded": built(mechanisms.symmetric(queries.modular_sum(n=2000, modulus=1001), flip=0.5), 3.0),
+    "histogram": built(mechanisms.exponential(queries.histogram(n=3, k=5), epsilon=2), 1.0),
+    "dense": built(
+        Mechanism.from_matrix(np.random.default_rng(2).dirichlet(np.ones(3), size=12), [2, 3, 2]), 1.0, record=1
+    ),
+    "function": built(mechanisms.symmetric(queries.function([2, 3], lambda x: "ab"[x[0] * x[1] % 2]), flip=0.1), 0.2),
+    "nothing": parity(b=2.7725887, lower=0.0, upper=0.0),
+}
+
+
+def _texts(figure: Figure) -> str:
+    return " ".join(axes.get_xlabel() + axes.get_ylabel() + axes.get_title() for axes in figure.axes)
+
+
+@pytest.mark.parametrize("audit", AUDITS.values(), ids=AUDITS.keys())
+def test_pictures_of_audits_name_their_units_and_overlap_nowhere(audit: Audit) -> None:
+    figure = audit.plot()
+    assert image(figure, "png").startswith(b"\x89PNG")
+    assert f"leakage about a record ({audit.unit})" in _texts(figure)
+    for axes in figure.axes:
+        boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
+        assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
+
+
+def test_pictures_are_drawn_into_given_axes() -> None:
+    figure = Figure()
+    assert parity().plot(figure.subplots(1, 2)) is figure
+    assert all(axes.get_title() for axes in figure.axes)
+    alone = Figure()
+    axes = alone.subplots()
+    assert parity().plot(axes) is alone
+    assert axes.get_title() == "lower and upper bound"
+
+
+def test_the_same_picture_is_the_same_file() -> None:
+    assert image(parity().plot(), "svg") == image(parity().plot(), "svg")
+    assert image(parity().plot(), "pdf").startswith(b"%PDF")
+
+
+def test_a_curve_is_drawn_in_any_order_of_its_points() -> None:
+    entropies = (2.6, 1.0, 2.2)
+    curve = Curve(entropies, tuple(parity(b=b) for b in entropies))
+    figure = curve.plot()
+    image(figure, "png")
+    assert "least entropy b of the adversary's prior (nats)" in _texts(figure)
+    x = figure.axes[0].lines[0].get_xdata()
+    np.testing.assert_allclose(x, [0.0, 1.0, 2.2, 2.6, 4 * np.log(2)])

@@ -1,0 +1,103 @@
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import built, parity
+
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.mechanism import Mechanism
+from dalenius.report.numbers import decimals, round_down, round_up, short_up
+from dalenius.report.text import class_words
+from dalenius.results import Extremes, Records
+
+SIZES = st.floats(min_value=-1e7, max_value=1e7)
+
+
+@given(SIZES, st.integers(0, 15))
+def test_printed_digits_stay_true(x: float, digits: int) -> None:
+    down, up = Fraction(round_down(x, digits)), Fraction(round_up(x, digits))
+    assert down <= Fraction(x) <= up
+    assert up - down <= Fraction(1, 10**digits)
+
+
+@given(st.floats(min_value=0, max_value=1e7))
+def test_gaps_are_rounded_up(x: float) -> None:
+    assert Fraction(x) <= Fraction(short_up(x))
+
+
+@pytest.mark.parametrize(
+    ("x", "down", "up"),
+    [
+        (0.1, "0.100000", "0.100001"),
+        (0.25, "0.250000", "0.250000"),
+        (0.0, "0.000000", "0.000000"),
+        (math.inf, "inf", "inf"),
+    ],
+)
+def test_rounding_examples(x: float, down: str, up: str) -> None:
+    assert (round_down(x), round_up(x)) == (down, up)
+
+
+def test_small_numbers_get_more_decimals() -> None:
+    assert decimals(0.5) == decimals(0.0) == 6
+    assert round_down(1.2345678e-9, decimals(1e-9)) == "0.000000001234"
+
+
+def test_the_summary_says_what_matters_in_plain_words() -> None:
+    text = parity().summary()
+    for words in (
+        "symmetric(flip=0.3) of modular_sum(n=4, modulus=2): 4 records, 16 datasets",
+        "0.073726 <= L <= 0.073727 nats",
+        "both bounds are certified",
+        "record 0; the 3 other records leak the same",
+        "knows at most 0.5726 of 2.773 nats: H(X) >= 2.2",
+        "(b = 0) an adversary could learn 0.082282 to 0.082283 nats",
+        "between 89.6 % and 89.7 % of that",
+        "(b = log|X|) would learn 0.000000 nats",
+        "record 0 = 0 and sum mod 2 = 0: 0.487",
+        "the gap is within the tolerance 1e-06",
+    ):
+        assert words in text
+
+
+def test_the_summary_tells_of_open_gaps_and_why() -> None:
+    wide = {"upper": 0.09, "nodes": 77}
+    limit = parity(**wide, stopped="time_limit").summary()
+    assert "the time limit was reached" in limit
+    assert "gap of 1.7e-2 is open" in limit
+    assert "it was interrupted" in parity(**wide, stopped="interrupted").summary()
+    assert "progress had become slow" in parity(upper=parity().lower + 5e-6).summary()
+    assert "only the lower bound is proved" in parity(**wide, stopped="method", proved="lower").summary()
+
+
+def test_the_summary_at_the_extremes() -> None:
+    assert "may know everything" in parity(b=0.0).summary()
+    assert "the limit costs it nothing" in parity(b=1.0).summary()
+    uniform = parity(b=4 * math.log(2), lower=0.0, upper=0.0, records=Records(((range(4), 0.0, 0.0),)))
+    assert "knows nothing beforehand" in uniform.summary()
+    assert "practically nothing" in dataclasses.replace(uniform, extremes=Extremes((0.0, 0.0), 0.0)).summary()
+
+
+def test_records_that_differ_are_compared() -> None:
+    dense = Mechanism.from_matrix(np.random.default_rng(2).dirichlet(np.ones(3), size=12), [2, 3, 2])
+    assert (
+        "record 1 attains the lower bound; record 0 has the highest upper bound"
+        in built(dense, 1.0, record=1).summary()
+    )
+    text = built(dense, 1.0).summary()
+    assert "record 0 attains the lower bound; next is record 1 with at most" in text
+    assert "x = 0,0,0: " in text
+    alone = built(mechanisms.symmetric(queries.identity(3), flip=0.1), 0.1)
+    assert "record 0, the only one" in alone.summary()
+
+
+def test_classes_are_conditions_on_the_data() -> None:
+    assert class_words(queries.count(n=3).statistic, 2) == "sum = 2"
+    assert class_words(queries.modular_sum(n=3, modulus=2).statistic, 1) == "sum mod 2 = 1"
+    assert class_words(queries.histogram(n=2, k=2).statistic, 0) == "counts = 0,2"
+    text = built(mechanisms.laplace(queries.total(n=6, values=[0, 1, 5]), epsilon=2), 1.0).summary()
+    assert "record 0 = 2 (adds 5) and sum = 16" in text

@@ -1,0 +1,52 @@
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from samples import built
+
+import dalenius
+from dalenius import demo
+from dalenius.model.mechanism import Mechanism
+from dalenius.results import Audit, Curve
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A solver that invents and a verifier that says what it is told."""
+    verdict = SimpleNamespace(verified=True, reason="it was changed")
+
+    def audit(mechanism: Mechanism, entropy: float) -> Audit:
+        return built(mechanism, max(0.0, mechanism.log_universe - entropy))
+
+    def curve(mechanism: Mechanism, entropies: list[float]) -> Curve:
+        return Curve(tuple(entropies), tuple(audit(mechanism, b) for b in entropies))
+
+    for name, function in (("audit", audit), ("curve", curve), ("verify", lambda *_, **__: verdict)):
+        monkeypatch.setitem(vars(dalenius), name, function)
+    return verdict
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_the_demo_writes_its_page_and_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["--out", str(tmp_path / "a" / "demo")]) == 0
+    names = sorted(path.name for path in (tmp_path / "a" / "demo").iterdir())
+    assert names == ["lottery-certificate.json", "report.html", "survey-certificate.json"]
+    printed = capsys.readouterr().out
+    assert printed.endswith(f"The report: {tmp_path / 'a' / 'demo' / 'report.html'}\n")
+    assert printed.count(": verified.") == 2
+    assert (tmp_path / "a" / "demo" / "report.html").read_text().count("<img") == 3
+
+
+def test_the_demo_admits_a_certificate_that_fails(
+    stand_ins: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_ins.verified = False
+    assert demo.main(["--out", str(tmp_path)]) == 1
+    assert "NOT VERIFIED, it was changed" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_a_folder_that_cannot_be_made_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert demo.main(["--out", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err.startswith("dalenius: ")
