@@ -7,11 +7,15 @@ import math
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from flint import ctx
+from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
 import dalenius.certificates.verify as verifier
@@ -20,18 +24,21 @@ from dalenius.certificates import reading
 from dalenius.certificates.verify import Verification, verify
 from dalenius.gallery.parse import parse_mechanism, parse_query
 
+Floats = NDArray[np.float64]
+Json = Any
+
 LN2 = math.log(2)
 NAMED = {"query": "modular_sum(n=4, modulus=2)", "mechanism": "symmetric(flip=0.3)"}
 
 
-def binary_entropy(p):
+def binary_entropy(p: float) -> float:
     return -p * math.log(p) - (1 - p) * math.log(1 - p)
 
 
 CAPACITY = LN2 - binary_entropy(0.3)
 
 
-def certificate(problem, adversary, lower, upper, masses, *proofs):
+def certificate(problem: Json, adversary: Json, lower: float, upper: float, masses: Json, *proofs: Json) -> Json:
     return {
         "format": "dalenius/audit-certificate",
         "version": 1,
@@ -44,36 +51,38 @@ def certificate(problem, adversary, lower, upper, masses, *proofs):
     }
 
 
-def choices(*tree):
+def choices(*tree: Json) -> Json:
     return {"kind": "choices", "tree": list(tree)}
 
 
-def parity(**changes):
+def parity(**changes: Json) -> Json:
     flat = {"rho": [0.0, 0.0]}
     data = certificate(NAMED, {"entropy": 1.0}, CAPACITY - 1e-12, CAPACITY + 1e-12, [[1, 0], [0, 1]], choices(flat))
     return {**copy.deepcopy(data), **changes}
 
 
 @pytest.mark.parametrize(("n", "b"), [(1, 0.0), (1, 0.5), (2, 0.3), (4, 0.0), (4, 3 * LN2 - 1e-9), (10**6, 1e4)])
-def test_parity_leaks_the_capacity_while_the_parity_of_the_others_may_be_known(n, b):
+def test_parity_leaks_the_capacity_while_the_parity_of_the_others_may_be_known(n: int, b: float) -> None:
     problem = {"query": f"modular_sum(n={n}, modulus=2)", "mechanism": "symmetric(flip=0.3)"}
     answer = verify(parity(problem=problem, adversary={"entropy": b}))
     assert answer.verified, answer.reason
     assert answer.seconds < 0.3
 
 
-def contraction(rows):
+def contraction(rows: Floats) -> float:
     """eta of all pairs of rows, by a bounded search in floats."""
     best = 0.0
     for i, p in enumerate(rows):
         for q in rows[:i]:
-            found = minimize_scalar(lambda t, p=p, q=q: (p * q / (t * p + (1 - t) * q)).sum(), bounds=(0, 1), method="bounded")
+            found = minimize_scalar(
+                lambda t, p=p, q=q: (p * q / (t * p + (1 - t) * q)).sum(), bounds=(0, 1), method="bounded"
+            )
             best = max(best, 1 - found.fun)
     return best
 
 
 @pytest.mark.parametrize("query", ["count(n=6)", "total(n=3, values=[0, 1, 3])", "histogram(n=3, k=3)"])
-def test_where_the_multiplier_exceeds_the_contraction_a_stationary_point_is_certified(query):
+def test_where_the_multiplier_exceeds_the_contraction_a_stationary_point_is_certified(query: str) -> None:
     # MATH 4.3: the local answer of MATH 3 at a multiplier s > eta is the global one, with no gap.
     mechanism = parse_mechanism("geometric(epsilon=0.5)", parse_query(query))
     q, rho = mechanism.rows, np.exp(mechanism.statistic.log_reference(0))
@@ -91,7 +100,9 @@ def test_where_the_multiplier_exceeds_the_contraction_a_stationary_point_is_cert
     leaf = {"s": s, "rho": np.log(v.sum(0)).tolist(), "lam": (np.log(v / v.sum(0)) / s).tolist()}
     groups = [[0] * q.shape[1]] * len(rho)
     proof = {"kind": "boxes", "groups": groups, "eta": (eta + 1e-9).tolist(), "tree": [leaf]}
-    data = certificate(mechanism.describe(), {"knowledge": knowledge}, leaked - 1e-11, leaked + 1e-9, pi.tolist(), proof)
+    data = certificate(
+        mechanism.describe(), {"knowledge": knowledge}, leaked - 1e-11, leaked + 1e-9, pi.tolist(), proof
+    )
     answer = verify(data, mechanism)
     assert answer.verified, answer.reason
     data["proofs"][0]["upper"] = leaked - 1e-10
@@ -101,7 +112,7 @@ def test_where_the_multiplier_exceeds_the_contraction_a_stationary_point_is_cert
 
 
 @pytest.mark.parametrize("adversary", [{"entropy": 4 * LN2 + 1e-10}, {"knowledge": 0.0}])
-def test_without_knowledge_the_uniform_prior_is_the_witness_and_the_proof(adversary):
+def test_without_knowledge_the_uniform_prior_is_the_witness_and_the_proof(adversary: Json) -> None:
     channel = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]]
     problem = {"records": [2, 2], "classes": None, "rows": channel}
     if "entropy" in adversary:
@@ -122,7 +133,24 @@ def test_without_knowledge_the_uniform_prior_is_the_witness_and_the_proof(advers
     assert "without knowledge" in verify(data).reason
 
 
-def test_a_single_record_at_entropy_zero_leaks_the_channel_capacity():
+def test_masses_near_the_uniform_prior_stand_for_it() -> None:
+    problem = {"records": [2], "classes": None, "rows": [[0.9, 0.1], [0.2, 0.8]]}
+
+    def leaked(p: float) -> mpmath.mpf:
+        p = mpmath.mpf(p)
+        y = [p * mpmath.mpf(0.9) + (1 - p) * mpmath.mpf(0.2), p * mpmath.mpf(0.1) + (1 - p) * mpmath.mpf(0.8)]
+        h = lambda law: -sum(u * mpmath.log(u) for u in law)  # noqa: E731
+        return h(y) - p * h([mpmath.mpf(0.9), mpmath.mpf(0.1)]) - (1 - p) * h([mpmath.mpf(0.2), mpmath.mpf(0.8)])
+
+    p = 0.5 - 4e-10 if leaked(0.4) > leaked(0.6) else 0.5 + 4e-10
+    between = float((leaked(p) + leaked(0.5)) / 2)
+    data = certificate(problem, {"knowledge": 0}, between, 0.5, [[p, 0], [0, 1 - p]], {"kind": "reference"})
+    assert leaked(0.5) < between < leaked(p)
+    assert "leaks" in verify(data).reason
+    assert verify({**data, "lower": float(leaked(0.5)) - 1e-15})
+
+
+def test_a_single_record_at_entropy_zero_leaks_the_channel_capacity() -> None:
     # Capacity of the Z channel with flip 1/2: log(5/4) bits per nat scale, r = (3/5, 2/5), prior (3/5, 2/5).
     rows = [[1.0, 0.0], [0.5, 0.5]]
     truth = math.log(5 / 4)
@@ -132,7 +160,7 @@ def test_a_single_record_at_entropy_zero_leaks_the_channel_capacity():
     assert verify(data), verify(data).reason
 
 
-def test_choices_trees_split_cells_and_leave_none_out():
+def test_choices_trees_split_cells_and_leave_none_out() -> None:
     rows = [[0.9, 0.1], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8]]
     problem = {"records": [2, 2], "classes": None, "rows": rows}
     leaf = {"rho": [0.0, 0.0]}
@@ -147,9 +175,29 @@ def test_choices_trees_split_cells_and_leave_none_out():
     assert "record 0 has no proof" in verify(data).reason
 
 
-def test_the_problem_is_said_in_words():
+@pytest.mark.parametrize("record", range(3))
+def test_records_of_a_response_are_interchangeable_but_their_outputs_are_not(record: int) -> None:
+    # Given x_record, its own noisy bit depends on nothing else: grouping by the other bits contracts fully.
+    problem = {"query": "count(n=3)", "mechanism": "randomized_response(epsilon=1)"}
+    place = 2 - record
+    others = [(y >> (place + 1) << place) + y % (1 << place) for y in range(8)]
+    proof = {"kind": "boxes", "groups": [others] * 2, "eta": [1e-11] * 2, "tree": [{"s": 0.5, "rho": [0.0] * 8}]}
+    masses = [[1.0] * 4 + [0.0] * 4, [0.0] * 4 + [1.0] * 4]
+    data = certificate(problem, {"knowledge": 0.1}, 0.0, 2.0, masses, proof)
+    data["proofs"][0]["record"] = record
+    assert verify(data), verify(data).reason
+    data["proofs"][0]["record"] = (record + 1) % 3
+    assert "contraction" in verify(data).reason
+
+
+def test_the_problem_is_said_in_words() -> None:
     answer = verify(parity())
-    for words in ("4 records of 2 values", "modular_sum(n=4, modulus=2)", "symmetric(flip=0.3)", "entropy at least 1.0"):
+    for words in (
+        "4 records of 2 values",
+        "modular_sum(n=4, modulus=2)",
+        "symmetric(flip=0.3)",
+        "entropy at least 1.0",
+    ):
         assert words in answer.problem
     assert "verified" in repr(answer)
     rows = [[0.5, 0.5]] * 4
@@ -157,14 +205,14 @@ def test_the_problem_is_said_in_words():
     assert "4 rows x 2 outputs (sha256 " in verify(data).problem
 
 
-def test_the_precision_of_the_caller_is_left_alone():
+def test_the_precision_of_the_caller_is_left_alone() -> None:
     before = ctx.prec
     verify(parity())
     verify(parity(lower=9.0))
     assert ctx.prec == before
 
 
-def test_a_mechanism_given_must_be_the_channel():
+def test_a_mechanism_given_must_be_the_channel() -> None:
     query = parse_query("modular_sum(n=4, modulus=2)")
     assert verify(parity(), parse_mechanism("symmetric(flip=0.3)", query))
     assert verify(parity(), parse_mechanism("symmetric(0.3)", query))
@@ -175,11 +223,13 @@ def test_a_mechanism_given_must_be_the_channel():
     assert not verify(parity(), parse_mechanism("symmetric(flip=0.3)", parse_query("count(n=4)")))
 
 
-def test_the_same_channel_may_be_described_per_class_or_in_full():
+def test_the_same_channel_may_be_described_per_class_or_in_full() -> None:
     query = parse_query("count(n=3)")
     per_class = Mechanism.from_rows(query, [[0.5, 0.25, 0.25], [0.25, 0.75, 0], [0.125, 0.5, 0.375], [0, 0, 1]])
     full = Mechanism.from_matrix(per_class.matrix(), records=[2, 2, 2])
-    data = certificate(per_class.describe(), {"entropy": 0}, 0.0, LN2 + 1e-9, [[1, 1, 1, 0], [0, 1, 1, 1]], {"kind": "trivial"})
+    data = certificate(
+        per_class.describe(), {"entropy": 0}, 0.0, LN2 + 1e-9, [[1, 1, 1, 0], [0, 1, 1, 1]], {"kind": "trivial"}
+    )
     assert verify(data, full), verify(data, full).reason
     swapped = Mechanism.from_matrix(per_class.matrix()[::-1], records=[2, 2, 2])
     assert "differ" in verify(data, swapped).reason
@@ -189,18 +239,18 @@ def test_the_same_channel_may_be_described_per_class_or_in_full():
 # Input that a stranger may have written.
 
 
-def save(tmp_path, text):
+def save(tmp_path: Path, text: str | bytes) -> Path:
     path = tmp_path / "certificate.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
 
-def test_a_file_is_read(tmp_path):
+def test_a_file_is_read(tmp_path: Path) -> None:
     assert verify(save(tmp_path, json.dumps(parity())))
     assert verify(str(save(tmp_path, json.dumps(parity()))))
 
 
-def test_an_unreadable_file_is_an_error(tmp_path):
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="missing"):
         verify(tmp_path / "missing.json")
     with pytest.raises(OSError, match="directory"):
@@ -213,7 +263,9 @@ WHOLE = json.dumps(parity())
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", "null", "[]", "3", '"text"', "\x00\x01", b"\xff\xfe", WHOLE[: len(WHOLE) // 2], WHOLE[:-1], WHOLE + "}",
+        "", "{",
+        "null", "[]", "3", '"text"', "\x00\x01", b"\xff\xfe", WHOLE[: len(WHOLE) // 2],
+        WHOLE[:-1], WHOLE + "}",
         "[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000,
         WHOLE.replace("0.0", "NaN", 1), WHOLE.replace("0.0", "Infinity", 1), WHOLE.replace("0.0", "1e999", 1),
         WHOLE.replace("0.0", "9" * 5000, 1), WHOLE.replace('"version": 1', '"version": 1, "version": 1'),
@@ -221,7 +273,7 @@ WHOLE = json.dumps(parity())
         WHOLE.replace("audit-certificate", "mechanism"),
     ],
 )  # fmt: skip
-def test_malformed_files_are_refused_with_a_reason(tmp_path, text):
+def test_malformed_files_are_refused_with_a_reason(tmp_path: Path, text: str | bytes) -> None:
     answer = verify(save(tmp_path, text))
     assert isinstance(answer, Verification)
     assert not answer.verified
@@ -229,14 +281,21 @@ def test_malformed_files_are_refused_with_a_reason(tmp_path, text):
     assert "cannot be checked" not in answer.reason
 
 
-def test_huge_files_are_refused_unread(tmp_path, monkeypatch):
+def test_huge_files_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "LARGEST_FILE", 1000)
     assert "larger than" in verify(save(tmp_path, " " * 1001)).reason
     monkeypatch.setattr(reading, "LARGEST_CONTENT", 10_000)
     assert "too many values" in verify(save(tmp_path, "[" + "[]," * 300)).reason
 
 
-def everywhere(value, path=()):
+def test_trees_without_end_are_refused() -> None:
+    for j, cut in ((0, [0, 1, 0.3]), (1, [0, 0, 0.5])):
+        data = rich()
+        data["proofs"][j]["tree"] = [cut] * 50_000
+        assert "too deep" in verify(data).reason
+
+
+def everywhere(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """Every place in a JSON value."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -244,7 +303,7 @@ def everywhere(value, path=()):
         yield from everywhere(child, (*path, key))
 
 
-def replaced(value, path, new):
+def replaced(value: Json, path: tuple[str | int, ...], new: object) -> Json:
     if not path:
         return new
     result = copy.copy(value)
@@ -252,12 +311,13 @@ def replaced(value, path, new):
     return result
 
 
-def rich():
+def rich() -> Json:
     """A certificate that uses every field of a boxes proof."""
     rows = [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25], [0.1, 0.1, 0.8]]
     problem = {"records": [2, 2], "classes": [0, 1, 2, 3], "rows": rows}
     leaf = {
-        "s": 1.5, "rho": [0.1, 0.0, -0.1], "mu": [[0.1, 0.0], [-0.1, 0.0, 0.05]], "kappa": [[0.5, 1.0], [1.0, 0.9, 1.0]],
+        "s": 1.5, "rho": [0.1, 0.0, -0.1],
+        "mu": [[0.1, 0.0], [-0.1, 0.0, 0.05]], "kappa": [[0.5, 1.0], [1.0, 0.9, 1.0]],
         "lam": [[0.1, 0.0, 0.2], [0.0, 0.0, 0.0]], "omega": [[0.1, 0.0], [0.0, 0.0, 0.0]], "theta": [0.9, 0.8],
     }  # fmt: skip
     proof = {
@@ -265,15 +325,17 @@ def rich():
         "tree": [[0, 1, 0.3], leaf, [1, 2, 0.4], {"s": 1.0, "rho": [0.1, 0.0, -0.1]}, leaf],
     }  # fmt: skip
     data = certificate(problem, {"knowledge": 0.2}, 0.01, 5.0, [[1.0, 1.0, 0, 0], [0, 0, 0.8, 1.0]], proof)
-    data["proofs"].append({"record": 1, "upper": 0.7, "kind": "choices", "tree": [[0, 2, 0.2], *[{"rho": [0.1, 0.0, 0.2]}] * 2]})
+    data["proofs"].append(
+        {"record": 1, "upper": 0.7, "kind": "choices", "tree": [[0, 2, 0.2], *[{"rho": [0.1, 0.0, 0.2]}] * 2]}
+    )
     return data
 
 
-def test_the_rich_certificate_holds():
+def test_the_rich_certificate_holds() -> None:
     assert verify(rich()), verify(rich()).reason
 
 
-def test_wrong_types_anywhere_are_refused_or_harmless():
+def test_wrong_types_anywhere_are_refused_or_harmless() -> None:
     data = rich()
     for path in filter(None, everywhere(data)):
         for junk in (None, "text", [], {}, True, -1, 10**400, 1e308, float("nan"), [[]], object()):
@@ -283,7 +345,7 @@ def test_wrong_types_anywhere_are_refused_or_harmless():
                 assert "cannot be checked" not in answer.reason, (path, junk, answer.reason)
 
 
-def test_a_missing_key_is_named():
+def test_a_missing_key_is_named() -> None:
     data = rich()
     for key in ("lower", "upper", "problem", "adversary", "witness", "proofs"):
         part = {k: v for k, v in data.items() if k != key}
@@ -323,7 +385,7 @@ def test_a_missing_key_is_named():
         ({"records": [], "classes": None, "rows": [[1.0]]}, "empty"),
     ],
 )
-def test_problems_that_cannot_be_rebuilt_are_refused_quickly(problem, words):
+def test_problems_that_cannot_be_rebuilt_are_refused_quickly(problem: Json, words: str) -> None:
     answer = verify(parity(problem=problem))
     assert not answer
     assert words in answer.reason
@@ -345,25 +407,25 @@ def test_problems_that_cannot_be_rebuilt_are_refused_quickly(problem, words):
         ({"proofs": []}, "no proof"),
     ],
 )
-def test_false_claims_are_refused(change, words):
+def test_false_claims_are_refused(change: Json, words: str) -> None:
     answer = verify(parity(**change))
     assert not answer
     assert words in answer.reason
 
 
-def test_mass_where_no_dataset_is_cannot_witness():
+def test_mass_where_no_dataset_is_cannot_witness() -> None:
     data = parity(problem={"query": "count(n=1)", "mechanism": "symmetric(flip=0.3)"}, adversary={"entropy": 0})
     assert verify(data), verify(data).reason
     data["witness"]["masses"] = [[0.5, 0.1], [0, 0.4]]
     assert "no dataset" in verify(data).reason
 
 
-def test_changed_numbers_are_refused_or_still_true():
+def test_changed_numbers_are_refused_or_still_true() -> None:
     # The truth by brute force: a fine grid of priors over (secret, class) of a 2 x 2 parity problem.
     b = 2.5
     noise = brentq(lambda s: binary_entropy(s) - (b - 3 * LN2), 1e-9, 0.5)
 
-    def truth(entropy, p):
+    def truth(entropy: float, p: float) -> float:
         if entropy <= 3 * LN2:
             return LN2 - binary_entropy(p)
         s = brentq(lambda x: binary_entropy(x) - (entropy - 3 * LN2), 1e-12, 0.5)
@@ -375,14 +437,16 @@ def test_changed_numbers_are_refused_or_still_true():
     mix = noise + 1e-6
     data = certificate(NAMED, {"entropy": b}, value - 1e-4, value + 0.05, [[1 - mix, mix], [mix, 1 - mix]], proof)
     assert verify(data), verify(data).reason
-    rng = random.Random(5)
+    rng = random.Random(5)  # noqa: S311 - not for secrets
     places = [p for p in everywhere(data) if isinstance(_at(data, p), float)]
     accepted = 0
     for _ in range(1500):
         changed = data
         for path in rng.sample(places, rng.choice([1, 1, 2])):
             old = _at(data, path)
-            new = rng.choice([old + rng.gauss(0, 0.05), old * rng.uniform(0.5, 1.5), -old, 0.0, 1.0, old + rng.gauss(0, 1e-3)])
+            new = rng.choice(
+                [old + rng.gauss(0, 0.05), old * rng.uniform(0.5, 1.5), -old, 0.0, 1.0, old + rng.gauss(0, 1e-3)]
+            )
             changed = replaced(changed, path, new)
         answer = verify(changed)
         if answer:
@@ -393,7 +457,7 @@ def test_changed_numbers_are_refused_or_still_true():
     assert accepted > 50
 
 
-def _at(value, path):
+def _at(value: Json, path: tuple[str | int, ...]) -> Json:
     for key in path:
         value = value[key]
     return value
@@ -405,7 +469,7 @@ FILES = ("balls", "boxes", "channel", "contraction", "counting", "named", "proof
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_verifier_imports_the_standard_library_and_flint_alone(name):
+def test_the_verifier_imports_the_standard_library_and_flint_alone(name: str) -> None:
     source = Path(verifier.__file__).parent / f"{name}.py"
     for node in ast.walk(ast.parse(source.read_text())):
         if isinstance(node, ast.Import):
@@ -419,11 +483,13 @@ def test_the_verifier_imports_the_standard_library_and_flint_alone(name):
             assert node.func.id not in {"eval", "exec", "compile", "__import__"}
 
 
-def test_the_verifier_loads_nothing_else_of_ours():
+def test_the_verifier_loads_nothing_else_of_ours() -> None:
     code = (
         "import sys, dalenius.certificates.verify\n"
         "print(sorted(m for m in sys.modules if m.split('.')[0] in ('dalenius', 'numpy', 'scipy')))"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     loaded = set(ast.literal_eval(out))
     assert loaded <= {"dalenius", "dalenius.certificates", *(f"dalenius.certificates.{name}" for name in FILES)}

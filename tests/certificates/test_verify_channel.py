@@ -1,19 +1,25 @@
 """Channels and multiplicities rebuilt in balls agree with the gallery's floats."""
 
+from collections.abc import Iterator
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from flint import arb
 
 from dalenius.certificates.balls import float_above, float_below, log_sum_exp, precision, xlogx
 from dalenius.certificates.channel import rebuild
+from dalenius.certificates.counting import Statistic
 from dalenius.certificates.counting import Sum as BallSum
 from dalenius.certificates.reading import Refused
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.statistic import Statistic as FloatStatistic
 
 QUERIES = [
-    "modular_sum(n=1, modulus=1)", "modular_sum(n=4, modulus=2)", "modular_sum(n=3, modulus=7)", "modular_sum(n=9, modulus=4)",
+    "modular_sum(n=1, modulus=1)", "modular_sum(n=4, modulus=2)", "modular_sum(n=3, modulus=7)",
+    "modular_sum(n=9, modulus=4)",
     "count(n=1)", "count(n=5)", "pairs(n=1)", "pairs(n=4)", "total(n=3, values=[2, -1, 5])", "total(n=2, values=[4])",
     "histogram(n=3, k=3)", "histogram(n=2, k=1)", "histogram(n=1, k=4)", "identity(k=1)", "identity(k=5)",
 ]  # fmt: skip
@@ -22,17 +28,18 @@ MECHANISMS = [
     "geometric(epsilon=1)", "geometric(epsilon=0.001)", "geometric(epsilon=30.0, sensitivity=2.5)",
     "laplace(epsilon=1)", "laplace(epsilon=0.01, sensitivity=3)", "laplace(epsilon=40)",
     "gaussian(sigma=0.2)", "gaussian(sigma=1.5)", "gaussian(sigma=1000.0)",
-    "exponential(epsilon=1)", "exponential(epsilon=20, sensitivity=0.5)", "randomized_response(epsilon=0.7)", "constant()",
+    "exponential(epsilon=1)", "exponential(epsilon=20, sensitivity=0.5)", "constant()",
+    "randomized_response(epsilon=0.7)",
 ]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
-def _precision():
+def _precision() -> Iterator[None]:
     with precision():
         yield
 
 
-def build(query, mechanism):
+def build(query: str, mechanism: str) -> Mechanism | None:
     try:
         return parse_mechanism(mechanism, parse_query(query))
     except InputError:
@@ -41,7 +48,7 @@ def build(query, mechanism):
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_rows_and_multiplicities_are_those_of_the_gallery(query, mechanism):
+def test_rows_and_multiplicities_are_those_of_the_gallery(query: str, mechanism: str) -> None:
     floats = build(query, mechanism)
     if floats is None:
         with pytest.raises(Refused):
@@ -59,7 +66,7 @@ def test_rows_and_multiplicities_are_those_of_the_gallery(query, mechanism):
     check_shares(balls.statistic, floats.statistic)
 
 
-def check_shares(balls, floats):
+def check_shares(balls: Statistic, floats: FloatStatistic) -> None:
     for record in {0, floats_n(floats) - 1}:
         expected = np.exp(floats.log_reference(record))
         found = np.zeros_like(expected)
@@ -70,22 +77,23 @@ def check_shares(balls, floats):
         assert (found > 0).tolist() == (expected > 0).tolist()
 
 
-def floats_n(statistic):
+def floats_n(statistic: FloatStatistic) -> int:
     return len(statistic.records)
 
 
 @pytest.mark.parametrize(
     "query",
-    ["count(n=2000)", "modular_sum(n=12000, modulus=3)", "modular_sum(n=20000, modulus=500)", "modular_sum(n=700, modulus=900)",
+    ["count(n=2000)", "modular_sum(n=12000, modulus=3)", "modular_sum(n=20000, modulus=500)",
+     "modular_sum(n=700, modulus=900)",
      "total(n=40, values=[0, 3, 7, 50])", "histogram(n=12, k=4)"],
 )  # fmt: skip
-def test_multiplicities_of_larger_queries(query):
+def test_multiplicities_of_larger_queries(query: str) -> None:
     floats = parse_query(query)
     text = {"query": query, "rows": [[1.0]] * floats.statistic.size}
     check_shares(rebuild(text).statistic, floats.statistic)
 
 
-def test_two_ways_of_counting_modulo_agree():
+def test_two_ways_of_counting_modulo_agree() -> None:
     for n, modulus in ((10_001, 3), (10_002, 64)):
         by_squaring = BallSum(n + 10, (0, 1), modulus).others
         law = {r: arb(0) for r in range(modulus)}
@@ -97,7 +105,7 @@ def test_two_ways_of_counting_modulo_agree():
         assert max(float(x.rad()) for x in by_squaring.values()) < 1e-30
 
 
-def test_tables_count_datasets_per_value_and_class():
+def test_tables_count_datasets_per_value_and_class() -> None:
     rng = np.random.default_rng(3)
     matrix = rng.dirichlet(np.ones(3), 12)
     mechanism = Mechanism.from_matrix(matrix, records=[2, 3, 2])
@@ -111,24 +119,27 @@ def test_tables_count_datasets_per_value_and_class():
             }
 
 
-def test_equal_rows_are_put_together():
-    rows = [[0.5, 0.5], [0.25, 0.75], [0.5, 0.5], [0.25, 0.75]]
+def test_equal_rows_are_put_together() -> None:
+    rows = [[0.5, 0.5], [0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]
     channel = rebuild({"records": [2, 2], "classes": None, "rows": rows})
     assert len(channel.rows) == 2
     cells = channel.cells(channel.statistic.shares(0))
-    assert [[float(p) for p in cell.values()] for cell in cells] == [[0.25, 0.25], [0.25, 0.25]]
+    assert [[float(p) for p in cell.values()] for cell in cells] == [[0.5], [0.25, 0.25]]
 
 
-def test_rows_are_divided_by_their_exact_sum():
-    third = 0.1 + 0.2  # rounded up
-    channel = rebuild({"records": [1], "classes": None, "rows": [[third, 0.7]]})
-    assert channel.rows[0][0].overlaps(arb(third) / (arb(third) + arb(0.7)))
-    assert sum(channel.rows[0], arb(0)).overlaps(arb(1))
+def test_rows_are_divided_by_their_exact_sum() -> None:
+    for row in ([0.3, 0.7 + 1e-10], [0.1] * 10, [1 / 3] * 3):
+        channel = rebuild({"records": [1], "classes": None, "rows": [row]})
+        total = sum(map(Fraction, row))
+        assert total != 1
+        share = Fraction(row[0]) / total
+        assert channel.rows[0][0].contains(arb(share.numerator) / share.denominator)
+        assert float(channel.rows[0][0].rad()) < 1e-37
 
 
 @pytest.mark.parametrize("u", [0.0, 1e-300, 0.1, 0.36, 0.3678794, 0.5, 1.0, 1.5])
 @pytest.mark.parametrize("radius", [0.0, 1e-20, 0.05, 0.6])
-def test_xlogx_encloses(u, radius):
+def test_xlogx_encloses(u: float, radius: float) -> None:
     ball = xlogx(arb(u, radius))
     for v in np.linspace(max(0, u - radius), u + radius, 30):
         inside = arb(float(v))
@@ -137,7 +148,7 @@ def test_xlogx_encloses(u, radius):
         assert exact >= ball.lower() or ball.is_exact()
 
 
-def test_rounding_is_outward_and_log_sum_exp_is_stable():
+def test_rounding_is_outward_and_log_sum_exp_is_stable() -> None:
     x = arb(1) / 3
     assert float_below(x) < float_above(x)
     assert arb(float_below(x)) <= x

@@ -76,11 +76,12 @@ class Interval:
         return any(high < low for low, high in zip(self.low, self.high, strict=True))
 
     def split(self, group: int, cut: float) -> tuple["Interval", "Interval"]:
-        """Return the parts U(group) <= cut and U(group) >= cut."""
-        high, low = self.high.copy(), self.low.copy()
+        """Return the parts U(group) <= cut and U(group) >= cut of the tightened box."""
+        box = self.tightened()
+        high, low = box.high.copy(), box.low.copy()
         high[group] = min(high[group], cut)
         low[group] = max(low[group], cut)
-        return Interval(self.low, high), Interval(low, self.high)
+        return Interval(box.low, high), Interval(low, box.high)
 
     def tightened(self) -> "Interval":
         """Guarantee: holds every U of this box that sums to one; a step outward covers the rounding."""
@@ -126,16 +127,15 @@ class Row:
         """Sum up the groups of every cell."""
         self.rows, self.rho, self.groups = [channel.rows[r] for r in cell], list(cell.values()), groups
         self._channel, self._cell = channel, cell
-        self.log_rho = [x.log() for x in self.rho]
+        logs = {id(x): x.log() for x in {id(x): x for x in self.rho}.values()}  # tables share few masses
+        self.log_rho = [logs[id(x)] for x in self.rho]
         self.size = max(groups) + 1
         self.singletons = len(set(groups)) == len(groups)
-        self.coarse = [self._sums(q) for q in self.rows]
+        self.coarse = [self._sums(q) for q in self.rows] if self.size > 1 else [[ONE]] * len(self.rows)
         self.fine_matrix = matrix(self.rows)
         self._default: tuple[list[Ball], list[Ball]] | None = None
 
     def _sums(self, q: Sequence[Ball]) -> list[Ball]:
-        if self.size == 1:
-            return [ONE]
         sums = [ZERO] * self.size
         for x, g in zip(q, self.groups, strict=True):
             sums[g] = x if sums[g] is ZERO else sums[g] + x
@@ -152,6 +152,8 @@ class Row:
 
     def hull(self) -> Interval:
         """Return the least box that holds every U, rounded outward."""
+        if self.size == 1:
+            return Interval([1.0], [1.0])
         low = [max(0.0, min(map(float_below, sums))) for sums in zip(*self.coarse, strict=True)]
         return Interval(low, [max(map(float_above, sums)) for sums in zip(*self.coarse, strict=True)])
 
@@ -260,8 +262,11 @@ class Boxes:
             row.check_contraction(self.eta[a], f"value {a}")
             self.rows.append(row)
 
+        self.size = sum(row.size for row in self.rows)
+
+    @property
     def root(self) -> list[Interval]:
-        """Return the box that every prior lies in."""
+        """The box that every prior lies in."""
         return [row.hull() for row in self.rows]
 
     def split(self, box: list[Interval], cut: Any) -> tuple[list[Interval], list[Interval]]:  # noqa: ANN401 - JSON

@@ -2,6 +2,7 @@
 
 import hashlib
 import struct
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,11 +123,11 @@ def _table(problem: dict[str, Any]) -> Table:
 
 def _distinct(rows: list[list[Ball]]) -> tuple[list[list[Ball]], list[int]]:
     """Put rows together whose entries are the very same objects, as those of equal answers are."""
-    place: dict[tuple[int, ...], int] = {}
+    place: dict[bytes, int] = {}
     distinct: list[list[Ball]] = []
     row_of = []
     for row in rows:
-        key = tuple(map(id, row))
+        key = hashlib.sha256(array("Q", map(id, row)).tobytes()).digest()
         if key not in place:
             place[key] = len(distinct)
             distinct.append(row)

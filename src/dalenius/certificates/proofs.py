@@ -8,10 +8,10 @@ choices    I is convex in the conditionals w(.|a), so over all priors it is larg
 boxes      see boxes.py.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from flint import arb
 
@@ -21,7 +21,10 @@ from .channel import Channel
 from .reading import Refused, mapping, number, numbers, refuse, sequence, whole
 from .reading import field as entry
 
-State = TypeVar("State")
+MOST_ENTRIES = 2**25  # probabilities of all cells of a record
+DEEPEST = 10_000  # nodes of a tree that may wait at a time
+MOST_WAITING = 2**26  # numbers that they may hold
+
 Choice = list[list[int]]  # per secret value, the positions of the cells still open
 
 
@@ -50,7 +53,10 @@ class Question:
     @cached_property
     def cells(self) -> list[dict[int, Ball]]:
         """rho(a, row)."""
-        return self.channel.cells(self.shares)
+        cells = self.channel.cells(self.shares)
+        if sum(map(len, cells)) * self.channel.outputs > MOST_ENTRIES:
+            refuse(f"record {self.record} has too many cells to check; at most {MOST_ENTRIES} probabilities")
+        return cells
 
 
 def check(question: Question, proof: dict[str, Any], where: str) -> float:
@@ -67,10 +73,10 @@ def check(question: Question, proof: dict[str, Any], where: str) -> float:
             _compare(_reference(question), upper, where)
         elif kind == "choices":
             choices = Choices(question)
-            _leaves(proof, choices.root, choices.split, choices.bound, upper, where)
+            _leaves(proof, choices, upper, where)
         elif kind == "boxes":
             boxes = Boxes(question.cells, question.channel, question.knowledge.most, proof)
-            _leaves(proof, boxes.root(), boxes.split, boxes.bound, upper, where)
+            _leaves(proof, boxes, upper, where)
         else:
             refuse("its kind is none of trivial, reference, choices, boxes")
     except Refused as reason:
@@ -84,16 +90,10 @@ def _compare(bound: Ball, upper: float, where: str) -> None:
         refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")
 
 
-def _leaves(  # noqa: PLR0913, PLR0917 - a walk and what it meets
-    proof: dict[str, Any],
-    root: State,
-    split: Callable[[State, Any], tuple[State, State]],
-    bound: Callable[[State, dict[str, Any]], Ball | None],
-    upper: float,
-    where: str,
-) -> None:
+def _leaves(proof: dict[str, Any], method: "Boxes | Choices", upper: float, where: str) -> None:
     """Compare the bound of every leaf of a tree written in preorder; its leaves cover the root."""
-    pending = [root]
+    pending: list[Any] = [method.root]
+    deepest = min(DEEPEST, MOST_WAITING // method.size)
     leaf = 0
     for node, item in enumerate(sequence(entry(proof, "tree", "it"), "the tree")):
         if not pending:
@@ -102,13 +102,15 @@ def _leaves(  # noqa: PLR0913, PLR0917 - a walk and what it meets
         place = f"{where}, leaf {leaf}"
         if isinstance(item, (list, tuple)):
             try:
-                left, right = split(state, item)
+                left, right = method.split(state, item)
             except Refused as reason:
                 refuse(f"{where}, node {node} of the tree: {reason}")
             pending += [right, left]
+            if len(pending) > deepest:
+                refuse("the tree is too deep")
             continue
         try:
-            value = bound(state, mapping(item, "it"))
+            value = method.bound(state, mapping(item, "it"))
         except Refused as reason:
             refuse(f"{place}: {reason}")
         if value is not None:
@@ -152,6 +154,7 @@ class Choices:
         self.rows = [[channel.rows[r] for r in cell] for cell in question.cells]
         self.phi = [[channel.phi(r) for r in cell] for cell in question.cells]
         self.root: Choice = [list(range(len(rows))) for rows in self.rows]
+        self.size = sum(map(len, self.rows))
         self._matrices = [matrix(rows) for rows in self.rows]
 
     def split(self, state: Choice, cut: Any) -> tuple[Choice, Choice]:  # noqa: ANN401 - JSON

@@ -196,8 +196,7 @@ def _proofs(value: object, asked: Question, upper: float) -> str:
         proof = mapping(item, f"proof {j}")
         record = whole(field(proof, "record", f"proof {j}"), f"the record of proof {j}", 0, statistic.n - 1)
         where = f"proof of record {record}"
-        alike = record == asked.record or statistic.interchangeable
-        question = asked if alike else Question(asked.channel, record, asked.knowledge)
+        question = asked if record == asked.record else Question(asked.channel, record, asked.knowledge)
         claimed = check(question, proof, where)
         if claimed > upper:
             refuse(f"{where}: its bound {claimed!r} exceeds the certificate's {upper!r}")

@@ -19,7 +19,8 @@ from dalenius.solvers.watch import Watch
 SMALLEST_S, LARGEST_S = 1e-9, 1e12
 FLOOR = 1e-300
 CULLS = (5, 15, 40)  # rounds after which the worse half of the starts is dropped
-STILL = 1e-13
+STILL = 1e-12
+ROOT = 1e-10  # relative accuracy of the multiplier's equation; `feasible` pays for it at the end
 MOST_ENTRIES = 4_000_000  # cells x starts held at once
 
 
@@ -52,7 +53,8 @@ def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
         if k in CULLS:
             keep = np.argsort(-value, kind="stable")[: max(4, value.size // 2)]
             log_v, s, pi, value, moved = log_v[keep], s[keep], pi[keep], value[keep], moved[keep]
-        if (k > CULLS[0] and moved.max() < STILL) or watch.expired():
+        still = moved.max() < STILL or (k > CULLS[-1] and moved[np.argmax(value)] < STILL)
+        if (k > CULLS[0] and still) or watch.expired():
             break
     pi = feasible(cells, pi)
     value = cells.leakage(pi)
@@ -103,15 +105,15 @@ def prior_step(cells: Cells, log_v: Floats, s: Floats) -> tuple[Floats, Floats]:
         _, divergence, slope = _prior(cells, c, np.exp(t))
         excess = divergence - cells.knowledge
         low, high = np.where(excess > 0, t, low), np.where(excess > 0, high, t)
-        done = (np.abs(excess) <= 1e-13 * cells.knowledge) | (high - low < 1e-12)  # noqa: PLR2004 - rounding
+        done = (np.abs(excess) <= ROOT * cells.knowledge) | (high - low < ROOT)
         if done.all():
             break
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             # Newton on log D against log s, which is nearly a line where D is small
             new = t - np.log(np.maximum(divergence, FLOOR) / max(cells.knowledge, FLOOR)) * divergence / slope
         walk = np.where(high - low > 4, np.clip(t + 2 * np.sign(excess), low, high), (low + high) / 2)  # noqa: PLR2004
         t = np.where(done, t, np.where((new > low) & (new < high), new, walk))
-    s = np.exp(high)
+    s = np.exp(t)
     return _prior(cells, c, s)[0], s
 
 

@@ -22,10 +22,16 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.solvers.cells import Cells, Floats, lse, phi
 
+Ints = NDArray[np.int64]
+
 TINY = 1e-300
+NEGLIGIBLE = 1e-7
+SLOW = 1e-3  # share of its distance to the target that a node must gain in eight rounds
+HALVINGS = 5
 LARGEST_MU = 1e3  # the multiplier of a box of no width would grow for ever
 
 
@@ -71,9 +77,19 @@ class Frame:
         return np.asarray(self.theta * (1 - self.eta))
 
     @cached_property
+    def box_variables(self) -> int:
+        """A x G, or 0 where one group per row leaves nothing to bound."""
+        return self.cells.a_size * self.g_size if self.g_size > 1 else 0
+
+    @cached_property
     def tangent(self) -> bool:
-        """Whether any row spends entropy on contraction."""
+        """Whether any row spends entropy on contraction, so that the bound has a tangent at w0."""
         return bool((self.tau > 0).any())
+
+    @cached_property
+    def follows(self) -> bool:
+        """Whether w0 matters: where it stands for rounding only, it stays at the reference."""
+        return bool((self.tau > NEGLIGIBLE).any())
 
     def hull(self) -> tuple[Floats, Floats]:
         """The root box: the range of each group's probability over the cells of a row, (A, G)."""
@@ -147,6 +163,15 @@ class Evaluation:
     w: Floats  # (B, C) conditional within each row: w0 where a tangent is used
     zeta: Floats  # (B, C) log(w / rho_ref)
 
+    def take(self, index: object) -> "Evaluation":
+        """Return the nodes of an index array or mask."""
+        return Evaluation(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    def put(self, index: object, other: "Evaluation") -> None:
+        """Overwrite the nodes of an index array."""
+        for f in fields(self):
+            getattr(self, f.name)[index] = getattr(other, f.name)
+
 
 def evaluate(frame: Frame, low: Floats, high: Floats, x: Point) -> Evaluation:
     """Guarantee: bound >= I(A;Y) of every prior in the box with D(pi || rho) <= K, up to rounding."""
@@ -156,7 +181,7 @@ def evaluate(frame: Frame, low: Floats, high: Floats, x: Point) -> Evaluation:
     mu = x.mu_hi - x.mu_lo
     by_output = _spread(frame, curved * (1 - x.kappa) * slope - mu) - x.rho[:, None, :]
     by_phi = curved * x.kappa
-    constant = (curved * (1 - x.kappa) * intercept + np.maximum(mu * low, mu * high)).sum(axis=-1)
+    constant = (curved * (1 - x.kappa) * intercept + x.mu_hi * high - x.mu_lo * low).sum(axis=-1)
     w = zeta = np.empty(0)
     if frame.tangent:
         w, zeta, normaliser = _conditional(frame, x)
@@ -174,7 +199,7 @@ def evaluate(frame: Frame, low: Floats, high: Floats, x: Point) -> Evaluation:
     outer = sigma * inner / x.s[:, None]
     total = lse(outer)
     bound = x.s * total + lse(x.rho) + x.s * cells.knowledge
-    if not frame.tangent:
+    if not frame.follows:
         zeta = exponent - cells.log_rho - inner[:, cells.secret]
         w = np.exp(exponent - inner[:, cells.secret])
     return Evaluation(np.where(np.isnan(bound), np.inf, bound), np.exp(outer - total[:, None]), w, zeta)
@@ -214,37 +239,48 @@ class Solved:
     u_group: Floats  # (B, A, G)
 
 
-def minimise(frame: Frame, low: Floats, high: Floats, x: Point, target: float, barrier: tuple[float, float], rounds: int) -> Solved:  # noqa: E501, PLR0913
-    """Minimise the bound of each node by damped Newton steps with a log barrier; stop below the target.
+def minimise(  # noqa: PLR0913 - one call per batch
+    frame: Frame, low: Floats, high: Floats, x: Point, target: float, barrier: tuple[float, float], rounds: int
+) -> Solved:
+    """Minimise the bound of each node by Newton steps with a log barrier; stop below the target.
 
     Between dual steps w0 follows the maximiser of the (concave) row problems by its own Newton step.
     """
-    x = x.copy()
     many = x.s.size
-    best, best_x = np.full(many, np.inf), x.copy()
-    best_p = np.full((many, frame.cells.a_size), 1.0 / frame.cells.a_size)
-    best_u = np.zeros((many, frame.cells.a_size, frame.g_size))
-    t = np.full(many, barrier[0])
-    active = np.arange(many)
+    best = Solved(
+        np.full(many, np.inf),
+        x.copy(),
+        np.full((many, frame.cells.a_size), 1.0 / frame.cells.a_size),
+        np.zeros((many, frame.cells.a_size, frame.g_size)),
+    )
+    active, t, mark = np.arange(many), np.full(many, barrier[0]), best.bound.copy()
+    now, seen = _look(frame, low, high, x, newton=False)
     for k in range(rounds):
-        now = x.take(active)
-        if frame.tangent:
-            now = _follow(frame, low[active], high[active], now, newton=k > 1)
-        seen = evaluate(frame, low[active], high[active], now)
-        better = seen.bound < best[active]
-        spot = active[better]
-        best[spot], best_p[spot] = seen.bound[better], seen.p[better]
-        best_u[spot] = _gather(frame, _row_law(frame, seen.w[better]))
-        best_x.put(spot, now.take(better))
-        on = (best[active] > target) & np.isfinite(seen.bound)
+        _keep_best(frame, best, active, now, seen)
+        on = (best.bound[active] > target) & np.isfinite(seen.bound)
+        if k % 8 == 7:  # noqa: PLR2004 - every so often, let go of nodes that no longer improve
+            on &= mark[active] - best.bound[active] > SLOW * np.abs(best.bound[active] - target)
+            mark = best.bound.copy()
         if k == rounds - 1 or not on.any():
             break
-        active = active[on]
-        seen = Evaluation(seen.bound[on], seen.p[on], seen.w[on], seen.zeta[on])
-        new, length = _newton(frame, low[active], high[active], now.take(on), seen, t[active])
-        x.put(active, new)
+        active, now, seen = active[on], now.take(on), seen.take(on)
+        now, seen, length = _newton(frame, low[active], high[active], now, seen, t[active])
         t[active] = np.maximum(t[active] * np.where(length > 0.5, 0.2, 0.7), barrier[1])  # noqa: PLR2004
-    return Solved(best, best_x, best_p, best_u)
+    return best
+
+
+def _look(frame: Frame, low: Floats, high: Floats, x: Point, *, newton: bool) -> tuple[Point, Evaluation]:
+    """Let w0 follow, where it matters, and evaluate."""
+    x = _follow(frame, low, high, x, newton=newton) if frame.follows else x
+    return x, evaluate(frame, low, high, x)
+
+
+def _keep_best(frame: Frame, best: Solved, active: Ints, now: Point, seen: Evaluation) -> None:
+    better = seen.bound < best.bound[active]
+    spot = active[better]
+    best.bound[spot], best.p[spot] = seen.bound[better], seen.p[better]
+    best.u_group[spot] = _gather(frame, _row_law(frame, seen.w[better]))
+    best.point.put(spot, now.take(better))
 
 
 def _curvature(frame: Frame, z: Floats, p: Floats) -> Floats:
@@ -293,34 +329,77 @@ def _follow(frame: Frame, low: Floats, high: Floats, x: Point, *, newton: bool) 
     return replace(x, lam=lam, omega=np.broadcast_to(omega, x.omega.shape).copy())
 
 
-def _newton(frame: Frame, low: Floats, high: Floats, x: Point, seen: Evaluation, t: Floats) -> tuple[Point, Floats]:
-    """One damped Newton step on bound + barrier in (rho, mu, kappa, s); returns the point and the step length."""
-    cells, n = frame.cells, x.s.size
-    a, y, g = cells.a_size, cells.y_size, frame.g_size
-    slope, intercept = secant(low, high)
+def _newton(  # noqa: PLR0913 - one call per batch
+    frame: Frame, low: Floats, high: Floats, x: Point, seen: Evaluation, t: Floats
+) -> tuple[Point, Evaluation, Floats]:
+    """One Newton step on bound + barrier in (rho, mu, kappa, s), halved until it descends."""
+    step = _direction(frame, low, high, x, seen, t)
+    length = _longest(frame, x, step)
+    before = _merit(frame, x, seen, t)
+    new, found = _look(frame, low, high, _moved(frame, x, step * length[:, None]), newton=True)
+    for _ in range(HALVINGS):
+        uphill = np.flatnonzero(~(_merit(frame, new, found, t) <= before + 1e-12))  # noqa: PLR2004 - rounding
+        if not uphill.size:
+            break
+        length[uphill] *= 0.3
+        shorter = _moved(frame, x.take(uphill), step[uphill] * length[uphill, None])
+        again, seen_again = _look(frame, low[uphill], high[uphill], shorter, newton=True)
+        new.put(uphill, again)
+        found.put(uphill, seen_again)
+    return new, found, length
+
+
+def _merit(frame: Frame, x: Point, seen: Evaluation, t: Floats) -> Floats:
+    """The bound plus the log barrier."""
+    free = frame.box_variables
+    inside = np.log(x.s - frame.s_floor)
+    if free:
+        logs = np.log(x.mu_lo) + np.log(x.mu_hi) + np.log(x.kappa) + np.log1p(-x.kappa)
+        inside = inside + logs.sum(axis=(1, 2))
+    return np.asarray(seen.bound - t * inside)
+
+
+def _longest(frame: Frame, x: Point, step: Floats) -> Floats:
+    """The longest step, at most 1, that stays inside and moves no log r by more than 2."""
+    y, free = frame.cells.y_size, frame.box_variables
+    boxed, above = _inside(frame, x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(step[:, y:] < 0, -above / step[:, y:], np.inf).min(axis=1)
+        up = step[:, y + 2 * free : -1]
+        room_up = np.where(up > 0, (1 - boxed[:, 2 * free :]) / up, np.inf).min(axis=1, initial=np.inf)
+    length = np.minimum(1.0, 0.9 * np.minimum(room, room_up))
+    return np.minimum(length, 2.0 / np.maximum(np.abs(step[:, :y]).max(axis=1), 1e-9))
+
+
+def _inside(frame: Frame, x: Point) -> tuple[Floats, Floats]:
+    """The box variables as (B, 3 A G), and with s - floor appended: what the barrier keeps positive."""
+    n, free = x.s.size, frame.box_variables
+    boxed = np.concatenate([v.reshape(n, -1)[:, :free] for v in (x.mu_lo, x.mu_hi, x.kappa)], axis=1)
+    return boxed, np.concatenate([boxed, (x.s - frame.s_floor)[:, None]], axis=1)
+
+
+def _moved(frame: Frame, x: Point, step: Floats) -> Point:
+    y = frame.cells.y_size
+    rho = x.rho + step[:, :y]
+    new = replace(x, rho=rho - rho.max(axis=1, keepdims=True), s=x.s + step[:, -1])
+    if not frame.box_variables:
+        return new.copy()
+    lo, hi, kappa = (v.reshape(x.kappa.shape) for v in np.split(_inside(frame, x)[0] + step[:, y:-1], 3, axis=1))
+    return replace(new, mu_lo=np.minimum(lo, LARGEST_MU), mu_hi=np.minimum(hi, LARGEST_MU), kappa=kappa).copy()
+
+
+def _direction(frame: Frame, low: Floats, high: Floats, x: Point, seen: Evaluation, t: Floats) -> Floats:  # noqa: PLR0913
+    """The Newton direction of bound + barrier: features' covariance under pi over s, bent by the rows."""
+    cells, y = frame.cells, frame.cells.y_size
     pi = seen.p[:, cells.secret] * seen.w
-    # features of the cells: d h / d variable
-    own = np.zeros((n, cells.size, a, g))
-    at = np.arange(cells.size)
-    f = np.empty((n, cells.size, y + 3 * a * g + 1))
-    f[:, :, :y] = -cells.q
-    for k, feature in enumerate(
-        (
-            frame.q_group - low[:, cells.secret],
-            high[:, cells.secret] - frame.q_group,
-            frame.curved[cells.secret, None]
-            * (frame.phi_group - slope[:, cells.secret] * frame.q_group - intercept[:, cells.secret]),
-        )
-    ):
-        own[:, at, cells.secret] = feature
-        f[:, :, y + k * a * g : y + (k + 1) * a * g] = own.reshape(n, cells.size, a * g)
+    f = _features(frame, low, high)
     log_ratio = np.log(np.maximum(seen.p, TINY))[:, cells.secret] + seen.zeta
     f[:, :, -1] = -log_ratio
     mean = np.einsum("bc,bcd->bd", pi, f)
     weighted = f * pi[:, :, None]
     s = x.s[:, None, None]
     hessian = (np.swapaxes(weighted, 1, 2) @ f - mean[:, :, None] * mean[:, None, :]) / s
-    if frame.tangent:
+    if frame.follows:
         bend = _response(frame, seen.w, seen.p, x.s)
         for row, part in enumerate(cells.slices):
             load = np.einsum("cy,bcd->byd", cells.q[part], weighted[:, part])
@@ -330,36 +409,36 @@ def _newton(frame: Frame, low: Floats, high: Floats, x: Point, seen: Evaluation,
     r = np.exp(x.rho - lse(x.rho)[:, None])
     gradient[:, :y] += r
     hessian[:, :y, :y] += np.eye(y) * (r[:, None, :] + 1e-9) - r[:, :, None] * r[:, None, :] + 1e-3
-    # log barrier: mu > 0, 0 < kappa < 1, s > floor
-    mu_lo, mu_hi, kappa = (v.reshape(n, -1) for v in (x.mu_lo, x.mu_hi, x.kappa))
-    above = np.concatenate([mu_lo, mu_hi, kappa, (x.s - frame.s_floor)[:, None]], axis=1)
-    below = 1 - kappa
+    free = frame.box_variables
+    boxed, above = _inside(frame, x)
+    below = 1 - boxed[:, 2 * free :]
     tt = t[:, None]
     gradient[:, y:] -= tt / above
-    gradient[:, y + 2 * a * g : -1] += tt / below
+    gradient[:, y + 2 * free : -1] += tt / below
     extra = tt / above**2
-    extra[:, 2 * a * g : -1] += tt / below**2
-    at_diagonal = np.arange(f.shape[2])
-    hessian[:, at_diagonal, at_diagonal] += 1e-12
-    hessian[:, at_diagonal[y:], at_diagonal[y:]] += extra
+    extra[:, 2 * free : -1] += tt / below**2
+    diagonal = np.arange(f.shape[2])
+    hessian[:, diagonal, diagonal] += 1e-12
+    hessian[:, diagonal[y:], diagonal[y:]] += extra
     step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
-    bad = ~np.isfinite(step).all(axis=1)
-    step[bad] = 0.0
-    down, up = step[:, y:], step[:, y + 2 * a * g : -1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(down < 0, -above / down, np.inf).min(axis=1)
-        room_up = np.where(up > 0, below / up, np.inf).min(axis=1)
-    length = np.minimum(1.0, 0.9 * np.minimum(room, room_up))
-    length = np.minimum(length, 2.0 / np.maximum(np.abs(step[:, :y]).max(axis=1), 1e-9))
-    step = step * length[:, None]
-    rho = x.rho + step[:, :y]
-    moved = step[:, y:-1].reshape(n, 3, a, g)
-    new = replace(
-        x,
-        rho=rho - rho.max(axis=1, keepdims=True),
-        mu_lo=np.minimum(x.mu_lo + moved[:, 0], LARGEST_MU),
-        mu_hi=np.minimum(x.mu_hi + moved[:, 1], LARGEST_MU),
-        kappa=x.kappa + moved[:, 2],
-        s=x.s + step[:, -1],
-    )
-    return new, length
+    step[~np.isfinite(step).all(axis=1)] = 0.0
+    return np.asarray(step)
+
+
+def _features(frame: Frame, low: Floats, high: Floats) -> Floats:
+    """d h / d (rho, mu_lo, mu_hi, kappa) of every cell, and a last column for s: (B, C, variables)."""
+    cells, n, free = frame.cells, low.shape[0], frame.box_variables
+    y = cells.y_size
+    f = np.empty((n, cells.size, y + 3 * free + 1))
+    f[:, :, :y] = -cells.q
+    if free:
+        slope, intercept = secant(low, high)
+        own = np.zeros((n, cells.size, cells.a_size, frame.g_size))
+        secret, at = cells.secret, np.arange(cells.size)
+        excess = frame.phi_group - slope[:, secret] * frame.q_group - intercept[:, secret]
+        for k, feature in enumerate(
+            (frame.q_group - low[:, secret], high[:, secret] - frame.q_group, frame.curved[secret, None] * excess)
+        ):
+            own[:, at, secret] = feature
+            f[:, :, y + k * free : y + (k + 1) * free] = own.reshape(n, cells.size, free)
+    return f

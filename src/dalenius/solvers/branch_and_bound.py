@@ -46,7 +46,7 @@ class Search:
     def step(self, watch: Watch) -> None:
         """Split the worst nodes and bound their children."""
         frame = self.frame
-        features = frame.cells.y_size + 3 * frame.cells.a_size * frame.g_size + 1
+        features = frame.cells.y_size + 3 * frame.box_variables + 1
         most = max(1, min(BATCH, MOST_BATCH_ENTRIES // (2 * frame.cells.size * features)))
         taken = self.frontier.pop(most, self.target)
         if not taken:
@@ -103,8 +103,8 @@ def _restart(x: Point, frame: Frame, s_hint: float) -> Point:
     """Pull a parent's point back into the interior: warm starts on the boundary freeze."""
     return replace(
         x,
-        mu_lo=np.maximum(x.mu_lo, 1e-2),
-        mu_hi=np.maximum(x.mu_hi, 1e-2),
+        mu_lo=np.clip(x.mu_lo, 1e-2, 1.0),
+        mu_hi=np.clip(x.mu_hi, 1e-2, 1.0),
         kappa=np.clip(x.kappa, 0.2, 0.8),
         s=np.maximum(x.s, max(s_hint, 0.3, 1.2 * frame.s_floor)),
     )

@@ -33,6 +33,7 @@ LARGE = 200_000  # cells x outputs beyond which only single-node bounds are wort
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
 STALL_BATCHES = 12
+PROPORTIONAL = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
 
 
 @dataclass
@@ -84,39 +85,36 @@ class Record:
 
     def finish(self, watch: Watch, best: float, tell: Tell) -> None:
         """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`."""
-        for search in self._searches():
+        for search, finer in self._searches():
             if self.gap <= self.tolerance or self.upper <= best + self.tolerance or watch.expired():
                 return
             search.lower = max(self.lower, best)
             search.open_root(watch)
             self._keep(search)
-            self._run(search, watch, best, tell)
+            self._run(search, watch, best, tell, finer=finer)
 
-    def _searches(self) -> Iterator[Search]:
-        """The frames to try: the convex bound, then boxes with ever finer outputs."""
+    def _searches(self) -> Iterator[tuple[Search, bool]]:
+        """The frames to try, and whether a finer one follows: the convex bound, then boxes."""
         cells = self.cells
-        single = [list(range(cells.y_size))] * cells.a_size
         s = max(self.s, 1e-3)
-        small = affordable(cells)
-        eta = np.array([coefficient(cells.q[part]) for part in cells.slices]) if small else np.ones(cells.a_size)
+        pairs = affordable(cells)
+        eta = np.array([coefficient(cells.q[part]) for part in cells.slices]) if pairs else np.ones(cells.a_size)
         together = [[0] * cells.y_size] * cells.a_size
         for share in (0.0, 0.5, 0.9):
-            theta = np.minimum(1.0, share * s / eta)
-            yield self._search(together, eta, theta)
-        seen: list[object] = []
-        for share in (0.9, 0.45, 0.0):
-            groups, etas = coarsen(cells, share * s) if small and share > 0 else (single, np.zeros(cells.a_size))
-            if groups not in seen and max(max(row) for row in groups) > 0:
-                seen.append(groups)
-                yield self._search(groups, etas, np.ones(cells.a_size))
+            yield self._search(together, eta, np.minimum(1.0, share * s / eta)), True
+        grouped = [coarsen(cells, max(share * s, PROPORTIONAL)) for share in (0.9, 0.45, 0.0)]
+        frames = [frame for k, frame in enumerate(grouped) if frame[0] not in [groups for groups, _ in grouped[:k]]]
+        for k, (groups, etas) in enumerate(frames):
+            if max(map(max, groups)) > 0:
+                yield self._search(groups, etas, np.ones(cells.a_size)), k + 1 < len(frames)
 
     def _search(self, groups: list[list[int]], eta: Floats, theta: Floats) -> Search:
         spent = float((theta * eta).max())
-        floor = spent + 0.3 * max(self.s - spent, 0.1 * spent) if spent > 0 else 0.0
+        floor = spent + min(0.25 * spent, 0.3 * max(self.s - spent, 0.1 * spent))
         return Search(Frame(self.cells, groups, eta, theta, floor), self.lower, self.tolerance, max(self.s, 0.02))
 
-    def _run(self, search: Search, watch: Watch, best: float, tell: Tell) -> None:
-        """Branch until closed, expired or stalled."""
+    def _run(self, search: Search, watch: Watch, best: float, tell: Tell, *, finer: bool) -> None:
+        """Branch until closed, expired, or stalled where a finer frame follows."""
         batches, mark, mark_batch, mark_time = 0, self.gap, 0, watch.seconds
         while search.frontier.heap and not watch.expired():
             if batches & (batches - 1) == 0 or batches % 32 == 0:  # 0, 1, 2, 4, 8, 16, 32, 64, 96 ...
@@ -128,8 +126,8 @@ class Record:
             if search.frontier.upper - search.lower < 0.8 * mark:
                 mark, mark_batch, mark_time = search.frontier.upper - search.lower, batches, watch.seconds
             stalled = batches - mark_batch > STALL_BATCHES and watch.seconds - mark_time > 1.0
-            if stalled and search.frame.tangent:
-                return  # contraction keeps s too large here: finer outputs can go lower
+            if stalled and finer:
+                return  # contraction keeps s too large here: finer outputs let it fall
             if self.gap <= NEARLY and watch.seconds - mark_time > SLOW_SECONDS:
                 return
 
