@@ -43,7 +43,9 @@ def audit(  # noqa: PLR0913 - the public surface
     from dalenius.solvers.watch import Watch
 
     if not isinstance(mechanism, Mechanism):
-        message = f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
+        message = (
+            f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
+        )
         raise InputError(message)
     adversary = Adversary.from_user(mechanism.records, entropy=entropy, knowledge=knowledge, unit=unit)
     nats = NATS_PER_UNIT[unit]
@@ -57,7 +59,13 @@ def audit(  # noqa: PLR0913 - the public surface
 
 
 def _result(  # noqa: PLR0913 - the parts of a result
-    mechanism: Mechanism, adversary: Adversary, unit: str, tolerance: float, seed: int, watch: "Watch", found: "list[Audited]"
+    mechanism: Mechanism,
+    adversary: Adversary,
+    unit: str,
+    tolerance: float,
+    seed: int,
+    watch: "Watch",
+    found: "list[Audited]",
 ) -> Audit:
     from dalenius.solvers.certify import MARGIN_DOWN, certificate_data, margin, prior_of
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dalenius.solvers.box_bound import Frame, Point, Solved, evaluate, minimise, phi, secant, start, tighten
-from dalenius.solvers.cells import Floats
+from dalenius.solvers.box_bound import Boxes, Frame, Point, evaluate
+from dalenius.solvers.box_newton import Solved, minimise, start
+from dalenius.solvers.cells import Floats, phi
 from dalenius.solvers.frontier import Frontier
 from dalenius.solvers.watch import Watch
 
@@ -38,10 +39,10 @@ class Search:
 
     def open_root(self, watch: Watch) -> None:
         """Bound the root."""
-        low, high = (side[None] for side in self.frame.hull())
-        solved = minimise(self.frame, low, high, start(self.frame, self.s_hint), self.target, self._barrier, 40)
+        hull = self.frame.hull()
+        solved = minimise(self.frame, hull, start(self.frame, self.s_hint), self.target, self._barrier, 40)
         watch.nodes += 1
-        self._file([0], low, high, solved)
+        self._file([0], hull, solved)
 
     def step(self, watch: Watch) -> None:
         """Split the worst nodes and bound their children."""
@@ -53,7 +54,7 @@ class Search:
             return
         low, high, p, u = (np.stack([box[k] for _, box in taken]) for k in range(4))
         parents = Point.stack([self.frontier.leaf[node][1] for node, _ in taken])
-        row, group, at = _where_to_split(frame, low, high, p, u)
+        row, group, at = _where_to_split(frame, Boxes(low, high), p, u)
         k = np.arange(len(taken))
         left_high, right_low = high.copy(), low.copy()
         left_high[k, row, group] = at
@@ -62,21 +63,22 @@ class Search:
             self.frontier.grow(node, int(r), int(g), float(c))
             for (node, _), r, g, c in zip(taken, row, group, at, strict=True)
         ]
-        low, high = tighten(np.concatenate([low, right_low]), np.concatenate([left_high, high]))
+        boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high])).tightened()
         x = _restart(Point.stack([parents, parents]), frame, self.s_hint)
-        solved = minimise(frame, low, high, x, self.target, self._barrier, 25)
+        solved = minimise(frame, boxes, x, self.target, self._barrier, 25)
         watch.nodes += 2 * len(taken)
-        self._file([left for left, _ in grown] + [right for _, right in grown], low, high, solved)
+        self._file([left for left, _ in grown] + [right for _, right in grown], boxes, solved)
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
         worst = heapq.nsmallest(many, self.frontier.heap)
-        low, high = np.stack([box[0] for *_, box in worst]), np.stack([box[1] for *_, box in worst])
+        boxes = Boxes(np.stack([box[0] for *_, box in worst]), np.stack([box[1] for *_, box in worst]))
         points = Point.stack([self.frontier.leaf[node][1] for _, node, _ in worst])
-        seen = evaluate(self.frame, low, high, points)
+        seen = evaluate(self.frame, boxes, points)
         return np.asarray(seen.p[:, self.frame.cells.secret] * seen.w)
 
-    def _file(self, nodes: list[int], low: Floats, high: Floats, solved: Solved) -> None:
+    def _file(self, nodes: list[int], boxes: Boxes, solved: Solved) -> None:
+        low, high = boxes.low, boxes.high
         empty = (high < low - 1e-12).any(axis=(1, 2))  # such a box holds no prior
         bounds = np.where(empty, -np.inf, solved.bound)
         wide = (high - low).max(axis=(1, 2)) > 1e-9  # noqa: PLR2004 - narrower boxes are not worth splitting
@@ -86,9 +88,10 @@ class Search:
             self.frontier.file(node, float(bounds[k]), solved.point.take(slice(k, k + 1)), box)
 
 
-def _where_to_split(frame: Frame, low: Floats, high: Floats, p: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:
+def _where_to_split(frame: Frame, boxes: Boxes, p: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:
     """Split where p_a (secant - phi) is largest at the relaxation's own law, away from the ends."""
-    slope, intercept = secant(low, high)
+    slope, intercept = boxes.secant()
+    low, high = boxes.low, boxes.high
     width = high - low
     u = np.clip(u, low, high)
     excess = (p * frame.curved)[:, :, None] * (slope * u + intercept - phi(u)) + 1e-12 * width

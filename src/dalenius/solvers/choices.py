@@ -50,7 +50,8 @@ class Choices:
     def _step(self, watch: Watch) -> None:
         cells = self.cells
         most = max(1, min(64, MOST_BATCH_ENTRIES // (cells.size * cells.y_size)))
-        nodes, sets = [], []
+        nodes: list[int] = []
+        sets: list[Bools] = []
         for node, (candidates, pi) in self.frontier.pop(most, self.lower + self.tolerance):
             row, y, at = _split(cells, candidates, pi)
             here = cells.secret == row
@@ -80,7 +81,10 @@ class Choices:
         p = cells.row_sum(pi)
         peak = np.maximum.reduceat(pi, cells.starts, axis=1)[:, cells.secret]
         first = (pi == peak) & (pi > 0)
-        chosen = np.where(first, p[:, cells.secret], 0.0) / np.maximum(cells.row_sum(first.astype(float)), 1)[:, cells.secret]
+        chosen = (
+            np.where(first, p[:, cells.secret], 0.0)
+            / np.maximum(cells.row_sum(first.astype(float)), 1)[:, cells.secret]
+        )
         for batch in (pi, chosen):
             value = cells.leakage(batch)
             k = int(np.argmax(value))

@@ -10,7 +10,7 @@ eta the largest coefficient of a within-group channel,
     D(u || u0) <= (1 - eta) D(U || U0) + eta D(w || w0).
 """
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Float
 def affordable(cells: Cells) -> bool:
     """Whether every pair of rows can be looked at."""
     most = max(s.stop - s.start for s in cells.slices)
-    return most**2 * cells.y_size <= MOST_PAIR_ENTRIES
+    return bool(most**2 * cells.y_size <= MOST_PAIR_ENTRIES)
 
 
 def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
@@ -76,7 +76,7 @@ def _coarsen_row(rows: Floats, limit: float) -> tuple[list[int], float]:
     if everything <= limit:
         return [0] * many, everything
 
-    @lru_cache(maxsize=None)
+    @cache
     def joined(members: frozenset[int]) -> float:
         return coefficient(rows[:, sorted(members)])
 

@@ -58,7 +58,7 @@ class Record:
         self.unconstrained = (0.0, self.trivial)
 
     def begin(self, watch: Watch, rng: np.random.Generator) -> None:
-        """Stages 1 to 4: bounds that need no branching on boxes, and the lower bound."""
+        """Stages 1 to 4, and of 5 the constrained capacity of the whole channel: cheap at every size."""
         cells = self.cells
         at_reference = float(cells.leakage(cells.rho[None])[0])
         self.lower = at_reference
@@ -77,6 +77,10 @@ class Record:
         if found.value > self.lower:
             self.lower, self.pi, self.s = found.value, found.pi, found.s
         self.unconstrained = (max(self.lower, self.unconstrained[0]), self.unconstrained[1])
+        if self.gap > self.tolerance:
+            capacity = self._search([[0] * cells.y_size] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
+            capacity.open_root(watch)
+            self._keep(capacity)
 
     @property
     def gap(self) -> float:
@@ -100,7 +104,7 @@ class Record:
         pairs = affordable(cells)
         eta = np.array([coefficient(cells.q[part]) for part in cells.slices]) if pairs else np.ones(cells.a_size)
         together = [[0] * cells.y_size] * cells.a_size
-        for share in (0.0, 0.5, 0.9):
+        for share in (0.5, 0.9):
             yield self._search(together, eta, np.minimum(1.0, share * s / eta)), True
         grouped = [coarsen(cells, max(share * s, PROPORTIONAL)) for share in (0.9, 0.45, 0.0)]
         frames = [frame for k, frame in enumerate(grouped) if frame[0] not in [groups for groups, _ in grouped[:k]]]
@@ -139,6 +143,7 @@ class Record:
             search.lower = max(self.lower, best)
 
     def _keep(self, search: Search) -> None:
+        """Offer a search's bound."""
         self._offer(search.frontier.upper, "boxes", search.frame, search.frontier)
 
     def _offer(self, upper: float, kind: Kind, frame: Frame | None, frontier: object) -> None:
