@@ -2,23 +2,24 @@
 
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from dalenius.certificates import verify as verifier
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.results import NATS_PER_UNIT, Audit, Curve, Extremes, Records
-
-if TYPE_CHECKING:
-    from dalenius.certificates.verify import Verification
-    from dalenius.solvers.audit import Audited
-    from dalenius.solvers.watch import Progress, Watch
+from dalenius.solvers.audit import audit_records
+from dalenius.solvers.branch_and_bound import Search
+from dalenius.solvers.certify import KINDS, MARGIN_DOWN, certificate_data, margin, prior_of
+from dalenius.solvers.record import NEARLY, Proof
+from dalenius.solvers.watch import Progress, Watch
 
 TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
-NEARLY = 1e-5
 SOLVER_SHARE = 0.9  # the solver closes to this share of the tolerance; the rest is for rounding
 
 
@@ -31,7 +32,7 @@ def audit(  # noqa: PLR0913 - the public surface
     tolerance: float = 1e-6,
     time_limit: float = 60.0,
     seed: int = 0,
-    progress: "bool | Callable[[Progress], None]" = False,
+    progress: bool | Callable[[Progress], None] = False,
 ) -> Audit:
     """Return a certified bracket on L(b) = max_i max { I(X_i;Y) : H(X) >= b }.
 
@@ -39,9 +40,6 @@ def audit(  # noqa: PLR0913 - the public surface
     `unit`; after `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
     callable that is told the bracket on the way, or True for a line on standard error.
     """
-    from dalenius.solvers.audit import audit_records
-    from dalenius.solvers.watch import Watch
-
     if not isinstance(mechanism, Mechanism):
         message = (
             f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
@@ -55,36 +53,15 @@ def audit(  # noqa: PLR0913 - the public surface
     report = progress if callable(progress) else _print_progress if progress else None
     with Watch(limit, report) as watch:
         found = audit_records(mechanism, adversary.knowledge, SOLVER_SHARE * gap, watch, seed)
-    return _result(mechanism, adversary, unit, tolerance, seed, watch, found)
-
-
-def _result(  # noqa: PLR0913 - the parts of a result
-    mechanism: Mechanism,
-    adversary: Adversary,
-    unit: str,
-    tolerance: float,
-    seed: int,
-    watch: "Watch",
-    found: "list[Audited]",
-) -> Audit:
-    from dalenius.solvers.certify import MARGIN_DOWN, certificate_data, margin, prior_of
-
-    nats = NATS_PER_UNIT[unit]
     best = max(item.audit.lower for item in found)
     worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
     prior = prior_of(mechanism, worst)
     lower = max(0.0, prior.leakage() - MARGIN_DOWN)
     uppers = {item.record: item.audit.upper + margin(item) for item in found}
     upper = max(*uppers.values(), lower)
-    data = certificate_data(mechanism, {adversary.given: adversary.value}, lower, upper, prior, found)
-    records = tuple(
-        (
-            item.members,
-            _down(max(0.0, item.audit.lower - MARGIN_DOWN), nats) if item is not worst else _down(lower, nats),
-            _up(uppers[item.record], nats),
-        )
-        for item in found
-    )
+    data = certificate_data(adversary, prior, (lower, upper), found)
+    lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}
+    records = tuple((item.members, _down(lowers[item.record], nats), _up(uppers[item.record], nats)) for item in found)
     low, high = (max(item.audit.unconstrained[k] for item in found) for k in (0, 1))
     uniform = max(float(item.audit.cells.leakage(item.audit.cells.rho[None])[0]) for item in found)
     top = max(found, key=lambda item: item.audit.upper)
@@ -94,7 +71,7 @@ def _result(  # noqa: PLR0913 - the parts of a result
         unit=unit,
         lower=_down(lower, nats),
         upper=_up(upper, nats),
-        stopped=_stopped(upper - lower, tolerance * nats, watch),
+        stopped=_stopped(upper - lower, gap, watch),
         proved="both",
         record=worst.record,
         records=Records(records),
@@ -105,11 +82,11 @@ def _result(  # noqa: PLR0913 - the parts of a result
         seed=seed,
         seconds=watch.seconds,
         nodes=watch.nodes,
-        bounds=_bound_name(top),
+        bounds=_bound_name(top.audit.proof),
     )
 
 
-def _stopped(gap: float, tolerance: float, watch: "Watch") -> Literal["gap", "time_limit", "interrupted", "method"]:
+def _stopped(gap: float, tolerance: float, watch: Watch) -> Literal["gap", "time_limit", "interrupted", "method"]:
     if gap <= max(tolerance, NEARLY if not watch.interrupted and watch.left > 0 else 0.0):
         return "gap"
     if watch.interrupted:
@@ -117,11 +94,11 @@ def _stopped(gap: float, tolerance: float, watch: "Watch") -> Literal["gap", "ti
     return "time_limit" if watch.left <= 0 else "method"
 
 
-def _bound_name(item: "Audited") -> str:
-    audit = item.audit
-    if audit.kind != "boxes" or audit.frame is None:
-        return audit.kind
-    return "boxes" if audit.frame.g_size > 1 else "contraction" if audit.frame.tangent else "convex"
+def _bound_name(proof: Proof) -> str:
+    """Which bound closed the bracket, or came nearest: as in docs/mathematics.md."""
+    if isinstance(proof, Search) and proof.frame.g_size == 1:
+        return "contraction" if proof.frame.tangent else "capacity"
+    return KINDS[type(proof)]
 
 
 def _down(nats: float, scale: float) -> float:
@@ -134,11 +111,10 @@ def _up(nats: float, scale: float) -> float:
     return nats if scale == 1 else math.nextafter(nats / scale, math.inf)
 
 
-def _print_progress(progress: "Progress") -> None:
-    import sys
-
-    line = f"\r{progress.stage}: [{progress.lower:.6f}, {progress.upper:.6f}]  {progress.nodes} nodes  {progress.seconds:.1f} s"
-    print(line, end="", file=sys.stderr, flush=True)  # noqa: T201 - asked for
+def _print_progress(progress: Progress) -> None:
+    bracket = f"[{progress.lower:.6f}, {progress.upper:.6f}]"
+    sys.stderr.write(f"\r{progress.stage}: {bracket} {progress.nodes} nodes {progress.seconds:.1f} s ")
+    sys.stderr.flush()
 
 
 def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> Curve:  # noqa: ANN401 - as audit
@@ -150,13 +126,11 @@ def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> C
     return Curve(tuple(points), tuple(audit(mechanism, entropy=b, **options) for b in points))
 
 
-def verify(source: Any, mechanism: Mechanism | None = None) -> "Verification":  # noqa: ANN401 - path, Certificate or Audit
+def verify(source: Any, mechanism: Mechanism | None = None) -> verifier.Verification:  # noqa: ANN401 - path, Certificate or Audit
     """Re-check a certificate in ball arithmetic, without any code of the solver.
 
     `source` is a path, a Certificate or an Audit. With `mechanism`, also that it is about this channel.
     """
-    from dalenius.certificates import verify as verifier
-
     return verifier.verify(source.certificate if isinstance(source, Audit) else source, mechanism=mechanism)
 
 

@@ -18,7 +18,7 @@ One group and eta < s is the contraction certificate (4.3), single outputs and e
 bound (4.5), theta < 1 or kappa = 1 at the root the convex bound (4.4). Every iterate is a valid bound.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -95,33 +95,15 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Dual variables of a batch of nodes. Floats: rho (B,Y), lo/hi multipliers, kappa (B,A,G), s (B,) ..."""
+    """Dual variables of a batch of nodes; mu = mu_hi - mu_lo."""
 
-    rho: Floats
-    mu_lo: Floats
-    mu_hi: Floats
-    kappa: Floats
-    s: Floats
+    rho: Floats  # (B, Y) log r, not normalised
+    mu_lo: Floats  # (B, A, G)
+    mu_hi: Floats  # (B, A, G)
+    kappa: Floats  # (B, A, G)
+    s: Floats  # (B,)
     lam: Floats  # (B, A, Y)
     omega: Floats  # (B, A, G)
-
-    def take(self, index: object) -> "Point":
-        """Return the nodes of an index array or mask."""
-        return Point(*(getattr(self, f.name)[index] for f in fields(self)))
-
-    def put(self, index: object, other: "Point") -> None:
-        """Overwrite the nodes of an index array."""
-        for f in fields(self):
-            getattr(self, f.name)[index] = getattr(other, f.name)
-
-    def copy(self) -> "Point":
-        """Return an independent copy."""
-        return Point(*(getattr(self, f.name).copy() for f in fields(self)))
-
-    @staticmethod
-    def stack(points: "list[Point]") -> "Point":
-        """Join batches."""
-        return Point(*(np.concatenate([getattr(p, f.name) for p in points]) for f in fields(Point)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,10 +112,6 @@ class Boxes:
 
     low: Floats
     high: Floats
-
-    def take(self, index: object) -> "Boxes":
-        """Return the nodes of an index array or mask."""
-        return Boxes(self.low[index], self.high[index])  # type: ignore[index]
 
     def tightened(self) -> "Boxes":
         """Shrink by sum_G U_G = 1: three rounds, upper ends first. Empty boxes stay empty."""
@@ -160,15 +138,6 @@ class Evaluation:
     p: Floats  # (B, A)
     w: Floats  # (B, C) conditional within each row: w0 where a tangent is used
     zeta: Floats  # (B, C) log(w / rho_ref)
-
-    def take(self, index: object) -> "Evaluation":
-        """Return the nodes of an index array or mask."""
-        return Evaluation(*(getattr(self, f.name)[index] for f in fields(self)))
-
-    def put(self, index: object, other: "Evaluation") -> None:
-        """Overwrite the nodes of an index array."""
-        for f in fields(self):
-            getattr(self, f.name)[index] = getattr(other, f.name)
 
 
 def evaluate(frame: Frame, boxes: Boxes, x: Point) -> Evaluation:

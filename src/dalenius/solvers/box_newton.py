@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.solvers.batch import copy, put, take
 from dalenius.solvers.box_bound import TINY, Boxes, Evaluation, Frame, Point, evaluate, gather, row_law, spread
 from dalenius.solvers.cells import Floats, lse
 
@@ -25,10 +26,9 @@ LARGEST_MU = 1e3  # the multiplier of a box of no width would grow for ever
 def start(frame: Frame, s: float) -> Point:
     """Return a strictly interior point to begin the root from."""
     a, y, g = frame.cells.a_size, frame.cells.y_size, frame.g_size
-    box = np.full((1, a, g), 1e-2)
+    mu_lo, mu_hi, kappa = (np.full((1, a, g), value) for value in (1e-2, 1e-2, 0.8))
     above = np.array([max(s, 1.5 * frame.s_floor, 1e-2)])
-    kappa = np.full((1, a, g), 0.8)
-    return Point(np.zeros((1, y)), box.copy(), box.copy(), kappa, above, np.zeros((1, a, y)), np.zeros((1, a, g)))
+    return Point(np.zeros((1, y)), mu_lo, mu_hi, kappa, above, np.zeros((1, a, y)), np.zeros((1, a, g)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,16 @@ class Solved:
     u_group: Floats  # (B, A, G)
 
 
-def minimise(frame: Frame, boxes: Boxes, x: Point, target: float, barrier: tuple[float, float], rounds: int) -> Solved:
+@dataclass(frozen=True)
+class Goal:
+    """When to stop: below the target, or after so many rounds with the barrier down to its last weight."""
+
+    target: float
+    barrier: tuple[float, float]  # first and last weight
+    rounds: int
+
+
+def minimise(frame: Frame, boxes: Boxes, x: Point, goal: Goal) -> Solved:
     """Minimise the bound of each node by Newton steps with a log barrier; stop below the target.
 
     Between dual steps w0 follows the maximiser of the (concave) row problems by its own Newton step.
@@ -49,23 +58,23 @@ def minimise(frame: Frame, boxes: Boxes, x: Point, target: float, barrier: tuple
     many = x.s.size
     best = Solved(
         np.full(many, np.inf),
-        x.copy(),
+        copy(x),
         np.full((many, frame.cells.a_size), 1.0 / frame.cells.a_size),
         np.zeros((many, frame.cells.a_size, frame.g_size)),
     )
-    active, t, mark = np.arange(many), np.full(many, barrier[0]), best.bound.copy()
+    active, t, mark = np.arange(many), np.full(many, goal.barrier[0]), best.bound.copy()
     now, seen = _look(frame, boxes, x, newton=False)
-    for k in range(rounds):
+    for k in range(goal.rounds):
         _keep_best(frame, best, active, now, seen)
-        on = (best.bound[active] > target) & np.isfinite(seen.bound)
+        on = (best.bound[active] > goal.target) & np.isfinite(seen.bound)
         if k % 8 == 7:  # noqa: PLR2004 - every so often, let go of nodes that no longer improve
-            on &= mark[active] - best.bound[active] > SLOW * np.abs(best.bound[active] - target)
+            on &= mark[active] - best.bound[active] > SLOW * np.abs(best.bound[active] - goal.target)
             mark = best.bound.copy()
-        if k == rounds - 1 or not on.any():
+        if k == goal.rounds - 1 or not on.any():
             break
-        active, now, seen = active[on], now.take(on), seen.take(on)
-        now, seen, length = _newton(frame, boxes.take(active), now, seen, t[active])
-        t[active] = np.maximum(t[active] * np.where(length > 0.5, 0.2, 0.7), barrier[1])  # noqa: PLR2004
+        active, now, seen = active[on], take(now, on), take(seen, on)
+        now, seen, length = _newton(frame, take(boxes, active), now, seen, t[active])
+        t[active] = np.maximum(t[active] * np.where(length > 0.5, 0.2, 0.7), goal.barrier[1])  # noqa: PLR2004
     return best
 
 
@@ -80,7 +89,7 @@ def _keep_best(frame: Frame, best: Solved, active: Ints, now: Point, seen: Evalu
     spot = active[better]
     best.bound[spot], best.p[spot] = seen.bound[better], seen.p[better]
     best.u_group[spot] = gather(frame, row_law(frame, seen.w[better]))
-    best.point.put(spot, now.take(better))
+    put(best.point, spot, take(now, better))
 
 
 def _curvature(frame: Frame, z: Floats, p: Floats) -> Floats:
@@ -106,7 +115,7 @@ def _response(frame: Frame, w: Floats, p: Floats, s: Floats) -> Floats:
         axis=1,
     )
     inside = np.eye(cells.y_size) - bend @ moments / s[:, None, None, None]
-    return np.linalg.solve(inside, bend)
+    return np.asarray(np.linalg.solve(inside, bend))
 
 
 def _follow(frame: Frame, boxes: Boxes, x: Point, *, newton: bool) -> Point:
@@ -145,10 +154,10 @@ def _newton(frame: Frame, boxes: Boxes, x: Point, seen: Evaluation, t: Floats) -
         if not uphill.size:
             break
         length[uphill] *= 0.3
-        shorter = _moved(frame, x.take(uphill), step[uphill] * length[uphill, None])
-        again, seen_again = _look(frame, boxes.take(uphill), shorter, newton=True)
-        new.put(uphill, again)
-        found.put(uphill, seen_again)
+        shorter = _moved(frame, take(x, uphill), step[uphill] * length[uphill, None])
+        again, seen_again = _look(frame, take(boxes, uphill), shorter, newton=True)
+        put(new, uphill, again)
+        put(found, uphill, seen_again)
     return new, found, length
 
 
@@ -171,7 +180,7 @@ def _longest(frame: Frame, x: Point, step: Floats) -> Floats:
         up = step[:, y + 2 * free : -1]
         room_up = np.where(up > 0, (1 - boxed[:, 2 * free :]) / up, np.inf).min(axis=1, initial=np.inf)
     length = np.minimum(1.0, 0.9 * np.minimum(room, room_up))
-    return np.minimum(length, 2.0 / np.maximum(np.abs(step[:, :y]).max(axis=1), 1e-9))
+    return np.asarray(np.minimum(length, 2.0 / np.maximum(np.abs(step[:, :y]).max(axis=1), 1e-9)))
 
 
 def _inside(frame: Frame, x: Point) -> tuple[Floats, Floats]:
@@ -186,9 +195,9 @@ def _moved(frame: Frame, x: Point, step: Floats) -> Point:
     rho = x.rho + step[:, :y]
     new = replace(x, rho=rho - rho.max(axis=1, keepdims=True), s=x.s + step[:, -1])
     if not frame.box_variables:
-        return new.copy()
+        return copy(new)
     lo, hi, kappa = (v.reshape(x.kappa.shape) for v in np.split(_inside(frame, x)[0] + step[:, y:-1], 3, axis=1))
-    return replace(new, mu_lo=np.minimum(lo, LARGEST_MU), mu_hi=np.minimum(hi, LARGEST_MU), kappa=kappa).copy()
+    return copy(replace(new, mu_lo=np.minimum(lo, LARGEST_MU), mu_hi=np.minimum(hi, LARGEST_MU), kappa=kappa))
 
 
 def _direction(frame: Frame, boxes: Boxes, x: Point, seen: Evaluation, t: Floats) -> Floats:

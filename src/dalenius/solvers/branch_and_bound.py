@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dalenius.solvers.batch import stack, take
 from dalenius.solvers.box_bound import Boxes, Frame, Point, evaluate
-from dalenius.solvers.box_newton import Solved, minimise, start
+from dalenius.solvers.box_newton import Goal, Solved, minimise, start
 from dalenius.solvers.cells import Floats, phi
 from dalenius.solvers.frontier import Frontier
 from dalenius.solvers.watch import Watch
@@ -34,13 +35,17 @@ class Search:
         return self.lower + self.tolerance
 
     @property
-    def _barrier(self) -> tuple[float, float]:
-        return 1e-3, 0.02 * self.tolerance
+    def upper(self) -> float:
+        """The bound of the whole tree so far."""
+        return self.frontier.upper
+
+    def _goal(self, rounds: int) -> Goal:
+        return Goal(self.target, (1e-3, 0.02 * self.tolerance), rounds)
 
     def open_root(self, watch: Watch) -> None:
         """Bound the root."""
         hull = self.frame.hull()
-        solved = minimise(self.frame, hull, start(self.frame, self.s_hint), self.target, self._barrier, 40)
+        solved = minimise(self.frame, hull, start(self.frame, self.s_hint), self._goal(40))
         watch.nodes += 1
         self._file([0], hull, solved)
 
@@ -53,7 +58,7 @@ class Search:
         if not taken:
             return
         low, high, p, u = (np.stack([box[k] for _, box in taken]) for k in range(4))
-        parents = Point.stack([self.frontier.leaf[node][1] for node, _ in taken])
+        parents = stack([self.frontier.leaf[node][1] for node, _ in taken])
         row, group, at = _where_to_split(frame, Boxes(low, high), p, u)
         k = np.arange(len(taken))
         left_high, right_low = high.copy(), low.copy()
@@ -64,8 +69,8 @@ class Search:
             for (node, _), r, g, c in zip(taken, row, group, at, strict=True)
         ]
         boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high])).tightened()
-        x = _restart(Point.stack([parents, parents]), frame, self.s_hint)
-        solved = minimise(frame, boxes, x, self.target, self._barrier, 25)
+        x = _restart(stack([parents, parents]), frame, self.s_hint)
+        solved = minimise(frame, boxes, x, self._goal(25))
         watch.nodes += 2 * len(taken)
         self._file([left for left, _ in grown] + [right for _, right in grown], boxes, solved)
 
@@ -73,7 +78,7 @@ class Search:
         """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
         worst = heapq.nsmallest(many, self.frontier.heap)
         boxes = Boxes(np.stack([box[0] for *_, box in worst]), np.stack([box[1] for *_, box in worst]))
-        points = Point.stack([self.frontier.leaf[node][1] for _, node, _ in worst])
+        points = stack([self.frontier.leaf[node][1] for _, node, _ in worst])
         seen = evaluate(self.frame, boxes, points)
         return np.asarray(seen.p[:, self.frame.cells.secret] * seen.w)
 
@@ -85,7 +90,7 @@ class Search:
         for k, node in enumerate(nodes):
             split = bounds[k] > self.target and wide[k]
             box = (low[k], high[k], solved.p[k], solved.u_group[k]) if split else None
-            self.frontier.file(node, float(bounds[k]), solved.point.take(slice(k, k + 1)), box)
+            self.frontier.file(node, float(bounds[k]), take(solved.point, slice(k, k + 1)), box)
 
 
 def _where_to_split(frame: Frame, boxes: Boxes, p: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:

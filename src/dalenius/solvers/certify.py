@@ -9,24 +9,29 @@ from typing import Any
 
 import numpy as np
 
+from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.reductions.lump import Lift
 from dalenius.solvers.audit import Audited
 from dalenius.solvers.box_bound import Frame, Point
+from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Floats
+from dalenius.solvers.choices import Choices
+from dalenius.solvers.record import Reference, Trivial
 
 UNUSED = 30.0  # log r of an output that never occurs lies this far below the rest
 PROPORTIONAL = 1e-12  # contraction coefficient claimed for proportional columns, whose true one is 0
-MARGIN_DOWN = 1e-12
+MARGIN_DOWN, MARGIN_UP = 1e-12, 1e-11
+KINDS = {Trivial: "trivial", Reference: "reference", Choices: "choices", Search: "boxes"}
 
 
-def margin(proof: Audited) -> float:
+def margin(item: Audited) -> float:
     """How far rounding in the float evaluation of a bound may reach; uppers are raised by it."""
-    frontier = proof.audit.frontier
-    if proof.audit.kind != "boxes" or frontier is None:
-        return 1e-11
-    return 1e-11 * (1 + max(float(point.s[0]) for _, point in frontier.leaf.values() if isinstance(point, Point)))
+    proof = item.audit.proof
+    if not isinstance(proof, Search):
+        return MARGIN_UP
+    return MARGIN_UP * (1 + max(float(point.s[0]) for _, point in proof.frontier.leaf.values()))
 
 
 def prior_of(mechanism: Mechanism, item: Audited) -> Prior:
@@ -35,44 +40,43 @@ def prior_of(mechanism: Mechanism, item: Audited) -> Prior:
     return Prior(mechanism, item.record, masses / masses.sum())
 
 
-def certificate_data(  # noqa: PLR0913 - the parts of a certificate
-    mechanism: Mechanism, adversary: dict[str, float], lower: float, upper: float, witness: Prior, found: list[Audited]
+def certificate_data(
+    adversary: Adversary, witness: Prior, bracket: tuple[float, float], found: list[Audited]
 ) -> dict[str, Any]:
     """Return the certificate: the problem, the witness, and one proof for each orbit of records."""
     return {
         "format": "dalenius/audit-certificate",
         "version": 1,
-        "problem": mechanism.describe(),
-        "adversary": adversary,
-        "lower": lower,
-        "upper": upper,
+        "problem": witness.mechanism.describe(),
+        "adversary": {adversary.given: adversary.value},
+        "lower": bracket[0],
+        "upper": bracket[1],
         "witness": {"record": witness.record, "masses": witness.masses.tolist()},
-        "proofs": [_proof(mechanism, item) for item in sorted(found, key=lambda f: f.record)],
+        "proofs": [_proof(witness.mechanism, item) for item in sorted(found, key=lambda f: f.record)],
     }
 
 
 def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
-    audit = item.audit
-    proof: dict[str, Any] = {"record": item.record, "upper": audit.upper + margin(item), "kind": audit.kind}
-    outputs = _Outputs(mechanism.rows, item.lift)
-    if audit.kind == "choices" and audit.frontier is not None:
-        proof["tree"] = [
+    proof, outputs = item.audit.proof, _Outputs(mechanism.rows, item.lift)
+    said = {"record": item.record, "upper": proof.upper + margin(item), "kind": KINDS[type(proof)]}
+    if isinstance(proof, Choices):
+        said["tree"] = [
             outputs.split(entry) if isinstance(entry, tuple) else {"rho": outputs.rho(entry)}
-            for entry in audit.frontier.preorder()
+            for entry in proof.frontier.preorder()
         ]
-    if audit.kind == "boxes" and audit.frontier is not None and audit.frame is not None:
-        frame = audit.frame
+    if isinstance(proof, Search):
+        frame = proof.frame
         groups = [outputs.groups(row) for row in frame.groups]
-        proof["groups"] = groups
-        proof["eta"] = [
+        said["groups"] = groups
+        said["eta"] = [
             max(float(eta), 0.0 if len(set(row)) == len(row) else PROPORTIONAL)
             for eta, row in zip(frame.eta, groups, strict=True)
         ]
-        proof["tree"] = [
-            list(entry) if isinstance(entry, tuple) else _leaf(frame, entry, outputs)  # type: ignore[arg-type]
-            for entry in audit.frontier.preorder()
+        said["tree"] = [
+            list(entry) if isinstance(entry, tuple) else _leaf(frame, entry, outputs)
+            for entry in proof.frontier.preorder()
         ]
-    return proof
+    return said
 
 
 def _leaf(frame: Frame, x: Point, outputs: "_Outputs") -> dict[str, Any]:

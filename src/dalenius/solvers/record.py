@@ -14,26 +14,40 @@ Cheapest first; the best bracket is kept at every moment:
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from dalenius.solvers.blahut_arimoto import ascend, polish
-from dalenius.solvers.box_bound import Frame, Point
+from dalenius.solvers.box_bound import Frame
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Cells, Floats
 from dalenius.solvers.choices import Choices
 from dalenius.solvers.contraction import affordable, coarsen, coefficient
-from dalenius.solvers.frontier import Frontier
 from dalenius.solvers.watch import Watch
 
 Tell = Callable[[float, float], None]
-Kind = Literal["trivial", "reference", "choices", "boxes"]
 LARGE = 200_000  # cells x outputs beyond which only single-node bounds are worth their time
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
 STALL_BATCHES = 12
 PROPORTIONAL = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
+
+
+@dataclass(frozen=True)
+class Trivial:
+    """min(log|A|, log|Y|)."""
+
+    upper: float
+
+
+@dataclass(frozen=True)
+class Reference:
+    """I(A;Y) at the only prior there is."""
+
+    upper: float
+
+
+Proof = Trivial | Reference | Choices | Search
 
 
 @dataclass
@@ -44,18 +58,25 @@ class Record:
     trivial: float
     tolerance: float
     lower: float = 0.0
-    pi: Floats = field(default_factory=lambda: np.empty(0))
+    pi: Floats = field(init=False)
     s: float = 0.0
-    upper: float = np.inf
-    kind: Kind = "trivial"
-    frame: Frame | None = None
-    frontier: Frontier[Point, object] | Frontier[Floats, object] | None = None
-    unconstrained: tuple[float, float] = (0.0, np.inf)  # bracket on L(0)
+    proof: Proof = field(init=False)
+    unconstrained: tuple[float, float] = field(init=False)  # bracket on L(0)
 
     def __post_init__(self) -> None:
         self.pi = self.cells.rho
-        self.upper = self.trivial
+        self.proof = Trivial(self.trivial)
         self.unconstrained = (0.0, self.trivial)
+
+    @property
+    def upper(self) -> float:
+        """The best upper bound so far."""
+        return self.proof.upper
+
+    @property
+    def gap(self) -> float:
+        """How far the bracket is open."""
+        return self.upper - self.lower
 
     def begin(self, watch: Watch, rng: np.random.Generator) -> None:
         """Stages 1 to 4, and of 5 the constrained capacity of the whole channel: cheap at every size."""
@@ -69,9 +90,9 @@ class Record:
             choices.run(watch)
             self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
             start = choices.prior[None]
-            self._offer(choices.upper, "choices", None, choices.frontier)
+            self._offer(choices)
         if cells.knowledge <= 0:
-            self._offer(at_reference, "reference", None, None)
+            self.proof = Reference(at_reference)
             return
         found = ascend(cells, watch, rng, start)
         if found.value > self.lower:
@@ -80,12 +101,7 @@ class Record:
         if self.gap > self.tolerance:
             capacity = self._search([[0] * cells.y_size] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
             capacity.open_root(watch)
-            self._keep(capacity)
-
-    @property
-    def gap(self) -> float:
-        """How far the bracket is open."""
-        return self.upper - self.lower
+            self._offer(capacity)
 
     def finish(self, watch: Watch, best: float, tell: Tell) -> None:
         """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`."""
@@ -94,7 +110,7 @@ class Record:
                 return
             search.lower = max(self.lower, best)
             search.open_root(watch)
-            self._keep(search)
+            self._offer(search)
             self._run(search, watch, best, tell, finer=finer)
 
     def _searches(self) -> Iterator[tuple[Search, bool]]:
@@ -125,10 +141,10 @@ class Record:
                 self._ascend_from(search, watch, best)
             search.step(watch)
             batches += 1
-            self._keep(search)
+            self._offer(search)
             tell(self.lower, self.upper)
-            if search.frontier.upper - search.lower < 0.8 * mark:
-                mark, mark_batch, mark_time = search.frontier.upper - search.lower, batches, watch.seconds
+            if search.upper - search.lower < 0.8 * mark:
+                mark, mark_batch, mark_time = search.upper - search.lower, batches, watch.seconds
             stalled = batches - mark_batch > STALL_BATCHES and watch.seconds - mark_time > 1.0
             if stalled and finer:
                 return  # contraction keeps s too large here: finer outputs let it fall
@@ -142,12 +158,7 @@ class Record:
             self.lower, self.pi, self.s = found.value, found.pi, found.s
             search.lower = max(self.lower, best)
 
-    def _keep(self, search: Search) -> None:
-        """Offer a search's bound."""
-        self._offer(search.frontier.upper, "boxes", search.frame, search.frontier)
-
-    def _offer(self, upper: float, kind: Kind, frame: Frame | None, frontier: object) -> None:
-        """Keep a proof if it is better. A growing tree is kept by reference, so its bound only falls."""
-        if upper < self.upper or (frontier is not None and frontier is self.frontier):
-            self.upper, self.kind, self.frame = upper, kind, frame
-            self.frontier = frontier  # type: ignore[assignment]
+    def _offer(self, proof: Proof) -> None:
+        """Keep a proof if it is better than the one at hand."""
+        if proof.upper < self.upper:
+            self.proof = proof
