@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import Lift, lump
+from dalenius.reductions.lump import Lift, Lumped, lump
 from dalenius.solvers.cells import Cells
 from dalenius.solvers.record import Record
 from dalenius.solvers.watch import Watch
@@ -28,8 +28,9 @@ class Audited:
 def audit_records(mechanism: Mechanism, knowledge: float, tolerance: float, watch: Watch, seed: int) -> list[Audited]:
     """Bracket max I(X_i;Y) for every record i; lower and upper of the whole are the maxima.
 
-    A record is left as soon as its own bracket is closed or its upper bound is within the tolerance of
-    the best lower bound of any record: then it cannot be the worst by more than that.
+    Records whose lumped problems are equal share one audit. A record is left as soon as its own bracket
+    is closed or its upper bound is within the tolerance of the best lower bound of any record: then it
+    cannot be the worst by more than that.
     """
     rng = np.random.default_rng(seed)
     trivial = float(np.log(len(mechanism.labels)))
@@ -38,14 +39,16 @@ def audit_records(mechanism: Mechanism, knowledge: float, tolerance: float, watc
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0])
         ceiling = min(trivial, float(np.log(lumped.secrets)))
-        audit = Record(Cells(lumped, knowledge), ceiling, tolerance)
-        watch.share(0.5 * watch.left / (len(orbits) - k))
-        audit.begin(watch, rng)
+        twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
+        audit = twin or Record(Cells(lumped, knowledge), ceiling, tolerance)
+        if twin is None:
+            watch.share(0.5 * watch.left / (len(orbits) - k))
+            audit.begin(watch, rng)
         found.append(Audited(members, audit, lift))
         watch.tell(members[0], len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
     for k, item in enumerate(found):
-        watch.share(watch.left / (len(found) - k))
+        watch.share(watch.left * max(0.5, 1 / (len(found) - k)))
 
         def tell(_lower: float, _upper: float, record: int = item.record) -> None:
             watch.tell(record, len(found), *bracket(found), "boxes")
@@ -57,3 +60,9 @@ def audit_records(mechanism: Mechanism, knowledge: float, tolerance: float, watc
 def bracket(found: list[Audited]) -> tuple[float, float]:
     """The bracket of the worst record."""
     return max(f.audit.lower for f in found), max(f.audit.upper for f in found)
+
+
+def _same(one: Lumped, other: Lumped) -> bool:
+    """Whether two records pose the same problem, number by number; then they have the same answer."""
+    pairs = ((one.secret, other.secret), (one.rows, other.rows), (one.log_reference, other.log_reference))
+    return all(np.array_equal(a, b) for a, b in pairs)

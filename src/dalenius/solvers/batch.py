@@ -1,6 +1,6 @@
-"""Batches: dataclasses whose fields are arrays with one leading axis, the nodes."""
+"""Batches: dataclasses whose fields are arrays with one leading axis, the nodes, or batches themselves."""
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,13 +10,18 @@ Batch = TypeVar("Batch", bound=Any)
 
 def take(batch: Batch, index: Any) -> Batch:  # noqa: ANN401 - an index array, a mask or a slice
     """Return some nodes of a batch."""
-    return type(batch)(*(getattr(batch, f.name)[index] for f in fields(batch)))  # type: ignore[no-any-return]
+    values = (getattr(batch, f.name) for f in fields(batch))
+    return type(batch)(*(take(v, index) if is_dataclass(v) else v[index] for v in values))  # type: ignore[no-any-return]
 
 
 def put(batch: Batch, index: Any, other: Batch) -> None:  # noqa: ANN401 - an index array or a mask
     """Overwrite some nodes of a batch."""
     for f in fields(batch):
-        getattr(batch, f.name)[index] = getattr(other, f.name)
+        mine, theirs = getattr(batch, f.name), getattr(other, f.name)
+        if is_dataclass(mine):
+            put(mine, index, theirs)
+        else:
+            mine[index] = theirs
 
 
 def copy(batch: Batch) -> Batch:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dalenius.solvers.batch import stack, take
+from dalenius.solvers.batch import put, stack, take
 from dalenius.solvers.box_bound import Boxes, Frame, Point, evaluate
 from dalenius.solvers.box_newton import Goal, Solved, minimise, start
 from dalenius.solvers.cells import Floats, phi
@@ -58,7 +58,8 @@ class Search:
         if not taken:
             return
         low, high, p, u = (np.stack([box[k] for _, box in taken]) for k in range(4))
-        parents = stack([self.frontier.leaf[node][1] for node, _ in taken])
+        bounds, points = zip(*(self.frontier.leaf[node] for node, _ in taken), strict=True)
+        parents = stack(list(points))
         row, group, at = _where_to_split(frame, Boxes(low, high), p, u)
         k = np.arange(len(taken))
         left_high, right_low = high.copy(), low.copy()
@@ -71,8 +72,18 @@ class Search:
         boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high])).tightened()
         x = _restart(stack([parents, parents]), frame, self.s_hint)
         solved = minimise(frame, boxes, x, self._goal(25))
+        self._retry(boxes, solved, np.array(bounds * 2))
         watch.nodes += 2 * len(taken)
         self._file([left for left, _ in grown] + [right for _, right in grown], boxes, solved)
+
+    def _retry(self, boxes: Boxes, solved: Solved, parents: Floats) -> None:
+        """Start afresh where a child came out above its parent, which its smaller box does not deserve."""
+        worse = np.flatnonzero(solved.bound > np.maximum(parents, self.target))
+        if worse.size:
+            fresh = stack([start(self.frame, self.s_hint)] * worse.size)
+            again = minimise(self.frame, take(boxes, worse), fresh, self._goal(60))
+            better = again.bound < solved.bound[worse]
+            put(solved, worse[better], take(again, better))
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""

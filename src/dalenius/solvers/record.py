@@ -120,8 +120,7 @@ class Record:
         pairs = affordable(cells)
         eta = np.array([coefficient(cells.q[part]) for part in cells.slices]) if pairs else np.ones(cells.a_size)
         together = [[0] * cells.y_size] * cells.a_size
-        for share in (0.5, 0.9):
-            yield self._search(together, eta, np.minimum(1.0, share * s / eta)), True
+        yield self._search(together, eta, np.minimum(1.0, 0.9 * s / eta)), True
         grouped = [coarsen(cells, max(share * s, PROPORTIONAL)) for share in (0.9, 0.45, 0.0)]
         frames = [frame for k, frame in enumerate(grouped) if frame[0] not in [groups for groups, _ in grouped[:k]]]
         for k, (groups, etas) in enumerate(frames):
