@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,38 +17,38 @@ if TYPE_CHECKING:
     from dalenius.results import Audit, Curve
 
 TITLE = "dalenius: what a release can teach about one record"
-QUESTION = (
-    "A release depends on everybody's data. How much can it teach about one person, in the worst case over what the "
-    "reader of the release believes beforehand? Leakage is the mutual information between that person's record and "
-    "the output, in nats; 0 is nothing, and a yes or no holds log 2 = 0.6931.",
-    "The adversary may believe anything, as long as its prior over all datasets keeps entropy H(X) >= b. The two "
-    "extremes are b = 0, where it may already know everybody else, and b = log|X|, where it knows nothing at all.",
-    "Every answer is a bracket. The lower bound is attained by a prior that is shown; the upper bound is proved by a "
-    "certificate, and a verifier that shares no code with the solver has re-checked both.",
-)
+QUESTION = """
+A release depends on everybody's data. How much can it teach about one person, in the worst case over what its reader
+believes beforehand? Leakage is the mutual information between that person's record and the output, in nats: 0 is
+nothing, and a yes or no holds log 2 = 0.6931.
+
+The adversary may believe anything, as long as its prior over all datasets keeps entropy H(X) >= b. The two extremes
+are b = 0, where it may already know everybody else, and b = log|X|, where it knows nothing at all.
+
+Every answer is a bracket. The lower bound is attained by a prior that is shown; the upper bound is proved by a
+certificate. A verifier that shares no code with the solver has re-checked both.
+"""
 ENTROPY = 2.2
-STORIES = {
-    "survey": (
-        "A survey: how many said yes",
-        "Four people answer yes or no. Published is how many said yes, with geometric noise (epsilon = 1). The "
-        "adversary lacks at least 2.2 of the 2.773 nats that four unknown answers hold.",
-        "The worst prior expects nearly everybody to answer alike: then the count gives the one person away. That is "
-        "how correlated data defeat noise that is scaled to one record.",
-    ),
-    "lottery": (
-        "A lottery: a sum modulo 3",
-        "Four players put in a secret bit each; the sum modulo 3 names the winner. With probability 0.2 one of the two "
-        "other numbers is announced instead. The same adversary wants one player's bit.",
-        "The worst prior is lopsided although the rule treats 0, 1 and 2 alike: audits that assume symmetry of the "
-        "adversary, or trust one run of local search, report too little here.",
-    ),
-}
+SURVEY = """
+Four people answer yes or no. Published is how many said yes, with geometric noise (epsilon = 1). The adversary lacks
+at least 2.2 of the 2.773 nats that four unknown answers hold.
+
+The worst prior expects that most people answer alike: then the count gives the one person away. Noise that is scaled
+to one record does not hide what correlated records share.
+"""
+LOTTERY = """
+Four players put in a secret bit each; the sum modulo 3 names the winner. With probability 0.2 one of the two other
+numbers is announced instead. The same adversary wants one player's bit.
+
+The rule looks the same when all bits are swapped, the worst prior does not: an audit that grants the adversary only
+symmetric priors reports too little.
+"""
+CURVE = """
+The same lottery against adversaries of every strength. To the left they may know everything else, to the right
+nothing. Up to the bend the limit on their knowledge protects nobody: the worst prior is uncertain enough as it is.
+Since L never rises with b, neighbouring points also bound everything between them (shaded).
+"""
 SHARES = (0, 0.2, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.84, 0.88, 0.92, 0.96, 0.98, 1)  # of log|X|; L bends at the end
-CURVE = (
-    "The same lottery against adversaries of every strength. To the left they may know everything else, to the right "
-    "nothing. Up to the bend the limit on their knowledge protects nobody: the worst prior is uncertain enough as it "
-    "is. Since L never rises with b, neighbouring points also bound everything between them (shaded)."
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,9 +71,9 @@ def _run(out: Path) -> bool:
 
     count = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
     modular = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=3), flip=0.2)
-    sections, sound = [Section("What is asked", QUESTION)], True
-    for name, mechanism in (("survey", count), ("lottery", modular)):
-        section, verified = _audited(name, dl.audit(mechanism, entropy=ENTROPY), out)
+    sections, sound = [Section("What is asked", _paragraphs(QUESTION))], True
+    for name, story, mechanism in (("survey", SURVEY, count), ("lottery", LOTTERY, modular)):
+        section, verified = _audited(name, _paragraphs(story), dl.audit(mechanism, entropy=ENTROPY), out)
         sections.append(section)
         sound = sound and verified
     sections.append(_curve(modular))
@@ -80,21 +81,20 @@ def _run(out: Path) -> bool:
     return sound
 
 
-def _audited(name: str, audit: "Audit", out: Path) -> "tuple[Section, bool]":
+def _audited(name: str, story: tuple[str, ...], audit: "Audit", out: Path) -> "tuple[Section, bool]":
     """Save and verify the certificate of an audit; print it and return its part of the page."""
     from dalenius.report.page import Picture, Section  # noqa: PLC0415 - the same
     from dalenius.report.plots import image  # noqa: PLC0415 - matplotlib
 
-    heading, story, lesson = STORIES[name]
     path = out / f"{name}-certificate.json"
     audit.certificate.save(path)
     checked = dl.verify(path, mechanism=audit.mechanism)
     verdict = "verified" if checked.verified else f"NOT VERIFIED, {checked.reason}"
     proof = f"Certificate {path.name}: {verdict}. Check it yourself: dalenius verify {path}"
-    click.echo(f"{heading}\n{story}\n\n{audit.summary()}\n{proof}\n")
-    caption = f"Left: the prior that attains the lower bound. Right: the bounds beside the two extremes. {lesson}"
+    click.echo("\n".join([name.upper(), *map(textwrap.fill, story), "", audit.summary(), proof, ""]))
+    caption = "Left: the prior that attains the lower bound. Right: the bounds beside the two extremes."
     pictures = (Picture(image(audit.plot()), caption),)
-    return Section(heading, (story, proof), audit.summary(), pictures), checked.verified
+    return Section(f"A {name}", (*story, proof), audit.summary(), pictures), checked.verified
 
 
 def _curve(mechanism: "dl.Mechanism") -> "Section":
@@ -105,27 +105,25 @@ def _curve(mechanism: "dl.Mechanism") -> "Section":
     most = mechanism.log_universe
     curve = dl.curve(mechanism, entropies=[most * share for share in SHARES])
     table = _table(curve)
-    click.echo(f"The lottery against adversaries of every strength\n{table}")
+    click.echo(f"CURVE: the lottery against adversaries of every strength\n{table}")
     caption = "Certified bounds on the leakage against the least entropy of the adversary's prior."
-    return Section(
-        "From knowing everything to knowing nothing", (CURVE,), table, (Picture(image(curve.plot()), caption),)
-    )
+    pictures = (Picture(image(curve.plot()), caption),)
+    return Section("From knowing everything to knowing nothing", _paragraphs(CURVE), table, pictures)
 
 
 def _table(curve: "Curve") -> str:
     """The points of a curve, digits rounded outward."""
     from dalenius.report.numbers import round_down, round_up  # noqa: PLC0415 - the same
 
-    head = "H(X) >= b   the adversary knows at most   leakage L(b)"
-    return "\n".join(
-        [
-            head,
-            *(
-                f"{a.entropy:9.4f}   {a.knowledge:29.4f}   {round_down(a.lower)} to {round_up(a.upper)} {a.unit}"
-                for a in curve.audits
-            ),
-        ]
-    )
+    head = "H(X) >= b   knows at most   leakage L(b)"
+    points = [(a.entropy, a.knowledge, round_down(a.lower), round_up(a.upper)) for a in curve.audits]
+    rows = [f"{b:9.4f}   {known:13.4f}   {low} to {high} {curve.unit}" for b, known, low, high in points]
+    return "\n".join([head, *rows])
+
+
+def _paragraphs(text: str) -> tuple[str, ...]:
+    """Texts separated by empty lines, each on one line."""
+    return tuple(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
 
 if __name__ == "__main__":

@@ -28,9 +28,10 @@ class Audited:
 def audit_records(mechanism: Mechanism, knowledge: float, tolerance: float, watch: Watch, seed: int) -> list[Audited]:
     """Bracket max I(X_i;Y) for every record i; lower and upper of the whole are the maxima.
 
-    Records whose lumped problems are equal share one audit. A record is left as soon as its own bracket
-    is closed or its upper bound is within the tolerance of the best lower bound of any record: then it
-    cannot be the worst by more than that.
+    Records whose lumped problems are equal share one audit. First the whole bracket is closed: a record
+    is left as soon as its upper bound is within the tolerance of the best lower bound of any record, for
+    then it cannot be the worst by more than that. Then each record's own bracket, as far as as much time
+    again allows.
     """
     rng = np.random.default_rng(seed)
     trivial = float(np.log(len(mechanism.labels)))
@@ -49,12 +50,19 @@ def audit_records(mechanism: Mechanism, knowledge: float, tolerance: float, watc
     found.sort(key=lambda f: (-f.audit.lower, f.record))
     for k, item in enumerate(found):
         watch.share(watch.left * max(0.5, 1 / (len(found) - k)))
-
-        def tell(_lower: float, _upper: float, record: int = item.record) -> None:
-            watch.tell(record, len(found), *bracket(found), "boxes")
-
-        item.audit.finish(watch, bracket(found)[0], tell)
+        _finish(item, found, watch, bracket(found)[0])
+    spent = watch.seconds
+    for item in found:
+        watch.share(max(1.0, 2 * spent - watch.seconds))
+        _finish(item, found, watch, -np.inf)
     return found
+
+
+def _finish(item: Audited, found: list[Audited], watch: Watch, best: float) -> None:
+    def tell() -> None:
+        watch.tell(item.record, len(found), *bracket(found), "boxes")
+
+    item.audit.finish(watch, best, tell)
 
 
 def bracket(found: list[Audited]) -> tuple[float, float]:

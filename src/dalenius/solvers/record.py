@@ -25,7 +25,7 @@ from dalenius.solvers.choices import Choices
 from dalenius.solvers.contraction import affordable, coarsen, coefficient
 from dalenius.solvers.watch import Watch
 
-Tell = Callable[[float, float], None]
+Tell = Callable[[], None]
 LARGE = 200_000  # cells x outputs beyond which only single-node bounds are worth their time
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
@@ -141,7 +141,7 @@ class Record:
             search.step(watch)
             batches += 1
             self._offer(search)
-            tell(self.lower, self.upper)
+            tell()
             if search.upper - search.lower < 0.8 * mark:
                 mark, mark_batch, mark_time = search.upper - search.lower, batches, watch.seconds
             stalled = batches - mark_batch > STALL_BATCHES and watch.seconds - mark_time > 1.0
