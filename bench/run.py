@@ -69,6 +69,8 @@ INSTANCES = (
         lambda: dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**6, modulus=2), flip=0.3),
         knowledge=0.5,
     ),
+    Instance("count of 10, b = 5.5", lambda: count(10), 5.5, slow=True),
+    Instance("random 4 x 4 values, 4 outputs, b = 1.9", lambda: drawn(1, (4, 4), 4), 1.9, slow=True),
     Instance("random 2^16 rows, 4 outputs, knowledge 0.5", lambda: drawn(0, (2,) * 16, 4), knowledge=0.5, slow=True),
 )
 

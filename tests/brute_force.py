@@ -115,7 +115,7 @@ def capacity(rows: Floats, accuracy: float = 1e-10) -> tuple[float, float]:
 
 def best_choice(rows_of: Sequence[Floats]) -> tuple[float, float]:
     """L(0): the best capacity over one row per secret value, all choices enumerated."""
-    brackets = [capacity(np.stack(choice), 1e-9) for choice in itertools.product(*rows_of)]
+    brackets = [capacity(np.stack(choice), 1e-7) for choice in itertools.product(*rows_of)]
     return max(low for low, _ in brackets), max(high for _, high in brackets)
 
 

@@ -15,7 +15,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.results import NATS_PER_UNIT, Audit, Curve, Extremes, Records
 from dalenius.solvers.audit import audit_records
 from dalenius.solvers.branch_and_bound import Search
-from dalenius.solvers.certify import KINDS, MARGIN_DOWN, certificate_data, margin, prior_of
+from dalenius.solvers.certify import KINDS, MARGIN_DOWN, certificate_data, prior_of, proved_upper
 from dalenius.solvers.record import NEARLY, Proof
 from dalenius.solvers.watch import Progress, Watch
 
@@ -57,7 +57,7 @@ def audit(  # noqa: PLR0913 - the public surface
     worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
     prior = prior_of(mechanism, worst)
     lower = max(0.0, prior.leakage() - MARGIN_DOWN)
-    uppers = {item.record: item.audit.upper + margin(item) for item in found}
+    uppers = {item.record: proved_upper(mechanism, item) for item in found}
     upper = max(*uppers.values(), lower)
     data = certificate_data(adversary, prior, (lower, upper), found)
     lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}

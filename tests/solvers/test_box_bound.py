@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dalenius.reductions.lump import lump
+from dalenius.solvers.blahut_arimoto import ascend
+from dalenius.solvers.batch import stack, take
 from dalenius.solvers.box_bound import Boxes, Frame, Point, evaluate, gather
-from dalenius.solvers.box_newton import minimise, start
+from dalenius.solvers.box_newton import Goal, minimise, start
 from dalenius.solvers.cells import Cells
 from dalenius.solvers.contraction import coarsen, coefficient
+from dalenius.solvers.watch import Watch
 
 Floats = NDArray[np.float64]
 SHAPES = [([2, 2], 3), ([2, 3], 3), ([3, 2], 4), ([2, 2, 2], 2), ([3, 3], 2)]
@@ -114,7 +117,7 @@ def test_minimise_returns_the_point_of_its_bound(mode: str, seed: int) -> None:
     frame = frame_of(cells, mode, rng)
     begun = start(frame, 0.3)
     first = float(evaluate(frame, frame.hull(), begun).bound[0])
-    solved = minimise(frame, frame.hull(), begun, -np.inf, (1e-3, 1e-8), 40)
+    solved = minimise(frame, frame.hull(), begun, Goal(-np.inf, (1e-3, 1e-8), 40))
     again = evaluate(frame, frame.hull(), solved.point)
     assert solved.bound[0] == pytest.approx(float(again.bound[0]), abs=1e-12)
     assert solved.bound[0] <= first + 1e-12
@@ -134,24 +137,23 @@ def test_a_batch_is_as_good_as_its_nodes_alone() -> None:
     hull = frame.hull()
     middle = (hull.low + hull.high) / 2
     boxes = Boxes(np.concatenate([hull.low, hull.low, middle]), np.concatenate([hull.high, middle, hull.high]))
-    together = minimise(frame, boxes, Point.stack([start(frame, 0.3)] * 3), -np.inf, (1e-3, 1e-8), 60)
+    together = minimise(frame, boxes, stack([start(frame, 0.3)] * 3), Goal(-np.inf, (1e-3, 1e-8), 60))
     for k in range(3):
-        part = boxes.take(slice(k, k + 1))
-        alone = minimise(frame, part, start(frame, 0.3), -np.inf, (1e-3, 1e-8), 60)
+        part = take(boxes, slice(k, k + 1))
+        alone = minimise(frame, part, start(frame, 0.3), Goal(-np.inf, (1e-3, 1e-8), 60))
         assert together.bound[k] == pytest.approx(alone.bound[0], abs=1e-6)
     assert together.bound[0] >= together.bound[1] - 1e-6  # a smaller box has a smaller bound
 
 
 def test_one_group_and_a_large_multiplier_certify_a_local_answer() -> None:
-    # MATH 4.3: count n=6, geometric(0.5), b = 3.6 has s* > eta, so the bound is tight without branching.
-    cells = Cells(lump(named("count(n=6)", "geometric(epsilon=0.5)"), 0)[0], 6 * np.log(2) - 3.6)
+    # MATH 4.3: where the multiplier at the best prior exceeds eta, the bound is tight without branching.
+    cells = Cells(lump(named("count(n=4)", "geometric(epsilon=0.3)"), 0)[0], 0.02)
+    found = ascend(cells, Watch(60.0), np.random.default_rng(0))
     eta = np.array([coefficient(cells.q[part]) for part in cells.slices])
-    frame = Frame(cells, [[0] * 7] * 2, eta, np.ones(2), float(eta.max()) + 1e-9)
-    solved = minimise(frame, frame.hull(), start(frame, 0.5), -np.inf, (1e-3, 1e-10), 200)
-    best = brute_force.best_prior(
-        named("count(n=6)", "geometric(epsilon=0.5)").matrix(), [2] * 6, 3.6, 0, starts=3, seed=0
-    )[0]
-    assert best - 1e-9 <= solved.bound[0] <= best + 1e-4
+    assert found.s > 1.05 * eta.max()
+    frame = Frame(cells, [[0] * 5] * 2, eta, np.ones(2), float(eta.max()) + 1e-9)
+    solved = minimise(frame, frame.hull(), start(frame, found.s), Goal(-np.inf, (1e-3, 1e-9), 200))
+    assert found.value - 1e-12 <= solved.bound[0] <= found.value + 1e-6
 
 
 @pytest.mark.parametrize("seed", range(20))

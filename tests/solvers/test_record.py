@@ -9,7 +9,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.lump import lump
 from dalenius.solvers.audit import audit_records
 from dalenius.solvers.cells import Cells
-from dalenius.solvers.record import Record
+from dalenius.solvers.record import Record, Reference
 from dalenius.solvers.watch import Watch
 
 
@@ -29,12 +29,21 @@ def test_the_bracket_holds_after_every_stage(seed: int) -> None:
     truth = brute_force.best_prior(mechanism.matrix(), records, b, 0, starts=8, seed=0)[0]
     audit, watch = begun(mechanism, mechanism.log_universe - b)
     seen = [(audit.lower, audit.upper)]
-    audit.finish(watch, 0.0, lambda lower, upper: seen.append((lower, upper)))
+    audit.finish(watch, 0.0, lambda: seen.append((audit.lower, audit.upper)))
     seen.append((audit.lower, audit.upper))
     assert all(lower <= truth + 1e-6 for lower, _ in seen)
     assert all(upper >= truth - 1e-10 for _, upper in seen)
     assert all(a[1] >= b[1] - 1e-12 and a[0] <= b[0] + 1e-12 for a, b in zip(seen, seen[1:], strict=False))
     assert audit.gap <= 1e-6
+
+
+def test_the_best_bound_so_far_is_kept_while_a_tree_grows() -> None:
+    mechanism = named("count(n=4)", "geometric(epsilon=1)")
+    audit, watch = begun(mechanism, mechanism.log_universe - 2.0, tolerance=1e-3)
+    uppers = [audit.upper]
+    audit.finish(watch, 0.0, lambda: uppers.append(audit.upper))
+    assert len(uppers) > 10
+    assert all(later <= earlier for earlier, later in zip(uppers, uppers[1:], strict=False))
 
 
 def test_without_knowledge_the_reference_answers() -> None:
@@ -43,7 +52,7 @@ def test_without_knowledge_the_reference_answers() -> None:
     at_uniform = brute_force.information(
         brute_force.joint_of(np.full(4, 0.25), mechanism.matrix(), [2, 2], 0)
     )
-    assert audit.kind == "reference"
+    assert isinstance(audit.proof, Reference)
     assert audit.lower == pytest.approx(at_uniform, abs=1e-14)
     assert audit.upper == pytest.approx(at_uniform, abs=1e-14)
 
@@ -52,7 +61,7 @@ def test_a_record_that_cannot_be_the_worst_is_left() -> None:
     mechanism = random_channel([3, 3], 3, 1)
     audit, watch = begun(mechanism, mechanism.log_universe - 1.8)
     before = watch.nodes
-    audit.finish(watch, audit.upper, lambda *_: None)
+    audit.finish(watch, audit.upper, lambda: None)
     assert watch.nodes == before
     assert audit.gap > 1e-4
 

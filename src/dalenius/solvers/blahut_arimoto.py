@@ -20,6 +20,8 @@ SMALLEST_S, LARGEST_S = 1e-9, 1e12
 FLOOR = 1e-300
 CULLS = (5, 15, 40)  # rounds after which the worse half of the starts is dropped
 STILL = 1e-12
+SMALL_KNOWLEDGE = 1e-9
+MOST_NEAR = 1e7  # beyond it rounding, which s multiplies, costs more than it gains
 ROOT = 1e-10  # relative accuracy of the multiplier's equation; `feasible` pays for it at the end
 MOST_ENTRIES = 4_000_000  # cells x starts held at once
 
@@ -38,8 +40,28 @@ def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, extra: Floats |
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
+    if cells.knowledge < SMALL_KNOWLEDGE:
+        return _near_reference(cells)
     many = int(np.clip(MOST_ENTRIES // (cells.size * max(1, cells.y_size)), 2, 128))
     return polish(cells, _starts(cells, many, rng, extra), watch, rounds=400)
+
+
+def _near_reference(cells: Cells) -> Ascent:
+    """The best prior for knowledge K near 0, to first order: pi ~ rho exp(g/s), s = sqrt(Var_rho(g) / 2K).
+
+    g = dI/dpi at rho. Here D(pi || rho) is below what a root finder can see.
+    """
+    joint = cells.joint(cells.rho[None])[0]
+    u, v = joint / joint.sum(axis=1, keepdims=True), joint.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(joint > 0, np.log(u / v), 0.0)
+    g = cells.dot_rows(cells.q, ratio[None])[0]
+    g = g - cells.rho @ g
+    s = min(float(np.sqrt((cells.rho @ g**2) / (2 * cells.knowledge))), MOST_NEAR)
+    if s < 1:  # nothing to gain to first order: I is flat at rho
+        return Ascent(cells.rho, float(cells.leakage(cells.rho[None])[0]), 1.0)
+    pi = feasible(cells, (cells.rho * np.exp(g / s))[None])
+    return Ascent(pi[0], float(cells.leakage(pi)[0]), s)
 
 
 def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
@@ -140,7 +162,7 @@ def feasible(cells: Cells, pi: Floats) -> Floats:
 
     D(. || rho) is convex and vanishes at rho, so a share 1 - K/D of rho suffices.
     """
-    room = max(cells.knowledge * (1 - 1e-12) - 1e-14, cells.knowledge / 2)
+    room = cells.knowledge * (1 - 1e-12) - min(1e-14 * np.sqrt(cells.knowledge), cells.knowledge / 2)
     pi = pi / pi.sum(axis=1, keepdims=True)
     share = np.maximum(0.0, 1 - room / np.maximum(cells.divergence(pi), FLOOR))[:, None]
     return np.asarray((1 - share) * pi + share * cells.rho)

@@ -28,7 +28,8 @@ def start(frame: Frame, s: float) -> Point:
     a, y, g = frame.cells.a_size, frame.cells.y_size, frame.g_size
     mu_lo, mu_hi, kappa = (np.full((1, a, g), value) for value in (1e-2, 1e-2, 0.8))
     above = np.array([max(s, 1.5 * frame.s_floor, 1e-2)])
-    return Point(np.zeros((1, y)), mu_lo, mu_hi, kappa, above, np.zeros((1, a, y)), np.zeros((1, a, g)))
+    rho = np.log(np.maximum(frame.cells.rho @ frame.cells.q, TINY))[None]
+    return Point(rho, mu_lo, mu_hi, kappa, above, np.zeros((1, a, y)), np.zeros((1, a, g)))
 
 
 @dataclass(frozen=True, eq=False)

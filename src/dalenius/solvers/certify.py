@@ -23,15 +23,20 @@ from dalenius.solvers.record import Reference, Trivial
 UNUSED = 30.0  # log r of an output that never occurs lies this far below the rest
 PROPORTIONAL = 1e-12  # contraction coefficient claimed for proportional columns, whose true one is 0
 MARGIN_DOWN, MARGIN_UP = 1e-12, 1e-11
+ROUNDING = 2e-15
 KINDS = {Trivial: "trivial", Reference: "reference", Choices: "choices", Search: "boxes"}
 
 
-def margin(item: Audited) -> float:
-    """How far rounding in the float evaluation of a bound may reach; uppers are raised by it."""
+def proved_upper(mechanism: Mechanism, item: Audited) -> float:
+    """Return the upper bound, raised by how far rounding in its float evaluation may reach.
+
+    The log reference masses are good to about ROUNDING (10 + log|X|), and enter multiplied by s.
+    """
     proof = item.audit.proof
     if not isinstance(proof, Search):
-        return MARGIN_UP
-    return MARGIN_UP * (1 + max(float(point.s[0]) for _, point in proof.frontier.leaf.values()))
+        return proof.upper + MARGIN_UP
+    s = max(float(point.s[0]) for _, point in proof.frontier.leaf.values())
+    return proof.upper + MARGIN_UP + s * ROUNDING * (10 + mechanism.log_universe)
 
 
 def prior_of(mechanism: Mechanism, item: Audited) -> Prior:
@@ -58,7 +63,7 @@ def certificate_data(
 
 def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
     proof, outputs = item.audit.proof, _Outputs(mechanism.rows, item.lift)
-    said = {"record": item.record, "upper": proof.upper + margin(item), "kind": KINDS[type(proof)]}
+    said = {"record": item.record, "upper": proved_upper(mechanism, item), "kind": KINDS[type(proof)]}
     if isinstance(proof, Choices):
         said["tree"] = [
             outputs.split(entry) if isinstance(entry, tuple) else {"rho": outputs.rho(entry)}

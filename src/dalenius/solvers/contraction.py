@@ -18,6 +18,7 @@ from dalenius.solvers.cells import Cells, Floats
 
 MOST_PAIR_ENTRIES = 400_000  # pairs x outputs held at once; beyond it contraction is not used
 MARGIN = 1e-11
+TINY = 1e-150  # its square is still a number
 
 
 def coefficient(rows: Floats) -> float:
@@ -38,7 +39,7 @@ def coefficient(rows: Floats) -> float:
         slope = _slope(product, difference, q, lam)
         low, high = np.where(slope < 0, lam, low), np.where(slope < 0, high, lam)
     lam = (low + high) / 2
-    mixture = np.maximum(lam[:, None] * difference + q, 1e-300)
+    mixture = np.maximum(lam[:, None] * difference + q, TINY)
     height = (product / mixture).sum(axis=1)
     slack = np.abs(_slope(product, difference, q, lam)) * np.maximum(lam, 1 - lam)
     return float(min(1.0, (1 - height + slack).max() + MARGIN))
@@ -46,7 +47,7 @@ def coefficient(rows: Floats) -> float:
 
 def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Floats:
     """h'(lam) of each pair."""
-    mixture = np.maximum(lam[:, None] * difference + q, 1e-300)
+    mixture = np.maximum(lam[:, None] * difference + q, TINY)
     return np.asarray(-(product * difference / mixture**2).sum(axis=1))
 
 

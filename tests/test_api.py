@@ -1,0 +1,517 @@
+"""The whole audit: invariants as properties, extremes, limits and refusals."""
+
+import math
+import os
+import signal
+import warnings
+from pathlib import Path
+
+import brute_force
+import numpy as np
+import pytest
+from cases import LN2, named, parity_leakage, random_channel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import dalenius as dl
+from dalenius.results import Audit
+from dalenius.solvers.watch import Progress
+
+Floats = NDArray[np.float64]
+few = settings(max_examples=4)
+TOLERANCE = 1e-3  # of properties: they are about brackets, and those are quick
+SHAPES = [((2, 2), 2), ((2, 2), 3), ((3, 2), 2), ((2, 3), 3), ((2, 2, 2), 2), ((4,), 3), ((1, 2, 2), 2)]
+
+
+@st.composite
+def channels(draw: st.DrawFn) -> tuple[Floats, tuple[int, ...], float]:
+    """A small channel, its records, and a share of log|X|; some entries are zero, some rows equal."""
+    records, outputs = draw(st.sampled_from(SHAPES))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    rows = rng.dirichlet(np.full(outputs, draw(st.sampled_from([0.3, 1.0]))), size=math.prod(records))
+    if draw(st.booleans()):
+        rows[rng.integers(len(rows)), rng.integers(outputs)] = 0
+        rows[-1] = rows[0]
+        rows /= rows.sum(axis=1, keepdims=True)
+    return rows, records, draw(st.sampled_from([0.0, 0.3, 0.6, 0.85, 0.97]))
+
+
+def audited(rows: Floats, records: tuple[int, ...], entropy: float, tolerance: float = TOLERANCE) -> Audit:
+    mechanism = dl.Mechanism.from_matrix(rows, records=records)
+    audit = dl.audit(mechanism, entropy=entropy, tolerance=tolerance, time_limit=20)
+    assert 0 <= audit.lower <= audit.upper
+    return audit
+
+
+def meet(one: Audit, other: Audit) -> bool:
+    """Whether both brackets may hold the same number, and both are narrow."""
+    return max(one.lower, other.lower) <= min(one.upper, other.upper) and max(one.gap, other.gap) <= TOLERANCE
+
+
+@few
+@given(channels())
+def test_brackets_hold_what_brute_force_finds_and_certificates_are_verified(
+    drawn: tuple[Floats, tuple[int, ...], float],
+) -> None:
+    rows, records, share = drawn
+    b = share * math.log(len(rows))
+    audit = audited(rows, records, b)
+    best = brute_force.attained(rows, records, b, starts=4)
+    assert audit.upper >= best - 1e-10
+    assert audit.gap <= TOLERANCE
+    assert audit.lower >= best - TOLERANCE
+    answer = dl.verify(audit, audit.mechanism)
+    assert answer.verified, answer.reason
+    assert (answer.lower, answer.upper) == (audit.lower, audit.upper)
+    weights = audit.prior.weights()
+    assert brute_force.entropy(weights) >= b - 1e-10
+    assert brute_force.leaks(weights, rows, records) >= audit.lower - 1e-12
+
+
+@few
+@given(channels())
+def test_leakage_falls_as_entropy_rises(drawn: tuple[Floats, tuple[int, ...], float]) -> None:
+    rows, records, _ = drawn
+    most = math.log(len(rows))
+    curve = [audited(rows, records, share * most) for share in (0.0, 0.6, 0.95)]
+    for k, earlier in enumerate(curve):
+        for later in curve[k:]:
+            assert later.lower <= earlier.upper
+
+
+@few
+@given(channels())
+def test_leakage_is_at_most_the_logarithms(drawn: tuple[Floats, tuple[int, ...], float]) -> None:
+    rows, records, share = drawn
+    audit = audited(rows, records, share * math.log(len(rows)))
+    assert audit.upper <= math.log(min(max(records), rows.shape[1])) + 1e-10
+    for bracket in audit.records:
+        assert bracket.upper <= math.log(records[bracket.record]) + 1e-10 if records[bracket.record] > 1 else 1e-10
+        assert bracket.lower <= audit.upper
+        assert bracket.upper <= audit.upper
+
+
+@few
+@given(channels(), st.integers(0, 1000))
+def test_names_do_not_matter(drawn: tuple[Floats, tuple[int, ...], float], seed: int) -> None:
+    rows, records, share = drawn
+    rng = np.random.default_rng(seed)
+    b = share * math.log(len(rows))
+    first = audited(rows, records, b)
+    assert meet(first, audited(rows[:, rng.permutation(rows.shape[1])], records, b))
+    cube = rows.reshape(*records, -1)
+    for j, k in enumerate(records):  # the values of each record
+        cube = np.take(cube, rng.permutation(k), axis=j)
+    assert meet(first, audited(cube.reshape(rows.shape), records, b))
+    order = rng.permutation(len(records))  # the records
+    turned = rows.reshape(*records, -1).transpose(*order, len(records)).reshape(rows.shape)
+    assert meet(first, audited(turned, tuple(records[i] for i in order), b))
+
+
+@few
+@given(channels(), st.integers(0, 1000))
+def test_post_processing_never_raises_leakage(drawn: tuple[Floats, tuple[int, ...], float], seed: int) -> None:
+    rows, records, share = drawn
+    b = share * math.log(len(rows))
+    after = rows @ np.random.default_rng(seed).dirichlet(np.ones(3), size=rows.shape[1])
+    assert audited(after, records, b).lower <= audited(rows, records, b).upper
+
+
+@few
+@given(channels(), st.sampled_from([0.1, 0.5, 0.9]))
+def test_mixing_with_a_constant_scales_leakage_down(drawn: tuple[Floats, tuple[int, ...], float], c: float) -> None:
+    rows, records, share = drawn
+    b = share * math.log(len(rows))
+    before = audited(rows, records, b)
+    mixed = (1 - c) * rows
+    mixed[:, 0] += c
+    assert audited(mixed, records, b).lower <= (1 - c) * before.upper
+    erased = np.column_stack([(1 - c) * rows, np.full(len(rows), c)])  # an output of its own: exactly the factor
+    told = audited(erased, records, b)
+    assert told.lower <= (1 - c) * before.upper + 1e-12
+    assert told.upper >= (1 - c) * before.lower - 1e-12
+
+
+@few
+@given(channels())
+def test_splitting_an_output_changes_nothing(drawn: tuple[Floats, tuple[int, ...], float]) -> None:
+    rows, records, share = drawn
+    b = share * math.log(len(rows))
+    split = np.column_stack([rows[:, 0] * 0.25, rows[:, 1:], rows[:, 0] * 0.75, np.zeros(len(rows))])
+    one, two = audited(rows, records, b), audited(split, records, b)
+    assert meet(one, two)
+    assert dl.verify(two, two.mechanism).verified
+
+
+@pytest.mark.parametrize(
+    ("query", "mechanism", "b"),
+    [
+        ("count(n=3)", "geometric(epsilon=1)", 1.2),
+        ("modular_sum(n=4, modulus=2)", "symmetric(flip=0.2)", 2.3),
+        ("modular_sum(n=4, modulus=3)", "symmetric(flip=0.2)", 2.0),
+        ("pairs(n=3)", "exponential(epsilon=2)", 1.5),
+        ("total(n=2, values=[0, 1, 3])", "laplace(epsilon=2)", 1.6),
+        ("histogram(n=2, k=2)", "geometric(epsilon=1)", 1.0),
+        ("count(n=2)", "randomized_response(epsilon=1)", 1.0),
+    ],
+)
+def test_lumped_answers_equal_those_on_the_full_matrix(query: str, mechanism: str, b: float) -> None:
+    lumped = named(query, mechanism)
+    full = dl.Mechanism.from_matrix(lumped.matrix(), records=lumped.records)
+    one, two = (dl.audit(m, entropy=b, tolerance=TOLERANCE) for m in (lumped, full))
+    assert meet(one, two)
+    for audit, mechanism_ in ((one, lumped), (two, full)):
+        answer = dl.verify(audit, mechanism_)
+        assert answer.verified, answer.reason
+
+
+def test_a_channel_is_the_same_however_it_is_described() -> None:
+    rows = [[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]]
+    by_class = dl.Mechanism.from_rows(dl.queries.count(n=2), rows)
+    full = dl.Mechanism.from_matrix(by_class.matrix(), records=[2, 2])
+    for mine, theirs in ((by_class, full), (full, by_class)):
+        assert dl.verify(dl.audit(mine, entropy=1.0, tolerance=TOLERANCE), theirs).verified
+
+
+def test_bits() -> None:
+    mechanism = named("count(n=3)", "geometric(epsilon=1)")
+    nats = dl.audit(mechanism, entropy=1.5 * LN2, tolerance=1e-5 * LN2)
+    bits = dl.audit(mechanism, entropy=1.5, unit="bits", tolerance=1e-5)
+    assert bits.lower * LN2 == pytest.approx(nats.lower, abs=1e-5)
+    assert bits.upper * LN2 == pytest.approx(nats.upper, abs=1e-5)
+    assert bits.gap <= 1e-5
+    assert bits.certificate.lower <= bits.lower * LN2 * (1 + 1e-15)
+    assert bits.lower * LN2 <= bits.certificate.lower * (1 + 1e-15)
+    assert bits.upper * LN2 >= bits.certificate.upper * (1 - 1e-15)
+    assert bits.entropy == 1.5
+    assert bits.knowledge == 1.5
+    assert dl.verify(bits, mechanism).verified
+    assert bits.extremes.unconstrained[0] * LN2 == pytest.approx(nats.extremes.unconstrained[0], abs=1e-6)
+
+
+def test_knowledge_is_what_entropy_leaves() -> None:
+    mechanism = named("count(n=3)", "geometric(epsilon=1)")
+    by_knowledge = dl.audit(mechanism, knowledge=3 * LN2 - 1.2, tolerance=TOLERANCE)
+    by_entropy = dl.audit(mechanism, entropy=1.2, tolerance=TOLERANCE)
+    assert meet(by_knowledge, by_entropy)
+    assert by_knowledge.entropy == pytest.approx(1.2)
+    free = dl.audit(mechanism, knowledge=99.0, tolerance=TOLERANCE)
+    assert meet(free, dl.audit(mechanism, entropy=0.0, tolerance=TOLERANCE))
+    assert meet(free, dl.audit(mechanism, knowledge=math.inf, tolerance=TOLERANCE))
+    for audit in (by_knowledge, free):
+        answer = dl.verify(audit, mechanism)
+        assert answer.verified, answer.reason
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    mechanism = random_channel([3, 2], 3, 3)
+    one, two, other = (dl.audit(mechanism, entropy=1.4, tolerance=1e-5, seed=s) for s in (5, 5, 6))
+    assert (one.lower, one.upper, one.nodes) == (two.lower, two.upper, two.nodes)
+    assert one.certificate.text() == two.certificate.text()
+    assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+
+
+def test_numpy_random_state_is_left_alone() -> None:
+    np.random.seed(1)  # noqa: NPY002 - the global state is the subject
+    before = np.random.random(3)  # noqa: NPY002
+    np.random.seed(1)  # noqa: NPY002
+    dl.audit(random_channel([2, 2], 2, 0), entropy=0.5, tolerance=1e-2)
+    assert (np.random.random(3) == before).all()  # noqa: NPY002
+
+
+@pytest.mark.parametrize("limit", [1e-9, 1e-3, 0.05])
+def test_the_shortest_limit_still_gives_a_true_bracket(limit: float) -> None:
+    mechanism = named("count(n=4)", "geometric(epsilon=1)")
+    audit = dl.audit(mechanism, entropy=2.0, time_limit=limit, tolerance=1e-9)
+    assert audit.stopped == "time_limit"
+    assert audit.lower - 5e-5 <= 0.37404711931908063 <= audit.upper + 5e-5
+    assert audit.upper <= LN2 + 1e-10
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+def test_the_limit_is_kept() -> None:
+    audit = dl.audit(named("count(n=12)", "geometric(epsilon=2)"), entropy=6.0, time_limit=1.0, tolerance=1e-12)
+    assert audit.stopped == "time_limit"
+    assert audit.seconds < 3
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-7])
+def test_the_tolerance_is_honoured(tolerance: float) -> None:
+    mechanism = named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.1)")
+    audit = dl.audit(mechanism, entropy=1.5, tolerance=tolerance)
+    assert audit.stopped == "gap"
+    assert audit.gap <= tolerance
+    assert audit.closed
+    assert audit.lower <= 0.3276104430948443 <= audit.upper
+    if tolerance >= 1e-3:
+        assert audit.nodes < dl.audit(mechanism, entropy=1.5, tolerance=1e-7).nodes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "exactly one of entropy and knowledge"),
+        ({"entropy": 1.0, "knowledge": 1.0}, "exactly one of entropy and knowledge"),
+        ({"entropy": -0.1}, "entropy = -0.1"),
+        ({"entropy": 3.0}, "between 0 and log|X|"),
+        ({"entropy": float("nan")}, "entropy"),
+        ({"entropy": "much"}, "entropy"),
+        ({"knowledge": -1e-9}, "knowledge"),
+        ({"entropy": 1.0, "unit": "hartley"}, "unit = 'hartley'"),
+        ({"entropy": 1.0, "tolerance": 0.0}, "tolerance"),
+        ({"entropy": 1.0, "tolerance": -1.0}, "tolerance"),
+        ({"entropy": 1.0, "tolerance": float("nan")}, "tolerance"),
+        ({"entropy": 1.0, "time_limit": 0.0}, "time_limit"),
+        ({"entropy": 1.0, "time_limit": "long"}, "time_limit"),
+        ({"entropy": 1.0, "seed": -1}, "seed"),
+        ({"entropy": 1.0, "seed": 1.5}, "seed"),
+        ({"entropy": 2.1, "unit": "nats"}, "2.07944"),
+        ({"entropy": 3.01, "unit": "bits"}, "3 bits"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, object], words: str) -> None:
+    mechanism = named("count(n=3)", "geometric(epsilon=1)")
+    with pytest.raises(dl.InputError) as error:
+        dl.audit(mechanism, **arguments)  # type: ignore[arg-type]
+    assert words in str(error.value)
+
+
+def test_what_is_no_mechanism_is_refused() -> None:
+    with pytest.raises(dl.InputError, match="needs a Mechanism, not ndarray"):
+        dl.audit(np.eye(2), entropy=0.0)  # type: ignore[arg-type]
+
+
+def test_records_of_different_alphabets() -> None:
+    # Record 1 alone reaches the output, so record 0 leaks by being correlated with it.
+    rows = np.kron(np.ones((2, 1)), [[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.0, 0.1, 0.9]])
+    audit = audited(rows, (2, 3), 0.0, 1e-6)
+    low, high = brute_force.capacity(rows[:3])
+    assert audit.record == 1
+    assert audit.lower - 1e-9 <= high
+    assert audit.upper + 1e-9 >= low
+    assert audit.gap <= 1e-6
+    binary = max(brute_force.capacity(rows[[i, j]])[0] for i in range(3) for j in range(i))
+    told = {r.record: r for r in audit.records}
+    assert told[0].lower <= binary + 1e-9 <= told[0].upper + 2e-9
+    assert [r.record for r in audit.records] == [1, 0]
+
+
+def test_the_lowest_of_tied_records_is_named() -> None:
+    one = [[0.9, 0.1], [0.1, 0.9]]
+    rows = np.array([np.outer(one[a], one[b]).ravel() for a in range(2) for b in range(2)])
+    for seed in range(3):
+        audit = dl.audit(dl.Mechanism.from_matrix(rows, records=[2, 2]), entropy=1.2, tolerance=1e-5, seed=seed)
+        assert audit.record == 0
+        assert audit.prior.record == 0
+        assert audit.certificate.data["witness"]["record"] == 0
+
+
+def test_the_extremes_enclose_the_answer() -> None:
+    mechanism = random_channel([2, 3], 3, 8)
+    audit = dl.audit(mechanism, entropy=1.2, tolerance=TOLERANCE)
+    low, high = audit.extremes.unconstrained
+    cube = mechanism.matrix().reshape(2, 3, 3)
+    brackets = [brute_force.best_choice(list(rows)) for rows in (cube, cube.transpose(1, 0, 2))]
+    assert low <= max(b[1] for b in brackets)
+    assert high >= max(b[0] for b in brackets)
+    assert audit.lower <= high
+    assert audit.extremes.uniform == pytest.approx(
+        brute_force.leaks(np.full(6, 1 / 6), mechanism.matrix(), [2, 3]), abs=1e-12
+    )
+    assert audit.extremes.uniform <= audit.upper
+
+
+def test_saved_audits_come_back(tmp_path: Path) -> None:
+    mechanism = random_channel([2, 3], 3, 8)
+    audit = dl.audit(mechanism, entropy=1.2, tolerance=TOLERANCE)
+    audit.save(tmp_path / "audit.json")
+    again = dl.load(tmp_path / "audit.json")
+    assert again.to_dict() == audit.to_dict()
+    assert again.certificate.data == audit.certificate.data
+    assert (again.prior.masses == audit.prior.masses).all()
+    assert dl.verify(again, mechanism).verified
+    audit.certificate.save(tmp_path / "certificate.json")
+    assert dl.verify(tmp_path / "certificate.json", mechanism).verified
+    assert dl.verify(str(tmp_path / "certificate.json")).upper == audit.upper
+
+
+def test_a_curve_falls() -> None:
+    mechanism = named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.2)")
+    entropies = np.linspace(0, 3 * LN2, 7)
+    curve = dl.curve(mechanism, entropies=entropies, tolerance=1e-5)
+    truth = np.array([parity_leakage(3, 0.2, min(b, 3 * LN2)) for b in entropies])
+    assert (curve.lower <= truth + 1e-8).all()
+    assert (curve.upper >= truth - 1e-8).all()
+    assert (np.diff(curve.lower) <= 1e-5).all()
+    assert (curve.upper - curve.lower <= 1e-5).all()
+    with pytest.raises(dl.InputError, match="entropies"):
+        dl.curve(mechanism, entropies=[])
+    with pytest.raises(dl.InputError, match="between 0 and"):
+        dl.curve(mechanism, entropies=[0.0, 9.0])
+
+
+def neighbours(x: float) -> list[float]:
+    return [math.nextafter(x, 0), x, math.nextafter(x, 9), x + 1e-9]
+
+
+@pytest.mark.parametrize("b", neighbours(math.log(6)))
+def test_entropy_at_and_about_its_most(b: float) -> None:
+    mechanism = random_channel([2, 3], 3, 2)
+    audit = dl.audit(mechanism, entropy=b)
+    at_uniform = brute_force.leaks(np.full(6, 1 / 6), mechanism.matrix(), [2, 3])
+    assert audit.lower - 1e-7 <= at_uniform <= audit.upper + 1e-12
+    assert audit.gap <= 1e-5
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 7])
+def test_the_float_logarithm_of_the_universe_is_accepted(k: int) -> None:
+    rows = np.random.default_rng(k).dirichlet(np.ones(3), size=k)
+    audit = dl.audit(dl.Mechanism.from_matrix(rows, records=[k]), entropy=math.log(k))
+    at_uniform = brute_force.leaks(np.full(k, 1 / k), rows, [k])
+    assert audit.lower == pytest.approx(at_uniform, abs=1e-6)
+    assert audit.gap <= 1e-5
+    answer = dl.verify(audit)
+    assert answer.verified, answer.reason
+
+
+def test_no_knowledge_at_all() -> None:
+    mechanism = named("count(n=3)", "geometric(epsilon=1)")
+    audit = dl.audit(mechanism, knowledge=0.0)
+    at_uniform = brute_force.leaks(np.full(8, 1 / 8), mechanism.matrix(), [2] * 3)
+    assert audit.lower <= at_uniform <= audit.upper
+    assert audit.gap < 1e-9
+    assert dl.verify(audit, mechanism).verified
+
+
+@pytest.mark.parametrize("knowledge", [1e-3, 1e-6, 1e-9, 1e-12, 1e-15])
+def test_a_little_knowledge_goes_as_its_root(knowledge: float) -> None:
+    # Parity leaks nothing to an adversary that knows nothing; then L = 2 (1-2p)^2 K + o(K) for it, and
+    # for a channel that leaks at the uniform prior L - I(uniform) moves like the root of K.
+    parity = named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.1)")
+    audit = dl.audit(parity, knowledge=knowledge)
+    truth = parity_leakage(3, 0.1, 3 * LN2 - knowledge)
+    assert audit.lower <= truth + 1e-9
+    assert audit.upper >= truth - 1e-9
+    assert audit.gap <= 1e-5
+    assert dl.verify(audit, parity).verified
+
+    mechanism = random_channel([2, 2], 3, 3)
+    audit = dl.audit(mechanism, knowledge=knowledge)
+    at_uniform = brute_force.leaks(np.full(4, 1 / 4), mechanism.matrix(), [2, 2])
+    assert audit.upper >= at_uniform - 1e-14
+    assert audit.lower <= at_uniform + 3 * math.sqrt(knowledge)
+    if knowledge >= 1e-9:
+        assert audit.lower >= at_uniform + 0.05 * math.sqrt(knowledge)
+    assert audit.gap <= 1e-5
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+@pytest.mark.parametrize(
+    ("rows", "records", "value"),
+    [
+        ([[1.0]], [1], 0.0),
+        ([[0.4, 0.6]], [1, 1], 0.0),
+        ([[1.0]] * 4, [2, 2], 0.0),
+        ([[1.0, 0.0]] * 4, [2, 2], 0.0),
+        ([[1.0, 0.0], [0.0, 1.0]], [2], LN2),
+        ([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], [1, 2], LN2),
+        (np.eye(4).tolist(), [2, 2], LN2),
+        (np.eye(9)[:, ::-1].tolist(), [3, 3], math.log(3)),
+        ([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [2, 2], LN2),
+    ],
+)
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
+def test_noiseless_constant_and_single_valued(
+    rows: list[list[float]], records: list[int], value: float, tolerance: float
+) -> None:
+    mechanism = dl.Mechanism.from_matrix(rows, records=records)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audit = dl.audit(mechanism, entropy=0.0, tolerance=tolerance)
+    assert audit.lower <= value <= audit.upper
+    assert audit.gap <= tolerance
+    assert audit.extremes.unconstrained[0] <= value <= audit.extremes.unconstrained[1]
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+@pytest.mark.parametrize("flip", [0.0, 1e-300, 1e-17, 1e-12, 1e-6])
+@pytest.mark.parametrize("b", [0.0, 1.7])
+def test_nearly_noiseless(flip: float, b: float) -> None:
+    mechanism = named("modular_sum(n=3, modulus=2)", f"symmetric(flip={flip})")
+    audit = dl.audit(mechanism, entropy=b)
+    truth = parity_leakage(3, flip, b)
+    assert audit.lower <= truth + 1e-12
+    assert audit.upper >= truth - 1e-12
+    assert audit.gap <= 1e-5
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-4, 50.0, 800.0])
+def test_extreme_noise(epsilon: float) -> None:
+    mechanism = named("count(n=3)", f"geometric(epsilon={epsilon})")
+    audit = dl.audit(mechanism, entropy=1.0)
+    best = brute_force.attained(mechanism.matrix(), [2] * 3, 1.0, starts=4)
+    assert audit.upper >= best - 1e-10
+    assert audit.gap <= 1e-5
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+def test_a_million_records() -> None:
+    mechanism = named("modular_sum(n=1000000, modulus=2)", "symmetric(flip=0.1)")
+    audit = dl.audit(mechanism, entropy=999_999.5 * LN2)
+    assert audit.lower == pytest.approx(parity_leakage(10, 0.1, 9.5 * LN2), abs=1e-6)
+    assert audit.gap <= 1e-5
+    assert audit.seconds < 3
+    assert len(audit.records) == 10**6
+    assert dl.verify(audit, mechanism).verified
+
+
+def test_a_large_count_is_bracketed_within_its_limit() -> None:
+    mechanism = named("count(n=200)", "geometric(epsilon=0.5)")
+    audit = dl.audit(mechanism, knowledge=0.5, time_limit=2.0)
+    assert audit.seconds < 8
+    assert 0 < audit.lower <= audit.upper <= LN2 + 1e-10
+    assert audit.prior.entropy() >= 200 * LN2 - 0.5 - 1e-9
+    assert audit.prior.leakage() >= audit.lower
+
+
+def test_progress_is_told_and_narrows() -> None:
+    told: list[Progress] = []
+    audit = dl.audit(named("count(n=4)", "geometric(epsilon=1)"), entropy=2.5, tolerance=1e-4, progress=told.append)
+    assert told
+    assert all(p.lower <= audit.upper for p in told)
+    assert all(p.upper >= audit.lower for p in told)
+    assert all(a.upper >= b.upper and a.lower <= b.lower for a, b in zip(told, told[1:], strict=False))
+
+
+def test_progress_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    dl.audit(named("count(n=3)", "geometric(epsilon=1)"), entropy=1.0, tolerance=1e-2, progress=True)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "[0." in captured.err
+
+
+def test_an_interrupt_between_audits_of_a_curve_is_a_bracket() -> None:
+    mechanism = named("count(n=4)", "geometric(epsilon=1)")
+
+    def interrupt(_: Progress) -> None:
+        if not sent:
+            sent.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    sent: list[bool] = []
+    before = signal.getsignal(signal.SIGINT)
+    audit = dl.audit(mechanism, entropy=2.0, progress=interrupt, tolerance=1e-9)
+    assert audit.stopped == "interrupted"
+    assert audit.lower <= 0.37404711931908063 + 5e-5
+    assert audit.upper >= 0.37404711931908063 - 5e-5
+    assert signal.getsignal(signal.SIGINT) is before
+    assert dl.verify(audit, mechanism).verified

@@ -1,0 +1,46 @@
+"""Every ground truth and every instance that must close, by default settings, certificates verified."""
+
+import pytest
+from cases import CLOSED_FORM, MUST_CLOSE, TRUTH, Case, Instance
+
+import dalenius as dl
+from dalenius.model.mechanism import Mechanism
+from dalenius.results import Audit
+
+
+pytestmark = pytest.mark.slow
+
+
+def checked(mechanism: Mechanism, entropy: float) -> Audit:
+    """Audit by default settings; the certificate must be verified for this mechanism."""
+    audit = dl.audit(mechanism, entropy=entropy)
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+    assert (answer.lower, answer.upper) == (audit.lower, audit.upper)
+    assert audit.stopped == "gap"
+    assert audit.proved == "both"
+    return audit
+
+
+def holds(audit: Audit, case: Case) -> None:
+    assert audit.lower <= case.value + case.known_to
+    assert audit.upper >= case.value - case.known_to
+    if case.known_to < 1e-6:
+        assert audit.lower >= case.value - 1e-6
+        assert audit.upper <= case.value + 1e-6
+    assert audit.gap <= 1e-5
+
+
+@pytest.mark.parametrize("case", CLOSED_FORM, ids=repr)
+def test_closed_forms(case: Case) -> None:
+    holds(checked(case.build(), case.entropy), case)
+
+
+@pytest.mark.parametrize("case", TRUTH, ids=repr)
+def test_truth(case: Case) -> None:
+    holds(checked(case.build(), case.entropy), case)
+
+
+@pytest.mark.parametrize("instance", MUST_CLOSE, ids=repr)
+def test_must_close(instance: Instance) -> None:
+    assert checked(instance.build(), instance.entropy).gap <= 1e-5
