@@ -38,8 +38,8 @@ def leaks(weights: Floats, matrix: Floats, records: Sequence[int]) -> float:
     return max(information(joint_of(weights, matrix, records, i)) for i in range(len(records)))
 
 
-def best_prior(
-    matrix: Floats, records: Sequence[int], least_entropy: float, record: int, starts: int, seed: int
+def best_prior(  # noqa: PLR0913 - a problem, and how hard to try
+    matrix: Floats, records: Sequence[int], least_entropy: float, record: int, *, starts: int, seed: int
 ) -> tuple[float, Floats]:
     """Maximise I(X_record;Y) over priors with H >= least_entropy by SLSQP from many starts."""
     matrix, many = np.asarray(matrix, dtype=float), math.prod(records)
@@ -82,9 +82,11 @@ def best_prior(
 
 def allowed(p: Floats, least_entropy: float) -> Floats:
     """Mix in as little of the uniform prior as gives p its entropy."""
-    if entropy(p) >= least_entropy:
+    if entropy(p) >= least_entropy and least_entropy < math.log(p.size) - 1e-12:
         return p
     uniform = np.full(p.size, 1 / p.size)
+    if least_entropy >= math.log(p.size) - 1e-12:
+        return uniform  # nearer to it than floats can tell
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -94,7 +96,7 @@ def allowed(p: Floats, least_entropy: float) -> Floats:
 
 def attained(matrix: Floats, records: Sequence[int], least_entropy: float, starts: int = 12, seed: int = 0) -> float:
     """The best of all records."""
-    return max(best_prior(matrix, records, least_entropy, i, starts, seed)[0] for i in range(len(records)))
+    return max(best_prior(matrix, records, least_entropy, i, starts=starts, seed=seed)[0] for i in range(len(records)))
 
 
 def capacity(rows: Floats, accuracy: float = 1e-10) -> tuple[float, float]:

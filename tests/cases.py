@@ -142,7 +142,9 @@ def _capacities() -> Iterator[Case]:
     for k, flip in ((3, 0.2), (5, 0.5), (4, 0.75), (6, 0.0)):
         build = partial(named, f"identity(k={k})", f"symmetric(flip={flip})")
         for b in (0.0, 0.5 * math.log(k), math.log(k)):
-            yield Case(f"{k}-ary symmetric {flip} b={b:.3g}", build, b, symmetric_capacity(k, flip), 1e-8 if b else EXACT)
+            yield Case(
+                f"{k}-ary symmetric {flip} b={b:.3g}", build, b, symmetric_capacity(k, flip), 1e-8 if b else EXACT
+            )
 
 
 def _plain() -> Iterator[Case]:

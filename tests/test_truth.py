@@ -7,7 +7,6 @@ import dalenius as dl
 from dalenius.model.mechanism import Mechanism
 from dalenius.results import Audit
 
-
 pytestmark = pytest.mark.slow
 
 

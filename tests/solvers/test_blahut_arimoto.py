@@ -1,5 +1,7 @@
 """Lower bounds: every prior found is allowed, its leakage is what it says, and easy problems are solved."""
 
+import itertools
+
 import brute_force
 import numpy as np
 import pytest
@@ -28,7 +30,9 @@ def ascent(mechanism: Mechanism, entropy: float, record: int) -> tuple[Ascent, P
 
 
 # With no knowledge to spend there is nothing to ascend: the audit answers by the reference prior.
-CASES = [case for case in [*CLOSED_FORM, *TRUTH[9::2]] if case.entropy < case.build().log_universe * (1 - 1e-12) - 1e-12]
+CASES = [
+    case for case in [*CLOSED_FORM, *TRUTH[9::2]] if case.entropy < case.build().log_universe * (1 - 1e-12) - 1e-12
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
@@ -63,7 +67,7 @@ def test_a_step_never_lowers_the_leakage() -> None:
     cells = cells_of(random_channel([3, 3], 3, 5), 1.6)
     starts = np.random.default_rng(0).dirichlet(np.ones(cells.size), size=1)
     values = [polish(cells, starts, Watch(60.0), rounds=rounds).value for rounds in (1, 2, 4, 8, 16, 32)]
-    assert all(later >= earlier - 1e-10 for earlier, later in zip(values, values[1:], strict=False))
+    assert all(later >= earlier - 1e-10 for earlier, later in itertools.pairwise(values))
     assert values[-1] > values[0] + 1e-6
 
 

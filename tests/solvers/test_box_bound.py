@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dalenius.reductions.lump import lump
-from dalenius.solvers.blahut_arimoto import ascend
 from dalenius.solvers.batch import stack, take
+from dalenius.solvers.blahut_arimoto import ascend
 from dalenius.solvers.box_bound import Boxes, Frame, Point, evaluate, gather
 from dalenius.solvers.box_newton import Goal, minimise, start
 from dalenius.solvers.cells import Cells
@@ -102,9 +102,7 @@ def test_the_bound_is_not_vacuous(mode: str) -> None:
     rng = np.random.default_rng(3)
     cells = Cells(lump(named("count(n=4)", "geometric(epsilon=0.5)"), 0)[0], 0.2)
     frame = frame_of(cells, mode, rng)
-    bounds = [
-        float(evaluate(frame, frame.hull(), natural_point(frame, cells.rho, rng)).bound[0]) for _ in range(10)
-    ]
+    bounds = [float(evaluate(frame, frame.hull(), natural_point(frame, cells.rho, rng)).bound[0]) for _ in range(10)]
     assert min(bounds) < 0.5 * np.log(2)
 
 

@@ -52,7 +52,9 @@ def test_a_dense_grid_of_priors() -> None:
 
     def value(p: np.ndarray) -> np.ndarray:
         z = np.einsum("bat,aty->bay", p.reshape(-1, 2, 2), mechanism.matrix().reshape(2, 2, 2))
-        terms = brute_force.plogp(z).sum((1, 2)) - brute_force.plogp(z.sum(1)).sum(1) - brute_force.plogp(z.sum(2)).sum(1)
+        terms = (
+            brute_force.plogp(z).sum((1, 2)) - brute_force.plogp(z.sum(1)).sum(1) - brute_force.plogp(z.sum(2)).sum(1)
+        )
         return np.where(-brute_force.plogp(p).sum(1) >= b, terms, 0.0)
 
     best = brute_force.on_grid(value, 4, 60)

@@ -152,13 +152,14 @@ def load_mechanism(path: Path) -> "Mechanism":
         message = f"{path} has version {content.get('version')!r}; this dalenius reads version {VERSION}"
         raise InputError(message)
     try:
-        return _rebuild(content)
+        return mechanism_from(content)
     except InputError as error:
         message = f"{path}: {error}"
         raise InputError(message) from error
 
 
-def _rebuild(content: dict[str, Any]) -> "Mechanism":
+def mechanism_from(content: dict[str, Any]) -> "Mechanism":
+    """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
     from dalenius.model.mechanism import Mechanism  # noqa: PLC0415

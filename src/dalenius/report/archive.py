@@ -84,7 +84,7 @@ def _rebuild(content: dict[str, Any]) -> Audit:
         if type(value) not in types or (key in ALLOWED and value not in ALLOWED[key]):
             message = f'"{key}" cannot be {value!r}'
             raise InputError(message)
-    mechanism = storage._rebuild(content["mechanism"])  # noqa: SLF001 - the storage form, embedded here
+    mechanism = storage.mechanism_from(content["mechanism"])
     witness = content["certificate"]["witness"]
     low, high, uniform = (math.nan if x is None else x for x in content["extremes"])
     records = Records(tuple(_orbit(orbit) for orbit in content["orbits"]))

@@ -29,7 +29,7 @@ Tell = Callable[[], None]
 LARGE = 200_000  # cells x outputs beyond which only single-node bounds are worth their time
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
-STALL_BATCHES = 12
+STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer frame follows
 PROPORTIONAL = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
 
 
@@ -144,8 +144,7 @@ class Record:
             tell()
             if search.upper - search.lower < 0.8 * mark:
                 mark, mark_batch, mark_time = search.upper - search.lower, batches, watch.seconds
-            stalled = batches - mark_batch > STALL_BATCHES and watch.seconds - mark_time > 1.0
-            if stalled and finer:
+            if finer and batches - mark_batch > STALL_BATCHES:
                 return  # contraction keeps s too large here: finer outputs let it fall
             if self.gap <= NEARLY and watch.seconds - mark_time > SLOW_SECONDS:
                 return
