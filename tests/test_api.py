@@ -331,6 +331,16 @@ def test_the_extremes_enclose_the_answer() -> None:
     assert audit.extremes.uniform <= audit.upper
 
 
+@pytest.mark.parametrize("last", [[1 / 3, 1 / 3, 1 / 3], [1.0, 0.0, 0.0]])
+def test_the_extremes_are_numbers(last: list[float]) -> None:
+    # Zeros drive masses of the unconstrained optimum below 1e-200, where products of them vanish.
+    rows = [[0.4413417462502209, 0.5586582537497792, 0.0], [1 / 3, 1 / 3, 1 / 3], [1.0, 0.0, 0.0], last]
+    audit = dl.audit(dl.Mechanism.from_matrix(rows, records=[2, 2]), entropy=0.7 * math.log(4), tolerance=1e-4)
+    low, high = audit.extremes.unconstrained
+    assert audit.lower <= high
+    assert 0 <= low <= high <= LN2 + 1e-10
+
+
 def test_saved_audits_come_back(tmp_path: Path) -> None:
     mechanism = random_channel([2, 3], 3, 8)
     audit = dl.audit(mechanism, entropy=1.2, tolerance=TOLERANCE)
@@ -489,6 +499,18 @@ def test_a_large_count_is_bracketed_within_its_limit() -> None:
     assert 0 < audit.lower <= audit.upper <= LN2 + 1e-10
     assert audit.prior.entropy() >= 200 * LN2 - 0.5 - 1e-9
     assert audit.prior.leakage() >= audit.lower
+
+
+@pytest.mark.slow
+def test_a_dense_channel_is_bracketed_within_its_limit() -> None:
+    rows = np.random.default_rng(0).dirichlet(np.ones(4), size=2**16)
+    mechanism = dl.Mechanism.from_matrix(rows, records=[2] * 16)
+    begin = time.process_time()
+    audit = dl.audit(mechanism, entropy=10.0, time_limit=5.0)
+    assert time.process_time() - begin < 15
+    assert 0 < audit.lower <= audit.upper <= LN2 + 1e-10
+    assert audit.prior.entropy() >= 10.0 - 1e-9
+    assert audit.prior.leakage() >= audit.lower - 1e-12
 
 
 def test_progress_is_told_and_narrows() -> None:

@@ -207,9 +207,14 @@ class Audit:
     def __repr__(self) -> str:
         note = "" if self.closed else ", gap open"
         digits = decimals(self.upper)
+        knows = (
+            f"knowledge <= {self.knowledge:.6g}"
+            if self.adversary.given == "knowledge"
+            else f"H(X) >= {self.entropy:.9g}"
+        )
         return (
             f"<Audit {round_down(self.lower, digits)} <= L <= {round_up(self.upper, digits)} {self.unit} at "
-            f"H(X) >= {self.entropy:.6g}: record {self.record}, proved {self.proved}, stopped by {self.stopped}{note}>"
+            f"{knows}: record {self.record}, proved {self.proved}, stopped by {self.stopped}{note}>"
         )
 
     def _repr_html_(self) -> str:

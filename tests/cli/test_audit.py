@@ -271,7 +271,7 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "dalenius.cli", "--help"], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-m", "dalenius", "--help"], check=True, capture_output=True)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 0.5  # the machine may be busy with other tests
     code = "import sys, dalenius.cli; assert not {'numpy', 'rich', 'matplotlib', 'flint'} & set(sys.modules)"
@@ -282,7 +282,7 @@ def test_a_bad_channel_on_the_real_command_line(tmp_path: Path) -> None:
     (tmp_path / "channel.csv").write_text("0.5,0.5\n0.5,0.48\n")
     arguments = ["audit", "--channel", "channel.csv", "--records", "2", "--entropy", "0", "--certificate", "c.json"]
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "dalenius.cli", *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
+        [sys.executable, "-m", "dalenius", *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert done.returncode == 2
     assert done.stdout == ""

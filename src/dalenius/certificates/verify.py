@@ -23,6 +23,7 @@ from .proofs import Knowledge, Question, check, information
 from .reading import Refused, field, mapping, number, numbers, read, refuse, sequence, show, whole
 
 FORMAT = "dalenius/audit-certificate"
+SAVED_AUDIT = "dalenius/audit"  # carries its certificate
 VERSION = 1
 ENTROPY_SLACK = 1e-9  # by which an entropy may exceed log|X| and mean it
 NEAR = 1e-9  # relative distance at which masses pass for the reference prior
@@ -85,6 +86,8 @@ def verify(source: Any, mechanism: Describes | None = None) -> Verification:  # 
 
 
 def _check(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
+    if content.get("format") == SAVED_AUDIT:
+        content = mapping(field(content, "certificate", "the saved audit"), "the certificate")
     if content.get("format") != FORMAT:
         refuse(f'this is not a certificate: it has no "format": "{FORMAT}"')
     version = content.get("version")

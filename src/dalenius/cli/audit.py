@@ -29,7 +29,14 @@ INTERRUPTED = 130
     "--method", type=click.Choice(["certified"]), default="certified", show_default=True, help="How to solve."
 )
 @click.option("--tolerance", type=float, default=1e-6, show_default=True, help="Gap at which to stop.")
-@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="S", help="Seconds.")
+@click.option(
+    "--time-limit",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds after which the best bracket so far is the answer.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
 @click.option("--certificate", type=FILE, help="Write the certificate here (.json); `dalenius verify` checks it.")
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")

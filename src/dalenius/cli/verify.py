@@ -46,11 +46,11 @@ def _words(verdict: "Verification") -> str:
 
     lines = [f"Problem    {_problem(verdict.problem)}"] if verdict.problem else []
     if not verdict.verified or verdict.lower is None or verdict.upper is None:
-        return "\n".join([*lines, f"Verdict    NOT VERIFIED. {verdict.reason}"])
+        return "\n".join([*lines, f"Verdict    NOT VERIFIED: {verdict.reason}"])
     digits = decimals(verdict.upper)
     bounds = f"{round_down(verdict.lower, digits)} <= L <= {round_up(verdict.upper, digits)} nats"
     return "\n".join(
-        [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s. {verdict.reason}"]
+        [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {verdict.reason}"]
     )
 
 

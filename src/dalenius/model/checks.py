@@ -76,8 +76,8 @@ def universe(records: Sequence[int], most: int = MOST_DATASETS) -> int:
     if log_universe(records) > math.log(most) + 1e-9:
         message = (
             f"{len(records)} records have {size_text(records)} datasets, too many to enumerate "
-            f"(at most {most}); use a query of the gallery such as count or modular_sum, "
-            "whose mechanisms are kept per class"
+            f"(at most {most}); use a mechanism that depends on the answer of a query such as count or "
+            "modular_sum alone, which is kept per class"
         )
         raise InputError(message)
     return math.prod(records)

@@ -72,7 +72,13 @@ class Mechanism:
             rows = _numbers(matrix)
         if labels is None:
             labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
-        return cls(statistic, rows, tuple(labels))
+        try:
+            return cls(statistic, rows, tuple(labels))
+        except InputError as error:
+            if not isinstance(matrix, (str, os.PathLike)):
+                raise
+            message = f"{os.fspath(matrix)}: {error}"
+            raise InputError(message) from error
 
     @classmethod
     def from_rows(cls, query: Query, rows: ArrayLike, labels: Sequence[str | int] | None = None) -> "Mechanism":
@@ -198,6 +204,9 @@ def _normalised(given: Floats, statistic: Statistic) -> Floats:
     off = np.abs(sums - 1) > ROW_TOLERANCE
     if off.any():
         row = int(np.argmax(off))
-        message = f"row {row} ({statistic.class_name(row)}) sums to {sums[row]:.12g}; rows of a channel must sum to 1"
+        message = (
+            f"row {row} ({statistic.class_name(row)}) sums to {sums[row]:.12g}; rows of a channel must sum to 1 "
+            f"within {ROW_TOLERANCE:g}: give more digits, or divide each row by its sum"
+        )
         raise InputError(message)
     return np.asarray(given / sums[:, None])

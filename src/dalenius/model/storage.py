@@ -97,7 +97,10 @@ def _read_csv(path: Path) -> tuple[Floats, list[str] | None]:
     width = len(lines[0][1]) if header is None else len(header)
     for line, row in lines:
         if len(row) != width:
-            message = f"{path}, line {line} has {len(row)} columns where the lines before have {width}"
+            message = (
+                f"{path}, line {line} has {len(row)} columns where the lines before have {width}; "
+                "columns are separated by commas, and decimals by points"
+            )
             raise InputError(message)
     try:
         return np.array([row for _, row in lines], dtype=float), header
@@ -105,7 +108,10 @@ def _read_csv(path: Path) -> tuple[Floats, list[str] | None]:
         line, column, cell = next(
             (line, j, cell) for line, row in lines for j, cell in enumerate(row, 1) if not _is_number(cell)
         )
-        message = f"{path}, line {line}, column {column}: {cell!r} is not a number"
+        message = (
+            f"{path}, line {line}, column {column}: {cell!r} is not a number; a channel is numbers only, "
+            "separated by commas, with at most one header line of output labels"
+        )
         raise InputError(message) from None
 
 

@@ -18,6 +18,7 @@ from dalenius.solvers.cells import Cells, Floats
 
 MOST_PAIR_ENTRIES = 400_000  # pairs x outputs held at once; beyond it contraction is not used
 MARGIN = 1e-11
+FEW = 12
 TINY = 1e-150  # its square is still a number
 
 
@@ -60,7 +61,7 @@ def affordable(cells: Cells) -> bool:
 def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
     """Group the outputs of every row as coarsely as keeps its coefficient at or below the limit.
 
-    Greedy: the two groups whose union contracts most are joined first. Returns the group of each
+    Greedy: the two groups whose union has the least coefficient are joined first. Returns the group of each
     output, by row, and the coefficient of each row (0 where every group is a single output).
     """
     groups, etas = [], []
@@ -84,13 +85,16 @@ def _coarsen_row(rows: Floats, limit: float) -> tuple[list[int], float]:
     parts = [frozenset([y]) for y in range(many)]
     eta = 0.0
     while len(parts) > 1:
-        pairs = [(joined(a | b), i, j) for i, a in enumerate(parts) for j, b in enumerate(parts[:i])]
-        cost, i, j = min(pairs)
+        # with many outputs only neighbours are tried: answers that are numbers blur into their neighbours
+        reach = len(parts) if len(parts) <= FEW else 1
+        cost, i, j = min(
+            (joined(parts[i] | parts[j]), i, j) for i in range(len(parts)) for j in range(max(0, i - reach), i)
+        )
         if cost > limit:
             break
         eta = max(eta, cost)
         parts[j] = parts[j] | parts[i]
         del parts[i]
-    parts.sort(key=min)
+        parts.sort(key=min)
     labels = [next(g for g, part in enumerate(parts) if y in part) for y in range(many)]
     return labels, eta

@@ -105,13 +105,18 @@ class Record:
 
     def finish(self, watch: Watch, best: float, tell: Tell) -> None:
         """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`."""
+        if self._done(watch, best):
+            return
         for search, finer in self._searches():
-            if self.gap <= self.tolerance or self.upper <= best + self.tolerance or watch.expired():
-                return
             search.lower = max(self.lower, best)
             search.open_root(watch)
             self._offer(search)
             self._run(search, watch, best, tell, finer=finer)
+            if self._done(watch, best):
+                return
+
+    def _done(self, watch: Watch, best: float) -> bool:
+        return self.gap <= self.tolerance or self.upper <= best + self.tolerance or watch.expired()
 
     def _searches(self) -> Iterator[tuple[Search, bool]]:
         """The frames to try, and whether a finer one follows: the convex bound, then boxes."""
@@ -121,11 +126,12 @@ class Record:
         eta = np.array([coefficient(cells.q[part]) for part in cells.slices]) if pairs else np.ones(cells.a_size)
         together = [[0] * cells.y_size] * cells.a_size
         yield self._search(together, eta, np.minimum(1.0, 0.9 * s / eta)), True
-        grouped = [coarsen(cells, max(share * s, PROPORTIONAL)) for share in (0.9, 0.45, 0.0)]
-        frames = [frame for k, frame in enumerate(grouped) if frame[0] not in [groups for groups, _ in grouped[:k]]]
-        for k, (groups, etas) in enumerate(frames):
-            if max(map(max, groups)) > 0:
-                yield self._search(groups, etas, np.ones(cells.a_size)), k + 1 < len(frames)
+        seen: list[list[list[int]]] = []
+        for share in (0.9, 0.45, 0.0):
+            groups, etas = coarsen(cells, max(share * s, PROPORTIONAL))
+            if groups not in seen and max(map(max, groups)) > 0:
+                seen.append(groups)
+                yield self._search(groups, etas, np.ones(cells.a_size)), bool((etas > PROPORTIONAL).any())
 
     def _search(self, groups: list[list[int]], eta: Floats, theta: Floats) -> Search:
         spent = float((theta * eta).max())

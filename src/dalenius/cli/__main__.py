@@ -1,5 +1,0 @@
-"""python -m dalenius.cli is the command dalenius."""
-
-from dalenius.cli import main
-
-main()
