@@ -15,7 +15,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.results import NATS_PER_UNIT, Audit, Curve, Extremes, Records
 from dalenius.solvers.audit import audit_records
 from dalenius.solvers.branch_and_bound import Search
-from dalenius.solvers.certify import KINDS, MARGIN_DOWN, certificate_data, prior_of, proved_upper
+from dalenius.solvers.certify import KINDS, MARGIN_DOWN, certificate_data, prior_of, stated
 from dalenius.solvers.record import NEARLY, Proof
 from dalenius.solvers.watch import Progress, Watch
 
@@ -57,7 +57,7 @@ def audit(  # noqa: PLR0913 - the public surface
     worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
     prior = prior_of(mechanism, worst)
     lower = max(0.0, prior.leakage() - MARGIN_DOWN)
-    uppers = {item.record: proved_upper(mechanism, item) for item in found}
+    uppers = {item.record: stated(mechanism, item)[1] for item in found}
     upper = max(*uppers.values(), lower)
     data = certificate_data(adversary, prior, (lower, upper), found)
     lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}
@@ -119,7 +119,11 @@ def _print_progress(progress: Progress) -> None:
 
 def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> Curve:  # noqa: ANN401 - as audit
     """Return L(b) at each entropy b, each point a bracket; options as for `audit`."""
-    points = [float(b) for b in entropies]
+    try:
+        points = [checks.real("an entropy", b, -math.inf, math.inf) for b in entropies]
+    except TypeError:
+        message = f"entropies = {entropies!r} must list values of b, such as [0, 0.5, 1]"
+        raise InputError(message) from None
     if not points:
         message = "entropies is empty; give at least one value of b"
         raise InputError(message)
@@ -131,6 +135,9 @@ def verify(source: Any, mechanism: Mechanism | None = None) -> verifier.Verifica
 
     `source` is a path, a Certificate or an Audit. With `mechanism`, also that it is about this channel.
     """
+    if mechanism is not None and not isinstance(mechanism, Mechanism):
+        message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"
+        raise InputError(message)
     return verifier.verify(source.certificate if isinstance(source, Audit) else source, mechanism=mechanism)
 
 

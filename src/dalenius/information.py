@@ -18,7 +18,9 @@ def kl(p: ArrayLike, r: ArrayLike, axis: int | tuple[int, ...] = -1) -> Any:  # 
 
 
 def mutual_information(joint: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
-    """I(A;Y) = D( z || z_a z_y ) of joint laws z(..., a, y); leading axes are a batch."""
+    """I(A;Y) = sum z log( (z / z_a) / z_y ) of joint laws z(..., a, y); leading axes are a batch."""
     z = np.asarray(joint, dtype=float)
-    product = z.sum(axis=-1, keepdims=True) * z.sum(axis=-2, keepdims=True)
-    return np.maximum(kl(z, product, axis=(-2, -1)), 0.0)
+    held = z > 0
+    given = np.divide(z, z.sum(axis=-1, keepdims=True), out=np.ones_like(z), where=held)
+    ratio = np.log(given) - np.log(np.where(held, z.sum(axis=-2, keepdims=True), 1.0))  # z_a z_y might underflow
+    return np.maximum(np.sum(z * ratio, axis=(-2, -1)), 0.0)

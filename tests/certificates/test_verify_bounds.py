@@ -233,7 +233,7 @@ def random_tree(
     a = int(rng.integers(len(boxes.rows)))
     g = int(rng.integers(boxes.rows[a].size))
     lo, hi = box[a].low[g], box[a].high[g]
-    cut = [a, g, float(rng.uniform(lo - 0.02, hi + 0.02))]
+    cut = [a, g, float(rng.uniform(min(lo, hi) - 0.02, max(lo, hi) + 0.02))]
     left, right = boxes.split(box, cut)
     share = int(rng.integers(splits))
     return [(cut, None), *random_tree(boxes, left, rng, share), *random_tree(boxes, right, rng, splits - 1 - share)]

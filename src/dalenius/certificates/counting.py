@@ -116,6 +116,8 @@ class Histogram:
 
     def shares(self, record: int) -> list[Shares]:  # noqa: ARG002 - all alike
         """rho(a,c) = (c_a/n) n!/prod c_v! / k^n."""
+        if self.n > MOST_CLASSES:
+            refuse(f"a histogram of {self.n} records is too large to rebuild")
         factorial = [ONE]
         for j in range(1, self.n + 1):
             factorial.append(factorial[-1] * j)

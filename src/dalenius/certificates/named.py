@@ -309,7 +309,7 @@ def _randomized_response(of: Sum | Histogram, epsilon: Ball) -> tuple[Table, Row
     Permuting the records of data and output alike leaves the channel as it is: they are interchangeable.
     """
     n, k = of.n, of.alphabet(0)
-    if n * math.log2(k) > math.log2(MOST_RESPONSES) + 1e-9:
+    if n > MOST_RESPONSES or n * math.log2(k) > math.log2(MOST_RESPONSES) + 1e-9:
         refuse(f"randomized_response of {n} records of {k} values has too many outputs to rebuild")
     kept = 1 / (1 + (k - 1) * (-epsilon).exp())
     other = (-epsilon).exp() * kept

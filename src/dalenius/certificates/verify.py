@@ -199,6 +199,8 @@ def _proofs(value: object, asked: Question, upper: float) -> str:
         proof = mapping(item, f"proof {j}")
         record = whole(field(proof, "record", f"proof {j}"), f"the record of proof {j}", 0, statistic.n - 1)
         where = f"proof of record {record}"
+        if record in covered:
+            refuse(f"record {record} is proved twice")
         question = asked if record == asked.record else Question(asked.channel, record, asked.knowledge)
         claimed = check(question, proof, where)
         if claimed > upper:

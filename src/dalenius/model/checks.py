@@ -9,8 +9,10 @@ from typing import cast
 from dalenius.errors import InputError
 
 MOST_DATASETS = 2**24
-MOST_CLASSES = 10**7
-MOST_ENTRIES = 2**25
+# What follows is no more than the verifier rebuilds, so that what is audited can be verified.
+MOST_CLASSES = 2**22
+MOST_ENTRIES = 2**23
+MOST_RECORDS = 10**8
 LARGEST = 2**40
 
 
@@ -25,16 +27,29 @@ def whole(name: str, value: object, least: int = 1) -> int:
     return int(value)
 
 
+def records(n: object) -> int:
+    """Return the number of records, refused beyond what a certificate can be verified for."""
+    many = whole("n", n)
+    if many > MOST_RECORDS:
+        message = f"n = {many} is above the limit of {MOST_RECORDS} records"
+        raise InputError(message)
+    return many
+
+
 def real(name: str, value: object, low: float, high: float, *, open_low: bool = False) -> float:
     """Return value as a finite float in [low, high], or in (low, high] with open_low."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         message = f"{name} = {value!r} is not a number"
         raise InputError(message)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        message = f"{name} has {len(str(value))} digits, too many for a number here"
+        raise InputError(message) from None
     inside = math.isfinite(number) and low <= number <= high and not (open_low and number == low)
     if not inside:
-        bound = f"{'above' if open_low else 'at least'} {low:g}"
-        bound += f" and at most {high:g}" if math.isfinite(high) else " and finite"
+        bound = f"{'above' if open_low else 'at least'} {low:g}" if math.isfinite(low) else "finite"
+        bound += f" and at most {high:g}" if math.isfinite(high) else " and finite" if math.isfinite(low) else ""
         message = f"{name} = {value} is out of range; it must be {bound}"
         raise InputError(message)
     return number

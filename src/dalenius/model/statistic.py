@@ -24,6 +24,8 @@ from dalenius.model.sampling import binary_sum, general_sum
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+MOST_FREE = 64  # of records, or of free counts: beyond it a histogram has over 2^64 count vectors
+
 
 class Statistic(Protocol):
     """What a partition of the datasets offers."""
@@ -72,10 +74,10 @@ class Sum:
     modulus: int | None = None
 
     def __post_init__(self) -> None:
-        checks.whole("n", self.n)
+        checks.records(self.n)
         object.__setattr__(self, "contributions", checks.integers("contributions", self.contributions))
         if self.modulus is not None:
-            checks.whole("modulus", self.modulus)
+            checks.integers("modulus", [checks.whole("modulus", self.modulus)])
         sum_law(self.n, self.contributions, self.modulus)
 
     @cached_property
@@ -144,8 +146,11 @@ class Histogram:
     k: int
 
     def __post_init__(self) -> None:
-        checks.whole("n", self.n)
+        checks.records(self.n)
         checks.whole("k", self.k)
+        if min(self.n, self.k - 1) > MOST_FREE:
+            message = f"histogram(n={self.n}, k={self.k}) has too many count vectors; use fewer records or values"
+            raise InputError(message)
         if math.comb(self.n + self.k - 1, self.k - 1) * self.k > checks.MOST_CLASSES:
             message = (
                 f"histogram(n={self.n}, k={self.k}) has {math.comb(self.n + self.k - 1, self.k - 1)} "

@@ -53,8 +53,9 @@ def read_bytes(path: Path) -> bytes:
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
     """Read a JSON file; an InputError when it is none."""
+    content = read_bytes(path)
     try:
-        return json.loads(read_bytes(path))
+        return json.loads(content)
     except (ValueError, RecursionError) as error:
         message = f"{path} is not valid JSON: {error}"
         raise InputError(message) from error

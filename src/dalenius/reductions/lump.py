@@ -44,11 +44,29 @@ class Lift:
         return np.asarray(np.where(self.cell_of >= 0, pi[self.cell_of], 0.0) * np.exp(self.log_share))
 
 
-def lump(mechanism: Mechanism, record: int) -> tuple[Lumped, Lift]:
-    """Return the smallest equivalent problem for the secret X_record, and the way back."""
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Equal rows and proportional columns of a channel: the same for every record."""
+
+    group: Ints  # (K,) the group of every row
+    first: Ints  # the first row of every group
+    outputs: Ints  # (Y,) the merged column of every output, -1 where it never occurs
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> "Merged":
+        """Find them."""
+        group, first = _equal_rows(mechanism.given)
+        return cls(group, first, _proportional_columns(mechanism.given[first]))
+
+
+def lump(mechanism: Mechanism, record: int, merged: Merged | None = None) -> tuple[Lumped, Lift]:
+    """Return the smallest equivalent problem for the secret X_record, and the way back.
+
+    `merged` spares finding the equal rows again for each record.
+    """
     log_rho = mechanism.statistic.log_reference(record)
-    group, first = _equal_rows(mechanism.given)
-    outputs = _proportional_columns(mechanism.given[first])
+    merged = merged or Merged.of(mechanism)
+    group, first, outputs = merged.group, merged.first, merged.outputs
 
     a, t = np.nonzero(np.isfinite(log_rho))
     key = a * first.size + group[t]

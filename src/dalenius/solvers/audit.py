@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import Lift, Lumped, lump
+from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.solvers.cells import Cells
 from dalenius.solvers.record import Record
 from dalenius.solvers.watch import Watch
@@ -36,9 +36,10 @@ def audit_records(mechanism: Mechanism, knowledge: float, tolerance: float, watc
     rng = np.random.default_rng(seed)
     trivial = float(np.log(len(mechanism.labels)))
     orbits = mechanism.statistic.orbits
+    merged = Merged.of(mechanism)
     found: list[Audited] = []
     for k, members in enumerate(orbits):
-        lumped, lift = lump(mechanism, members[0])
+        lumped, lift = lump(mechanism, members[0], merged)
         ceiling = min(trivial, float(np.log(lumped.secrets)))
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
         audit = twin or Record(Cells(lumped, knowledge), ceiling, tolerance)

@@ -42,7 +42,7 @@ def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, extra: Floats |
     """
     if cells.knowledge < SMALL_KNOWLEDGE:
         return _near_reference(cells)
-    many = int(np.clip(MOST_ENTRIES // (cells.size * max(1, cells.y_size)), 2, 128))
+    many = int(np.clip(MOST_ENTRIES // (2 * cells.size * cells.y_size), 2, 128))
     return polish(cells, _starts(cells, many, rng, extra), watch, rounds=400)
 
 
@@ -57,7 +57,8 @@ def _near_reference(cells: Cells) -> Ascent:
         ratio = np.where(joint > 0, np.log(u / v), 0.0)
     g = cells.dot_rows(cells.q, ratio[None])[0]
     g = g - cells.rho @ g
-    s = min(float(np.sqrt((cells.rho @ g**2) / (2 * cells.knowledge))), MOST_NEAR)
+    variance = float(cells.rho @ g**2)
+    s = min(float(np.sqrt(variance / max(2 * cells.knowledge, FLOOR))), MOST_NEAR)
     if s < 1:  # nothing to gain to first order: I is flat at rho
         return Ascent(cells.rho, float(cells.leakage(cells.rho[None])[0]), 1.0)
     pi = feasible(cells, (cells.rho * np.exp(g / s))[None])
@@ -70,7 +71,7 @@ def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
     s = np.full(log_v.shape[0], 1.0)
     value = np.full(log_v.shape[0], -np.inf)
     for k in range(rounds):
-        log_v, s, pi, new = _squarem(cells, log_v, s)
+        log_v, s, pi, new = _squarem(cells, log_v, s, watch)
         moved, value = new - value, new
         if k in CULLS:
             keep = np.argsort(-value, kind="stable")[: max(4, value.size // 2)]
@@ -79,7 +80,7 @@ def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
         if (k > CULLS[0] and still) or watch.expired():
             break
     pi = feasible(cells, pi)
-    value = cells.leakage(pi)
+    value = np.nan_to_num(cells.leakage(pi), nan=-np.inf)
     best = int(np.argmax(value))
     slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - 1e-6)
     return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))
@@ -100,17 +101,17 @@ def _log_posterior(cells: Cells, pi: Floats) -> Floats:
     return np.asarray(np.log(z) - np.log(z.sum(axis=1, keepdims=True)))
 
 
-def _squarem(cells: Cells, v0: Floats, s: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _squarem(cells: Cells, v0: Floats, s: Floats, watch: Watch) -> tuple[Floats, Floats, Floats, Floats]:
     """Two steps and, where it does not lower I, the extrapolation through them."""
-    pi, s = prior_step(cells, v0, s)
+    pi, s = prior_step(cells, v0, s, watch)
     v1 = _log_posterior(cells, pi)
-    pi, s = prior_step(cells, v1, s)
+    pi, s = prior_step(cells, v1, s, watch)
     v2, value = _log_posterior(cells, pi), cells.leakage(pi)
     first, second = v1 - v0, v2 - 2 * v1 + v0
     size = np.sqrt((first**2).sum(axis=(1, 2)) / np.maximum((second**2).sum(axis=(1, 2)), FLOOR))
     step = np.clip(size, 1.0, 1e3)[:, None, None]
     leap = np.minimum(v0 + 2 * step * first + step**2 * second, 0.0)
-    pi_leap, s_leap = prior_step(cells, leap, s)
+    pi_leap, s_leap = prior_step(cells, leap, s, watch)
     value_leap = cells.leakage(pi_leap)
     better = value_leap > value
     v2 = np.where(better[:, None, None], _log_posterior(cells, pi_leap), v2)
@@ -118,7 +119,7 @@ def _squarem(cells: Cells, v0: Floats, s: Floats) -> tuple[Floats, Floats, Float
     return v2, np.where(better, s_leap, s), pi, np.where(better, value_leap, value)
 
 
-def prior_step(cells: Cells, log_v: Floats, s: Floats) -> tuple[Floats, Floats]:
+def prior_step(cells: Cells, log_v: Floats, s: Floats, watch: Watch) -> tuple[Floats, Floats]:
     """Return the best prior for each posterior of a batch, and its multiplier (warm-started)."""
     c = cells.dot_rows(cells.q, log_v)
     t = np.log(np.clip(s, SMALLEST_S, LARGEST_S))
@@ -128,7 +129,7 @@ def prior_step(cells: Cells, log_v: Floats, s: Floats) -> tuple[Floats, Floats]:
         excess = divergence - cells.knowledge
         low, high = np.where(excess > 0, t, low), np.where(excess > 0, high, t)
         done = (np.abs(excess) <= ROOT * cells.knowledge) | (high - low < ROOT)
-        if done.all():
+        if done.all() or watch.expired():  # `feasible` puts right what is left
             break
         with np.errstate(all="ignore"):
             # Newton on log D against log s, which is nearly a line where D is small

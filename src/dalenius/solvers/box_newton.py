@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from dalenius.solvers.batch import copy, put, take
 from dalenius.solvers.box_bound import TINY, Boxes, Evaluation, Frame, Point, evaluate, gather, row_law, spread
-from dalenius.solvers.cells import Floats, lse
+from dalenius.solvers.cells import Floats, lse, solve
+from dalenius.solvers.watch import Watch
 
 Ints = NDArray[np.int64]
 
@@ -44,11 +45,12 @@ class Solved:
 
 @dataclass(frozen=True)
 class Goal:
-    """When to stop: below the target, or after so many rounds with the barrier down to its last weight."""
+    """When to stop: below the target, after so many rounds, or when the watch says so."""
 
     target: float
     barrier: tuple[float, float]  # first and last weight
     rounds: int
+    watch: Watch
 
 
 def minimise(frame: Frame, boxes: Boxes, x: Point, goal: Goal) -> Solved:
@@ -71,7 +73,7 @@ def minimise(frame: Frame, boxes: Boxes, x: Point, goal: Goal) -> Solved:
         if k % 8 == 7:  # noqa: PLR2004 - every so often, let go of nodes that no longer improve
             on &= mark[active] - best.bound[active] > SLOW * np.abs(best.bound[active] - goal.target)
             mark = best.bound.copy()
-        if k == goal.rounds - 1 or not on.any():
+        if k == goal.rounds - 1 or not on.any() or goal.watch.expired():
             break
         active, now, seen = active[on], take(now, on), take(seen, on)
         now, seen, length = _newton(frame, take(boxes, active), now, seen, t[active])
@@ -116,7 +118,10 @@ def _response(frame: Frame, w: Floats, p: Floats, s: Floats) -> Floats:
         axis=1,
     )
     inside = np.eye(cells.y_size) - bend @ moments / s[:, None, None, None]
-    return np.asarray(np.linalg.solve(inside, bend))
+    try:
+        return np.asarray(np.linalg.solve(inside, bend))
+    except np.linalg.LinAlgError:  # a row on the edge of concavity: leave the plain covariance
+        return np.zeros_like(bend)
 
 
 def _follow(frame: Frame, boxes: Boxes, x: Point, *, newton: bool) -> Point:
@@ -233,7 +238,7 @@ def _direction(frame: Frame, boxes: Boxes, x: Point, seen: Evaluation, t: Floats
     diagonal = np.arange(f.shape[2])
     hessian[:, diagonal, diagonal] += 1e-12
     hessian[:, diagonal[y:], diagonal[y:]] += extra
-    step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
+    step = -solve(hessian, gradient)
     step[~np.isfinite(step).all(axis=1)] = 0.0
     return np.asarray(step)
 

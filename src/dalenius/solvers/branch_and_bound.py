@@ -13,6 +13,7 @@ from dalenius.solvers.frontier import Frontier
 from dalenius.solvers.watch import Watch
 
 BATCH = 64
+LAST_BARRIER = 1e-13  # smaller ones are lost in rounding
 MOST_BATCH_ENTRIES = 3_000_000  # nodes x cells x features held at once
 
 
@@ -39,13 +40,13 @@ class Search:
         """The bound of the whole tree so far."""
         return self.frontier.upper
 
-    def _goal(self, rounds: int) -> Goal:
-        return Goal(self.target, (1e-3, 0.02 * self.tolerance), rounds)
+    def _goal(self, rounds: int, watch: Watch) -> Goal:
+        return Goal(self.target, (1e-3, max(0.02 * self.tolerance, LAST_BARRIER)), rounds, watch)
 
     def open_root(self, watch: Watch) -> None:
         """Bound the root."""
         hull = self.frame.hull()
-        solved = minimise(self.frame, hull, start(self.frame, self.s_hint), self._goal(40))
+        solved = minimise(self.frame, hull, start(self.frame, self.s_hint), self._goal(40, watch))
         watch.nodes += 1
         self._file([0], hull, solved)
 
@@ -71,17 +72,17 @@ class Search:
         ]
         boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high])).tightened()
         x = _restart(stack([parents, parents]), frame, self.s_hint)
-        solved = minimise(frame, boxes, x, self._goal(25))
-        self._retry(boxes, solved, np.array(bounds * 2))
+        solved = minimise(frame, boxes, x, self._goal(25, watch))
+        self._retry(boxes, solved, np.array(bounds * 2), watch)
         watch.nodes += 2 * len(taken)
         self._file([left for left, _ in grown] + [right for _, right in grown], boxes, solved)
 
-    def _retry(self, boxes: Boxes, solved: Solved, parents: Floats) -> None:
+    def _retry(self, boxes: Boxes, solved: Solved, parents: Floats, watch: Watch) -> None:
         """Start afresh where a child came out above its parent, which its smaller box does not deserve."""
         worse = np.flatnonzero(solved.bound > np.maximum(parents, self.target))
         if worse.size:
             fresh = stack([start(self.frame, self.s_hint)] * worse.size)
-            again = minimise(self.frame, take(boxes, worse), fresh, self._goal(60))
+            again = minimise(self.frame, take(boxes, worse), fresh, self._goal(60, watch))
             better = again.bound < solved.bound[worse]
             put(solved, worse[better], take(again, better))
 

@@ -12,6 +12,8 @@ from dalenius.reductions.lump import Lumped
 
 Floats = NDArray[np.float64]
 
+UNDERFLOW = 1e-290
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -96,12 +98,23 @@ class Cells:
     def divergence(self, pi: Floats) -> Floats:
         """D(pi || rho) of each prior of a batch, as sum rho ((1+d) log(1+d) - d), d = pi/rho - 1.
 
-        Every term is accurate by itself, so D is right even where it is far below rounding of 1.
+        Every term is accurate by itself, so D is right even where it is far below rounding of 1. Where rho
+        underflows, the term is pi log(pi/rho) - pi.
         """
-        excess = np.maximum(pi / self.rho - 1, -1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(excess > -1, (1 + excess) * np.log1p(excess) - excess, 1.0)
-        return np.asarray(terms @ self.rho)
+        with np.errstate(all="ignore"):
+            excess = pi / self.rho - 1
+            near = self.rho * np.where(excess > -1, (1 + excess) * np.log1p(excess) - excess, 1.0)
+            far = np.where(pi > 0, pi * (np.log(pi) - self.log_rho) - pi, 0.0)
+        return np.asarray(np.where(self.rho > UNDERFLOW, near, far).sum(axis=-1))
+
+
+def solve(matrix: Floats, right: Floats) -> Floats:
+    """Solve a batch of linear systems for a search direction; nearly singular ones are made regular."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0])
+    except np.linalg.LinAlgError:
+        size = np.abs(matrix).max(axis=(-2, -1), keepdims=True) + 1e-300
+        return np.asarray(np.linalg.solve(matrix + 1e-8 * size * np.eye(matrix.shape[-1]), right[..., None])[..., 0])
 
 
 def lse(x: Floats) -> Floats:

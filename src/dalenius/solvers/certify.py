@@ -5,6 +5,7 @@ group of proportional columns, whose within-group channel is constant, so the sa
 r split in proportion: rho_y = rho_merged + log(share of column y).
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from dalenius.solvers.box_bound import Frame, Point
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.choices import Choices
-from dalenius.solvers.record import Reference, Trivial
+from dalenius.solvers.record import Proof, Reference, Trivial
 
 UNUSED = 30.0  # log r of an output that never occurs lies this far below the rest
 PROPORTIONAL = 1e-12  # contraction coefficient claimed for proportional columns, whose true one is 0
@@ -27,16 +28,18 @@ ROUNDING = 2e-15
 KINDS = {Trivial: "trivial", Reference: "reference", Choices: "choices", Search: "boxes"}
 
 
-def proved_upper(mechanism: Mechanism, item: Audited) -> float:
-    """Return the upper bound, raised by how far rounding in its float evaluation may reach.
+def stated(mechanism: Mechanism, item: Audited) -> tuple[Proof, float]:
+    """Return the proof, and its bound raised by how far rounding in its float evaluation may reach.
 
-    The log reference masses are good to about ROUNDING (10 + log|X|), and enter multiplied by s.
+    The log reference masses are good to about ROUNDING (10 + log|X|), and enter multiplied by s. Where
+    that reaches above the trivial bound, the trivial bound is stated.
     """
-    proof = item.audit.proof
-    if not isinstance(proof, Search):
-        return proof.upper + MARGIN_UP
-    s = max(float(point.s[0]) for _, point in proof.frontier.leaf.values())
-    return proof.upper + MARGIN_UP + s * ROUNDING * (10 + mechanism.log_universe)
+    proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
+    upper = proof.upper + MARGIN_UP
+    if isinstance(proof, Search):
+        s = max(float(point.s[0]) for _, point in proof.frontier.leaf.values())
+        upper += s * ROUNDING * (10 + mechanism.log_universe)
+    return (trivial, trivial.upper) if upper >= trivial.upper else (proof, upper)
 
 
 def prior_of(mechanism: Mechanism, item: Audited) -> Prior:
@@ -62,8 +65,8 @@ def certificate_data(
 
 
 def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
-    proof, outputs = item.audit.proof, _Outputs(mechanism.rows, item.lift)
-    said = {"record": item.record, "upper": proved_upper(mechanism, item), "kind": KINDS[type(proof)]}
+    (proof, upper), outputs = stated(mechanism, item), _Outputs(mechanism.rows, item.lift)
+    said = {"record": item.record, "upper": upper, "kind": KINDS[type(proof)]}
     if isinstance(proof, Choices):
         said["tree"] = [
             outputs.split(entry) if isinstance(entry, tuple) else {"rho": outputs.rho(entry)}
@@ -111,10 +114,9 @@ class _Outputs:
         np.add.at(total, self.merged[self.alive], column[self.alive])
         self.share = np.where(self.alive, column / total[self.merged], 0.0)
         order = np.argsort(self.share, kind="stable")
+        order = order[self.alive[order]]
         self.heaviest = np.zeros(total.size, dtype=np.int64)
         self.heaviest[self.merged[order]] = order  # the last one written is the heaviest
-        if not self.alive.all():
-            self.heaviest[-1] = max(np.flatnonzero(self.merged == total.size - 1), key=lambda y: self.share[y])
 
     def spread(self, values: Floats) -> list[float]:
         """A value per merged output, repeated for its members."""

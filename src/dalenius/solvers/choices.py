@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.solvers.cells import Cells, Floats, lse
+from dalenius.solvers.cells import Cells, Floats, lse, solve
 from dalenius.solvers.frontier import Frontier
 from dalenius.solvers.watch import Watch
 
@@ -43,7 +43,7 @@ class Choices:
 
     def run(self, watch: Watch, most_nodes: int = MOST_NODES) -> None:
         """Search until the bracket closes or the limits are reached."""
-        self._file([0], np.ones((1, self.cells.size), dtype=bool))
+        self._file([0], np.ones((1, self.cells.size), dtype=bool), watch)
         while self.frontier.heap and self.frontier.size < most_nodes and not watch.expired():
             self._step(watch)
 
@@ -59,11 +59,11 @@ class Choices:
             sets += [candidates & ~(here & (cells.q[:, y] > at)), candidates & ~(here & (cells.q[:, y] < at))]
         watch.nodes += len(nodes)
         if nodes:
-            self._file(nodes, np.stack(sets))
+            self._file(nodes, np.stack(sets), watch)
 
-    def _file(self, nodes: list[int], candidates: Bools) -> None:
+    def _file(self, nodes: list[int], candidates: Bools, watch: Watch) -> None:
         cells = self.cells
-        rho, pi = capacity(cells, candidates, 0.1 * self.tolerance)
+        rho, pi = capacity(cells, candidates, 0.1 * self.tolerance, watch)
         score = np.where(candidates, cells.neg_entropy - rho @ cells.q.T, -np.inf)
         size = cells.row_sum(candidates.astype(float))
         empty = (size == 0).any(axis=1)  # no choice is left
@@ -109,7 +109,7 @@ def _split(cells: Cells, candidates: Bools, pi: Floats) -> tuple[int, int, float
     return int(row), int(y), float(at)
 
 
-def capacity(cells: Cells, candidates: Bools, accuracy: float) -> tuple[Floats, Floats]:
+def capacity(cells: Cells, candidates: Bools, accuracy: float, watch: Watch) -> tuple[Floats, Floats]:
     """Return rho with max_{c in S} D(q_c || softmax(rho)) near its least value, and the input law.
 
     The maximum is smoothed to s LSE(. / s) and s driven to 0; each s takes damped Newton steps.
@@ -131,13 +131,14 @@ def capacity(cells: Cells, candidates: Bools, accuracy: float) -> tuple[Floats, 
             gradient = r - law
             if np.abs(gradient).sum(axis=1).max() < 1e-3 * min(1.0, s * 100):
                 break
-            second = np.einsum("bc,cy,cx->byx", pi, cells.q, cells.q, optimize=True) - law[:, :, None] * law[:, None, :]
+            second = (pi[:, None, :] * cells.q.T) @ cells.q - law[:, :, None] * law[:, None, :]
             hessian = second / s + eye * (r[:, None, :] + 1e-10) - r[:, :, None] * r[:, None, :] + 1e-2
-            step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
-            # a step that moves scores by more than s leaves the region where the model holds
-            reach = np.abs(step - step.mean(axis=1, keepdims=True)).max(axis=1) / (2 * s)
+            step = -solve(hessian, gradient)
+            # a step that moves the candidates' scores by more than s leaves the region where the model holds
+            change = np.where(candidates, step @ cells.q.T, 0.0)
+            reach = np.maximum(np.ptp(change, axis=1) / (4 * s), np.abs(step).max(axis=1) / 3)
             rho = rho + step / np.maximum(1.0, reach)[:, None]
-        if s * np.log(cells.size + 1) < accuracy:
+        if s * np.log(cells.size + 1) < accuracy or watch.expired():
             break
         s *= 0.5
     return rho - rho.max(axis=1, keepdims=True), pi

@@ -42,7 +42,8 @@ def coefficient(rows: Floats) -> float:
     lam = (low + high) / 2
     mixture = np.maximum(lam[:, None] * difference + q, TINY)
     height = (product / mixture).sum(axis=1)
-    slack = np.abs(_slope(product, difference, q, lam)) * np.maximum(lam, 1 - lam)
+    slope = _slope(product, difference, q, lam)
+    slack = np.maximum(slope * lam, -slope * (1 - lam))
     return float(min(1.0, (1 - height + slack).max() + MARGIN))
 
 

@@ -26,11 +26,12 @@ from dalenius.solvers.contraction import affordable, coarsen, coefficient
 from dalenius.solvers.watch import Watch
 
 Tell = Callable[[], None]
-LARGE = 200_000  # cells x outputs beyond which only single-node bounds are worth their time
+MOST_OUTPUTS = 400  # beyond it a Newton step over all outputs is too dear
+LARGE = 200_000  # cells x outputs beyond which choices are not searched
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
 STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer frame follows
-PROPORTIONAL = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
+ROUNDED = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,10 @@ class Record:
         cells = self.cells
         at_reference = float(cells.leakage(cells.rho[None])[0])
         self.lower = at_reference
+        if cells.knowledge <= 0:
+            self.proof = Reference(at_reference)
+        if watch.expired():
+            return
         small = cells.size * cells.y_size <= LARGE
         start = None
         if small:
@@ -91,21 +96,20 @@ class Record:
             self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
             start = choices.prior[None]
             self._offer(choices)
-        if cells.knowledge <= 0:
-            self.proof = Reference(at_reference)
+        if cells.knowledge <= 0 or self.gap <= self.tolerance:
             return
         found = ascend(cells, watch, rng, start)
         if found.value > self.lower:
             self.lower, self.pi, self.s = found.value, found.pi, found.s
         self.unconstrained = (max(self.lower, self.unconstrained[0]), self.unconstrained[1])
-        if self.gap > self.tolerance:
+        if self.gap > self.tolerance and cells.y_size <= MOST_OUTPUTS:
             capacity = self._search([[0] * cells.y_size] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
             capacity.open_root(watch)
             self._offer(capacity)
 
     def finish(self, watch: Watch, best: float, tell: Tell) -> None:
         """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`."""
-        if self._done(watch, best):
+        if self._done(watch, best) or self.cells.y_size > MOST_OUTPUTS:
             return
         for search, finer in self._searches():
             search.lower = max(self.lower, best)
@@ -128,10 +132,10 @@ class Record:
         yield self._search(together, eta, np.minimum(1.0, 0.9 * s / eta)), True
         seen: list[list[list[int]]] = []
         for share in (0.9, 0.45, 0.0):
-            groups, etas = coarsen(cells, max(share * s, PROPORTIONAL))
+            groups, etas = coarsen(cells, max(share * s, ROUNDED))
             if groups not in seen and max(map(max, groups)) > 0:
                 seen.append(groups)
-                yield self._search(groups, etas, np.ones(cells.a_size)), bool((etas > PROPORTIONAL).any())
+                yield self._search(groups, etas, np.ones(cells.a_size)), bool((etas > ROUNDED).any())
 
     def _search(self, groups: list[list[int]], eta: Floats, theta: Floats) -> Search:
         spent = float((theta * eta).max())
