@@ -286,5 +286,6 @@ def test_a_bad_channel_on_the_real_command_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == "dalenius: row 1 (x = 1) sums to 0.98; rows of a channel must sum to 1\n"
+    assert done.stderr.startswith("dalenius: channel.csv: row 1 (x = 1) sums to 0.98; rows of a channel must sum to 1")
+    assert done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["channel.csv"]

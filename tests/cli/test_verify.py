@@ -60,7 +60,7 @@ def test_a_sound_certificate_says_what_it_proves(certificate: Path) -> None:
     assert result.exit_code == 0
     assert "modular_sum(n=4, modulus=2), H(X) >= 2.2" in result.stdout
     assert "0.073726 <= L <= 0.073727 nats" in result.stdout
-    assert "VERIFIED in 0.01 s. Both bounds hold." in result.stdout
+    assert "VERIFIED in 0.01 s: Both bounds hold." in result.stdout
     assert "NOT" not in result.stdout
 
 
@@ -68,7 +68,7 @@ def test_a_forged_certificate_is_exit_code_1(verifier: Verifier, certificate: Pa
     verifier.answer = FORGED
     result = run(certificate)
     assert result.exit_code == 1
-    assert "NOT VERIFIED. The prior attains only 0.07" in result.stdout
+    assert "NOT VERIFIED: The prior attains only 0.07" in result.stdout
     assert "<= L <=" not in result.stdout
 
 
@@ -125,4 +125,4 @@ def test_the_real_verifier_refuses_what_is_no_certificate(text: str, certificate
     assert result.exit_code == 1
     assert json.loads(result.stdout)["verified"] is False
     assert result.stderr == ""
-    assert "NOT VERIFIED. " in run(certificate).stdout
+    assert "NOT VERIFIED: " in run(certificate).stdout

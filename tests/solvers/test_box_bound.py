@@ -115,7 +115,7 @@ def test_minimise_returns_the_point_of_its_bound(mode: str, seed: int) -> None:
     frame = frame_of(cells, mode, rng)
     begun = start(frame, 0.3)
     first = float(evaluate(frame, frame.hull(), begun).bound[0])
-    solved = minimise(frame, frame.hull(), begun, Goal(-np.inf, (1e-3, 1e-8), 40))
+    solved = minimise(frame, frame.hull(), begun, Goal(-np.inf, (1e-3, 1e-8), 40, Watch(60)))
     again = evaluate(frame, frame.hull(), solved.point)
     assert solved.bound[0] == pytest.approx(float(again.bound[0]), abs=1e-12)
     assert solved.bound[0] <= first + 1e-12
@@ -135,10 +135,10 @@ def test_a_batch_is_as_good_as_its_nodes_alone() -> None:
     hull = frame.hull()
     middle = (hull.low + hull.high) / 2
     boxes = Boxes(np.concatenate([hull.low, hull.low, middle]), np.concatenate([hull.high, middle, hull.high]))
-    together = minimise(frame, boxes, stack([start(frame, 0.3)] * 3), Goal(-np.inf, (1e-3, 1e-8), 60))
+    together = minimise(frame, boxes, stack([start(frame, 0.3)] * 3), Goal(-np.inf, (1e-3, 1e-8), 60, Watch(60)))
     for k in range(3):
         part = take(boxes, slice(k, k + 1))
-        alone = minimise(frame, part, start(frame, 0.3), Goal(-np.inf, (1e-3, 1e-8), 60))
+        alone = minimise(frame, part, start(frame, 0.3), Goal(-np.inf, (1e-3, 1e-8), 60, Watch(60)))
         assert together.bound[k] == pytest.approx(alone.bound[0], abs=1e-6)
     assert together.bound[0] >= together.bound[1] - 1e-6  # a smaller box has a smaller bound
 
@@ -150,7 +150,7 @@ def test_one_group_and_a_large_multiplier_certify_a_local_answer() -> None:
     eta = np.array([coefficient(cells.q[part]) for part in cells.slices])
     assert found.s > 1.05 * eta.max()
     frame = Frame(cells, [[0] * 5] * 2, eta, np.ones(2), float(eta.max()) + 1e-9)
-    solved = minimise(frame, frame.hull(), start(frame, found.s), Goal(-np.inf, (1e-3, 1e-9), 200))
+    solved = minimise(frame, frame.hull(), start(frame, found.s), Goal(-np.inf, (1e-3, 1e-9), 200, Watch(60)))
     assert found.value - 1e-12 <= solved.bound[0] <= found.value + 1e-6
 
 

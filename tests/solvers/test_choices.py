@@ -76,7 +76,7 @@ def test_capacity_of_a_set_of_cells(seed: int) -> None:
     cells = Cells(lump(random_channel([2, 4], 4, 200 + seed), 0)[0], 1.0)
     sets = rng.random((6, cells.size)) < 0.6
     sets[:, 0] = True
-    rho, pi = capacity(cells, sets, 1e-8)
+    rho, pi = capacity(cells, sets, 1e-8, Watch(60))
     for k, inside in enumerate(sets):
         low, high = brute_force.capacity(cells.q[inside])
         r = np.exp(rho[k]) / np.exp(rho[k]).sum()

@@ -23,6 +23,7 @@ Bools = NDArray[np.bool_]
 
 MOST_NODES = 4000
 MOST_BATCH_ENTRIES = 4_000_000
+UNUSED = -60.0  # log r of such outputs
 USED = 1e-6  # a cell counts as used by the relaxation above this share
 
 
@@ -115,7 +116,8 @@ def capacity(cells: Cells, candidates: Bools, accuracy: float, watch: Watch) -> 
     The maximum is smoothed to s LSE(. / s) and s driven to 0; each s takes damped Newton steps.
     """
     many, y = candidates.shape[0], cells.y_size
-    rho = np.zeros((many, y))
+    unused = candidates.astype(float) @ (cells.q > 0) == 0  # outputs that no candidate gives need no mass
+    rho = np.where(unused, UNUSED, np.zeros((many, y)))
     s = 0.5
     eye = np.eye(y)
     pi = np.empty((many, cells.size))
