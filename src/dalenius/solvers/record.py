@@ -26,6 +26,7 @@ from dalenius.solvers.contraction import affordable, coarsen, coefficient
 from dalenius.solvers.watch import Watch
 
 Tell = Callable[[], None]
+FINEST = 1e-10  # tolerance of choices: finer is lost in rounding
 MOST_OUTPUTS = 400  # beyond it a Newton step over all outputs is too dear
 LARGE = 200_000  # cells x outputs beyond which choices are not searched
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
@@ -91,7 +92,7 @@ class Record:
         small = cells.size * cells.y_size <= LARGE
         start = None
         if small:
-            choices = Choices(cells, 0.3 * self.tolerance)
+            choices = Choices(cells, max(0.3 * self.tolerance, FINEST))
             choices.run(watch)
             self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
             start = choices.prior[None]
