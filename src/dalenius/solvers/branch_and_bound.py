@@ -12,7 +12,7 @@ from dalenius.solvers.cells import Floats, phi
 from dalenius.solvers.frontier import Frontier
 from dalenius.solvers.watch import Watch
 
-BATCH = 64
+BATCH = 192
 LAST_BARRIER = 1e-13  # smaller ones are lost in rounding
 MOST_BATCH_ENTRIES = 3_000_000  # nodes x cells x features held at once
 

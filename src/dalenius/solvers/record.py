@@ -62,13 +62,18 @@ class Record:
     lower: float = 0.0
     pi: Floats = field(init=False)
     s: float = 0.0
-    proof: Proof = field(init=False)
+    proofs: list[Proof] = field(init=False)  # the best of earlier stages, and a search that still grows
     unconstrained: tuple[float, float] = field(init=False)  # bracket on L(0)
 
     def __post_init__(self) -> None:
         self.pi = self.cells.rho
-        self.proof = Trivial(self.trivial)
+        self.proofs = [Trivial(self.trivial)]
         self.unconstrained = (0.0, self.trivial)
+
+    @property
+    def proof(self) -> Proof:
+        """The best proof so far."""
+        return min(self.proofs, key=lambda proof: proof.upper)
 
     @property
     def upper(self) -> float:
@@ -86,7 +91,7 @@ class Record:
         at_reference = float(cells.leakage(cells.rho[None])[0])
         self.lower = at_reference
         if cells.knowledge <= 0:
-            self.proof = Reference(at_reference)
+            self.proofs = [Reference(at_reference)]
         if watch.expired():
             return
         small = cells.size * cells.y_size <= LARGE
@@ -151,7 +156,6 @@ class Record:
                 self._ascend_from(search, watch, best)
             search.step(watch)
             batches += 1
-            self._offer(search)
             tell()
             if search.upper - search.lower < 0.8 * mark:
                 mark, mark_batch, mark_time = search.upper - search.lower, batches, watch.seconds
@@ -168,6 +172,5 @@ class Record:
             search.lower = max(self.lower, best)
 
     def _offer(self, proof: Proof) -> None:
-        """Keep a proof if it is better than the one at hand."""
-        if proof.upper < self.upper:
-            self.proof = proof
+        """Keep the best proof so far beside a new one, whose bound may still fall, or rise on the way."""
+        self.proofs = [self.proof, proof]
