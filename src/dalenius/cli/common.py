@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from dalenius.errors import InputError
 
 if TYPE_CHECKING:
     from dalenius.model.mechanism import Mechanism
+    from dalenius.solvers.watch import Progress
 
 SOURCES = "--query with --mechanism, --channel with --records, or --load"
 EXAMPLES = {
@@ -22,18 +23,6 @@ EXAMPLES = {
     "--channel": "channel.csv",
     "--records": "2,2,2",
 }
-
-
-class State(Protocol):
-    """What a solver tells on the way; information in nats."""
-
-    record: int
-    records: int
-    lower: float
-    upper: float
-    nodes: int
-    seconds: float
-    stage: str
 
 
 def mechanism_from(
@@ -115,7 +104,7 @@ def progress_line(unit: str) -> Iterator[Any]:
 
     with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:
 
-        def listen(state: State) -> None:
+        def listen(state: "Progress") -> None:
             lower, upper = state.lower / NATS_PER_UNIT[unit], state.upper / NATS_PER_UNIT[unit]
             live.update(
                 Text(

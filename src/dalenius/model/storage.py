@@ -61,6 +61,18 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
         raise InputError(message) from error
 
 
+def read_format(path: Path, what: str, expected: str, version: int) -> dict[str, Any]:
+    """Read a JSON object of this format and version."""
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != expected:
+        message = f'{path} is not {what}: it has no "format": "{expected}"'
+        raise InputError(message)
+    if content.get("version") != version:
+        message = f"{path} has version {content.get('version')!r}; this dalenius reads version {version}"
+        raise InputError(message)
+    return content
+
+
 def read_matrix(path: Path) -> tuple[Any, list[str] | None]:
     """Return the numbers of a .csv, .npy or .json file, and the labels of its header if it has one."""
     if path.suffix == ".npy":
@@ -151,13 +163,7 @@ def mechanism_text(mechanism: "Mechanism") -> str:
 
 def load_mechanism(path: Path) -> "Mechanism":
     """Rebuild a mechanism from its JSON; anything malformed is an InputError that names the problem."""
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        message = f'{path} is not a mechanism file: it has no "format": "{FORMAT}"'
-        raise InputError(message)
-    if content.get("version") != VERSION:
-        message = f"{path} has version {content.get('version')!r}; this dalenius reads version {VERSION}"
-        raise InputError(message)
+    content = read_format(path, "a mechanism file", FORMAT, VERSION)
     try:
         return mechanism_from(content)
     except InputError as error:

@@ -61,13 +61,7 @@ def save(audit: Audit, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Audit:
     """Rebuild an audit; anything malformed is an InputError that names the file."""
-    content = storage.read_json(Path(path))
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        message = f'{path} is not a saved audit: it has no "format": "{FORMAT}"'
-        raise InputError(message)
-    if content.get("version") != VERSION:
-        message = f"{path} has version {content.get('version')!r}; this dalenius reads version {VERSION}"
-        raise InputError(message)
+    content = storage.read_format(Path(path), "a saved audit", FORMAT, VERSION)
     try:
         return _rebuild(content)
     except KeyError as error:
