@@ -1,12 +1,17 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from design_samples import any_design
 from samples import built
 
 import dalenius
 from dalenius import demo
+from dalenius.design_results import Design, Frontier
+from dalenius.gallery import mechanisms
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
 from dalenius.results import Audit, Curve
 
 
@@ -21,7 +26,20 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     def curve(mechanism: Mechanism, entropies: list[float]) -> Curve:
         return Curve(tuple(entropies), tuple(audit(mechanism, b) for b in entropies))
 
-    for name, function in (("audit", audit), ("curve", curve), ("verify", lambda *_, **__: verdict)):
+    def design(query: Query, distortion: float, entropy: float) -> Design:
+        counts = np.indices((2, 2, 2, 2)).sum(axis=0).reshape(16, 1)
+        matrix = mechanisms.geometric(query, epsilon=1).matrix()
+        assert distortion == pytest.approx((matrix * abs(counts - np.arange(5))).sum() / 16)
+        assert entropy == 2.2
+        return any_design(query, budget=distortion, distortion=distortion)
+
+    def frontier(query: Query, entropy: float, points: int) -> Frontier:
+        assert entropy == 2.2
+        designs = tuple(any_design(query, budget=d / points, distortion=d / points) for d in range(points))
+        return Frontier(query, designs)
+
+    invented = {"audit": audit, "curve": curve, "design": design, "frontier": frontier}
+    for name, function in (invented | {"verify": lambda *_, **__: verdict}).items():
         monkeypatch.setitem(vars(dalenius), name, function)
     return verdict
 
@@ -30,11 +48,11 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def test_the_demo_writes_its_page_and_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--out", str(tmp_path / "a" / "demo")]) == 0
     names = sorted(path.name for path in (tmp_path / "a" / "demo").iterdir())
-    assert names == ["lottery-certificate.json", "report.html", "survey-certificate.json"]
+    assert names == ["design-certificate.json", "lottery-certificate.json", "report.html", "survey-certificate.json"]
     printed = capsys.readouterr().out
     assert printed.endswith(f"The report: {tmp_path / 'a' / 'demo' / 'report.html'}\n")
-    assert printed.count(": verified.") == 2
-    assert (tmp_path / "a" / "demo" / "report.html").read_text().count("<img") == 3
+    assert printed.count(": verified.") == 3
+    assert (tmp_path / "a" / "demo" / "report.html").read_text().count("<img") == 6
 
 
 def test_the_demo_admits_a_certificate_that_fails(

@@ -9,13 +9,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dalenius.api import audit, curve, load, verify
+    from dalenius.api import audit, curve, design, frontier, load, verify
+    from dalenius.calibration import calibrate
     from dalenius.errors import InputError
     from dalenius.gallery import mechanisms, queries
     from dalenius.model.mechanism import Mechanism
 
 __version__ = "0.1.0"
-__all__ = ["InputError", "Mechanism", "audit", "curve", "load", "mechanisms", "queries", "verify"]
+__all__ = [
+    "InputError",
+    "Mechanism",
+    "audit",
+    "calibrate",
+    "curve",
+    "design",
+    "frontier",
+    "load",
+    "mechanisms",
+    "queries",
+    "verify",
+]
 
 # Where each public name lives; loaded on first use, which keeps `import dalenius` quick.
 _HOME = {
@@ -26,6 +39,9 @@ _HOME = {
     "audit": "dalenius.api",
     "verify": "dalenius.api",
     "curve": "dalenius.api",
+    "design": "dalenius.api",
+    "frontier": "dalenius.api",
+    "calibrate": "dalenius.calibration",
     "load": "dalenius.api",
 }
 

@@ -1,26 +1,42 @@
-"""What `import dalenius as dl` offers: audit, curve, verify, load."""
+"""What `import dalenius as dl` offers: audit, curve, design, frontier, verify, load."""
 
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalenius.answers import Run, audit_answer, design_answer
 from dalenius.certificates import verify as verifier
-from dalenius.certificates.certificate import Certificate
+from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.errors import InputError
+from dalenius.gallery import mechanisms
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
+from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
-from dalenius.results import NATS_PER_UNIT, Audit, Curve, Extremes, Records
+from dalenius.model.query import Query
+from dalenius.reductions.symmetry import reduce
+from dalenius.report.archive import load_any
+from dalenius.results import NATS_PER_UNIT, Audit, Curve
 from dalenius.solvers.audit import audit_records
-from dalenius.solvers.branch_and_bound import Search
-from dalenius.solvers.certify import KINDS, MARGIN_DOWN, certificate_data, prior_of, stated
-from dalenius.solvers.record import NEARLY, Proof
+from dalenius.solvers.cutting_plane import Problem
+from dalenius.solvers.design import Designer
+from dalenius.solvers.oracle import Attack
 from dalenius.solvers.watch import Progress, Watch
 
-TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
 SOLVER_SHARE = 0.9  # the solver closes to this share of the tolerance; the rest is for rounding
+LEAST_SLACK = 1e-12  # relative: a distortion budget this close below the least possible one means it
+NAMED = {  # parameters at which a frontier shows the families of the gallery
+    "symmetric": ("flip", (0.1, 0.25, 0.5, 0.75)),
+    "geometric": ("epsilon", (0.5, 1.0, 2.0, 4.0)),
+    "laplace": ("epsilon", (0.5, 1.0, 2.0, 4.0)),
+    "exponential": ("epsilon", (1.0, 2.0, 4.0, 8.0)),
+    "gaussian": ("sigma", (0.4, 0.7, 1.2, 2.0)),
+}
 
 
 def audit(  # noqa: PLR0913 - the public surface
@@ -46,69 +62,12 @@ def audit(  # noqa: PLR0913 - the public surface
         )
         raise InputError(message)
     adversary = Adversary.from_user(mechanism.records, entropy=entropy, knowledge=knowledge, unit=unit)
-    nats = NATS_PER_UNIT[unit]
-    gap = checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True) * nats
-    limit = checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
-    checks.whole("seed", seed, 0)
-    report = progress if callable(progress) else _print_progress if progress else None
+    gap, limit = _limits(tolerance, time_limit, seed)
+    gap *= NATS_PER_UNIT[unit]
+    report = _report(progress)
     with Watch(limit, report) as watch:
         found = audit_records(mechanism, adversary.knowledge, SOLVER_SHARE * gap, watch, seed)
-    best = max(item.audit.lower for item in found)
-    worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
-    prior = prior_of(mechanism, worst)
-    lower = max(0.0, prior.leakage() - MARGIN_DOWN)
-    uppers = {item.record: stated(mechanism, item)[1] for item in found}
-    upper = max(*uppers.values(), lower)
-    data = certificate_data(adversary, prior, (lower, upper), found)
-    lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}
-    records = tuple((item.members, _down(lowers[item.record], nats), _up(uppers[item.record], nats)) for item in found)
-    low, high = (max(item.audit.unconstrained[k] for item in found) for k in (0, 1))
-    uniform = max(float(item.audit.cells.leakage(item.audit.cells.rho[None])[0]) for item in found)
-    top = max(found, key=lambda item: item.audit.upper)
-    return Audit(
-        mechanism=mechanism,
-        adversary=adversary,
-        unit=unit,
-        lower=_down(lower, nats),
-        upper=_up(upper, nats),
-        stopped=_stopped(upper - lower, gap, watch),
-        proved="both",
-        record=worst.record,
-        records=Records(records),
-        prior=prior,
-        certificate=Certificate.of(data),
-        extremes=Extremes((_down(max(0.0, low - MARGIN_DOWN), nats), _up(high + MARGIN_DOWN, nats)), uniform / nats),
-        tolerance=tolerance,
-        seed=seed,
-        seconds=watch.seconds,
-        nodes=watch.nodes,
-        bounds=_bound_name(top.audit.proof),
-    )
-
-
-def _stopped(gap: float, tolerance: float, watch: Watch) -> Literal["gap", "time_limit", "interrupted", "method"]:
-    if gap <= max(tolerance, NEARLY if not watch.interrupted and watch.left > 0 else 0.0):
-        return "gap"
-    if watch.interrupted:
-        return "interrupted"
-    return "time_limit" if watch.left <= 0 else "method"
-
-
-def _bound_name(proof: Proof) -> str:
-    """Which bound closed the bracket, or came nearest: as in docs/mathematics.md."""
-    if isinstance(proof, Search) and proof.frame.g_size == 1:
-        return "contraction" if proof.frame.tangent else "capacity"
-    return KINDS[type(proof)]
-
-
-def _down(nats: float, scale: float) -> float:
-    """Divide and round down."""
-    return nats if scale == 1 else max(0.0, math.nextafter(nats / scale, -math.inf))
-
-
-def _up(nats: float, scale: float) -> float:
-    """Divide and round up."""
-    return nats if scale == 1 else math.nextafter(nats / scale, math.inf)
+    return audit_answer(mechanism, adversary, found, Run(unit, tolerance, seed, watch))
 
 
 def _print_progress(progress: Progress) -> None:
@@ -130,17 +89,162 @@ def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> C
     return Curve(tuple(points), tuple(audit(mechanism, entropy=b, **options) for b in points))
 
 
-def verify(source: Any, mechanism: Mechanism | None = None) -> verifier.Verification:  # noqa: ANN401 - path, Certificate or Audit
+def design(  # noqa: PLR0913 - the public surface
+    query: Query,
+    *,
+    distortion: float | None = None,
+    leakage: float | None = None,
+    entropy: float | None = None,
+    knowledge: float | None = None,
+    unit: str = "nats",
+    p0: ArrayLike | None = None,
+    measure: str | ArrayLike = "absolute",
+    outputs: Sequence[object] | None = None,
+    tolerance: float = 1e-4,
+    time_limit: float = 300.0,
+    seed: int = 0,
+    progress: bool | Callable[[Progress], None] = False,
+) -> Design:
+    """Return the best mechanism for a query with a certified bracket on the optimum.
+
+    Give exactly one budget. `distortion` D: the least leakage eps(D,b) at an expected distortion of at most D.
+    `leakage` L (in `unit`): the least expected distortion D(L,b) at a leakage of at most L. The mechanism
+    returned is certified to keep its budget.
+
+    p0: how the data are distributed for the expected distortion: uniform by default, or one weight per dataset,
+    or one per class of the query (uniform inside), or one list of probabilities per record (independent).
+    measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
+    column per output. outputs: what the mechanism may answer; default the query's range. `tolerance` is the
+    gap to reach, in `unit` or in units of distortion; after `time_limit` seconds, or Ctrl-C, the best so far is
+    returned.
+    """
+    task = _task(query, measure, outputs, p0)
+    if (distortion is None) == (leakage is None):
+        how = "neither was given" if distortion is None else "both were given"
+        message = f"give exactly one of distortion and leakage, the budget to keep; {how}"
+        raise InputError(message)
+    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit)
+    gap, limit = _limits(tolerance, time_limit, seed)
+    if leakage is not None:
+        budget = checks.real("leakage", leakage, 0.0, math.inf)
+        problem = Problem(reduce(task), adversary.knowledge, "distortion", budget * NATS_PER_UNIT[unit])
+    else:
+        budget = checks.real("distortion", distortion, 0.0, math.inf)
+        problem = Problem(reduce(task), adversary.knowledge, "leakage", budget)
+        _check_possible(problem, task)
+        gap *= NATS_PER_UNIT[unit]
+    with Watch(limit, _report(progress)) as watch:
+        designed, _ = Designer(problem, task, SOLVER_SHARE * gap, watch, seed).solve()
+    return design_answer(task, adversary, problem, designed, budget=budget, run=Run(unit, tolerance, seed, watch))
+
+
+def frontier(  # noqa: PLR0913 - the public surface
+    query: Query,
+    entropy: float | None = None,
+    knowledge: float | None = None,
+    *,
+    points: int = 20,
+    unit: str = "nats",
+    p0: ArrayLike | None = None,
+    measure: str | ArrayLike = "absolute",
+    outputs: Sequence[object] | None = None,
+    tolerance: float = 1e-3,
+    time_limit: float = 300.0,
+    seed: int = 0,
+    named: bool = True,
+    progress: bool | Callable[[Progress], None] = False,
+) -> Frontier:
+    """Return the least leakage against the distortion budget, each point a design, with named mechanisms beside it.
+
+    `points` budgets from the least possible distortion to that of the best constant, each design starting from
+    the priors of the one before. With `named`, mechanisms of the gallery are audited and placed on the same axes
+    (where outputs are the query's range). `time_limit` is for everything together; other options as for `design`.
+    """
+    task = _task(query, measure, outputs, p0)
+    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit)
+    gap, limit = _limits(tolerance, time_limit, seed)
+    many = checks.whole("points", points, 2)
+    domain = reduce(task)
+    first = Problem(domain, adversary.knowledge, "leakage", 0.0)
+    budgets = np.linspace(first.least, first.distortion(first.constant()), many)
+    families = _gallery(task) if named else []
+    designs: list[Design] = []
+    known: tuple[Attack, ...] = ()
+    with Watch(limit, _report(progress)) as watch:
+        for k, budget in enumerate(budgets.tolist()):
+            problem = Problem(domain, adversary.knowledge, "leakage", budget)
+            part = Watch(max(1.0, watch.left / (many - k + len(families) / 4)), parent=watch)
+            designer = Designer(problem, task, SOLVER_SHARE * gap * NATS_PER_UNIT[unit], part, seed)
+            designed, known = designer.solve(known)
+            run = Run(unit, tolerance, seed, part)
+            designs.append(design_answer(task, adversary, problem, designed, budget=budget, run=run))
+            watch.tell(k, many, designs[-1].certificate.lower, designs[-1].certificate.upper, f"point {k + 1}")
+            if watch.interrupted:
+                break
+        audited = []
+        for k, (family, mechanism) in enumerate(families):
+            if watch.interrupted:
+                break
+            part = Watch(max(1.0, watch.left / (len(families) - k)), parent=watch)
+            found = audit_records(mechanism, adversary.knowledge, 0.1 * gap * NATS_PER_UNIT[unit], part, seed)
+            answer = audit_answer(mechanism, adversary, found, Run(unit, tolerance, seed, part))
+            audited.append(NamedPoint(str(mechanism.name), family, task.expected(mechanism), answer, mechanism))
+            watch.tell(k, len(families), answer.certificate.lower, answer.certificate.upper, str(mechanism.name))
+    return Frontier(query, tuple(designs), tuple(audited))
+
+
+def _gallery(task: Distortion) -> list[tuple[str, Mechanism]]:
+    """Named mechanisms of a query; none where the outputs are not its range."""
+    found: list[tuple[str, Mechanism]] = []
+    if task.outputs != task.query.outputs or len(task.outputs) == 1:
+        return found
+    for family, (parameter, values) in NAMED.items():
+        if not task.query.numeric and family not in ("symmetric", "exponential"):
+            continue
+        build = getattr(mechanisms, family)
+        found += [(family, build(task.query, **{parameter: value})) for value in values]
+    return found
+
+
+def _task(query: Query, measure: str | ArrayLike, outputs: Sequence[object] | None, p0: ArrayLike | None) -> Distortion:
+    if not isinstance(query, Query):
+        message = f"design needs a Query, not {type(query).__name__}; see dl.queries"
+        raise InputError(message)
+    return Distortion.from_user(query, measure, outputs, p0)
+
+
+def _check_possible(problem: Problem, task: Distortion) -> None:
+    if problem.budget < problem.least * (1 - LEAST_SLACK):
+        message = (
+            f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
+            f"{task.query} with these outputs can have; allow at least that much, or more outputs"
+        )
+        raise InputError(message)
+
+
+def _limits(tolerance: float, time_limit: float, seed: int) -> tuple[float, float]:
+    checks.whole("seed", seed, 0)
+    return (
+        checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True),
+        checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
+    )
+
+
+def _report(progress: bool | Callable[[Progress], None]) -> Callable[[Progress], None] | None:  # noqa: FBT001 - as given
+    return progress if callable(progress) else _print_progress if progress else None
+
+
+def verify(source: Any, mechanism: Mechanism | None = None) -> verifier.Verification:  # noqa: ANN401 - path, Certificate or result
     """Re-check a certificate in ball arithmetic, without any code of the solver.
 
-    `source` is a path, a Certificate or an Audit. With `mechanism`, also that it is about this channel.
+    `source` is a path, a Certificate, an Audit or a Design. With `mechanism`, also that it is about this channel.
     """
     if mechanism is not None and not isinstance(mechanism, Mechanism):
         message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"
         raise InputError(message)
-    return verifier.verify(source.certificate if isinstance(source, Audit) else source, mechanism=mechanism)
+    return verifier.verify(source.certificate if isinstance(source, (Audit, Design)) else source, mechanism=mechanism)
 
 
-def load(path: str | os.PathLike[str]) -> Audit:
-    """Read what `audit.save` wrote."""
-    return Audit.load(path)
+def load(path: str | os.PathLike[str]) -> Audit | Design:
+    """Read what `audit.save` or `design.save` wrote."""
+    return load_any(path)

@@ -1,6 +1,7 @@
-"""python -m dalenius.demo: two audits, their certificates verified, one curve, one page to look at."""
+"""python -m dalenius.demo: audits, a better design, certificates verified, the frontier, one page to look at."""
 
 import argparse
+import math
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -13,7 +14,11 @@ import dalenius as dl
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
-    from dalenius.report.page import Section
+    from matplotlib.figure import Figure
+
+    from dalenius.design_results import Design
+    from dalenius.model.query import Query
+    from dalenius.report.page import Picture, Section
     from dalenius.results import Audit, Curve
 
 TITLE = "dalenius: what a release can teach about one record"
@@ -29,12 +34,22 @@ Every answer is a bracket. The lower bound is attained by a prior that is shown;
 certificate. A verifier that shares no code with the solver has re-checked both.
 """
 ENTROPY = 2.2
+POINTS = 9  # of the frontier
 SURVEY = """
 Four people answer yes or no. Published is how many said yes, with geometric noise (epsilon = 1). The adversary lacks
 at least 2.2 of the 2.773 nats that four unknown answers hold.
 
 The worst prior expects that most people answer alike: then the count gives the one person away. Noise that is scaled
 to one record does not hide what correlated records share.
+"""
+BETTER = """
+Can the same question be answered as precisely and give away less? Among all mechanisms with the same expected error,
+this one leaks least: a lower bound proves that no other does better by more than the gap.
+"""
+FRONTIER = """
+The same at every precision. Below the band lies no mechanism at all; the band is proved between the points too, since
+two mechanisms may be mixed and each lower bound is a line that holds everywhere. Named mechanisms stand where their
+audits put them: their height above the band is what they give away for nothing.
 """
 LOTTERY = """
 Four players put in a secret bit each; the sum modulo 3 names the winner. With probability 0.2 one of the two other
@@ -69,45 +84,80 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(out: Path) -> bool:
     from dalenius.report.page import Section, write_report  # noqa: PLC0415 - after the options are read
 
-    count = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+    query = dl.queries.count(n=4)
+    count = dl.audit(dl.mechanisms.geometric(query, epsilon=1), entropy=ENTROPY)
     modular = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=3), flip=0.2)
-    sections, sound = [Section("What is asked", _paragraphs(QUESTION))], True
-    for name, story, mechanism in (("survey", SURVEY, count), ("lottery", LOTTERY, modular)):
-        section, verified = _audited(name, _paragraphs(story), dl.audit(mechanism, entropy=ENTROPY), out)
-        sections.append(section)
-        sound = sound and verified
-    sections.append(_curve(modular))
-    write_report(out / "report.html", TITLE, sections)
-    return sound
+    asked = Section("What is asked", _paragraphs(QUESTION))
+    survey, sound = _audited("survey", _paragraphs(SURVEY), count, out)
+    better, sound_too = _better(query, count, out)
+    frontier = _frontier(query)
+    lottery, sound_as_well = _audited("lottery", _paragraphs(LOTTERY), dl.audit(modular, entropy=ENTROPY), out)
+    write_report(out / "report.html", TITLE, [asked, survey, better, frontier, lottery, _curve(modular)])
+    return sound and sound_too and sound_as_well
 
 
 def _audited(name: str, story: tuple[str, ...], audit: "Audit", out: Path) -> "tuple[Section, bool]":
     """Save and verify the certificate of an audit; print it and return its part of the page."""
-    from dalenius.report.page import Picture, Section  # noqa: PLC0415 - the same
-    from dalenius.report.plots import image  # noqa: PLC0415 - matplotlib
+    from dalenius.report.page import Section  # noqa: PLC0415 - the same
 
-    path = out / f"{name}-certificate.json"
-    audit.certificate.save(path)
-    checked = dl.verify(path, mechanism=audit.mechanism)
-    verdict = "verified" if checked.verified else f"NOT VERIFIED, {checked.reason}"
-    proof = f"Certificate {path.name}: {verdict}. Check it yourself: dalenius verify {path}"
+    proof, verified = _verified(name, audit, out)
     click.echo("\n".join([name.upper(), *map(textwrap.fill, story), "", audit.summary(), proof, ""]))
     caption = "Left: the prior that attains the lower bound. Right: the bounds beside the two extremes."
-    pictures = (Picture(image(audit.plot()), caption),)
-    return Section(f"A {name}", (*story, proof), audit.summary(), pictures), checked.verified
+    return Section(f"A {name}", (*story, proof), audit.summary(), (_picture(audit.plot(), caption),)), verified
+
+
+def _better(query: "Query", standard: "Audit", out: Path) -> "tuple[Section, bool]":
+    """Design the least leaking mechanism at the distortion of a standard one; compare the two."""
+    from dalenius.report.design_plots import plot_channels  # noqa: PLC0415 - matplotlib
+    from dalenius.report.page import Section  # noqa: PLC0415 - the same
+
+    geometric = standard.mechanism
+    design = dl.design(query, distortion=_expected_error(query, geometric), entropy=ENTROPY)
+    proof, verified = _verified("design", design, out)
+    story = (*_paragraphs(BETTER), _comparison(standard, design))
+    click.echo("\n".join(["A BETTER SURVEY", *map(textwrap.fill, story), "", design.summary(), proof, ""]))
+    channels = plot_channels([(str(geometric.name), geometric), ("designed: least leakage", design.mechanism)])
+    pictures = (
+        _picture(channels, "How each true count (framed) is answered, at the same expected error."),
+        _picture(design.plot(), "Left: the mechanism. Right: where it stands, and where no mechanism can."),
+    )
+    return Section("A better survey", (*story, proof), design.summary(), pictures), verified
+
+
+def _comparison(standard: "Audit", design: "Design") -> str:
+    """Say by how much less the designed mechanism leaks, for certain."""
+    from dalenius.report.numbers import round_down, round_up  # noqa: PLC0415 - the same
+
+    less = round_down(100 * (1 - design.leakage.upper / standard.lower), 1)
+    return (
+        f"{standard.mechanism.name} leaks at least {round_down(standard.lower)} {design.unit}, the designed mechanism "
+        f"at most {round_up(design.leakage.upper)}: {less} % less at the same expected error, {design.distortion:.4f}. "
+        f"No mechanism of that error leaks less than {round_down(design.lower)}."
+    )
+
+
+def _frontier(query: "Query") -> "Section":
+    """Draw the least leakage against the distortion, with named mechanisms."""
+    from dalenius.report.page import Section  # noqa: PLC0415 - the same
+
+    frontier = dl.frontier(query, entropy=ENTROPY, points=POINTS)
+    table = frontier.summary()
+    click.echo(f"FRONTIER: the least leakage at every precision\n{table}\n")
+    caption = "The least leakage at every expected error, and where named mechanisms stand."
+    pictures = (_picture(frontier.plot(), caption),)
+    return Section("As little as can be, at every precision", _paragraphs(FRONTIER), table, pictures)
 
 
 def _curve(mechanism: "dl.Mechanism") -> "Section":
     """Draw L(b): the more the adversary must not know, the less it learns."""
-    from dalenius.report.page import Picture, Section  # noqa: PLC0415 - the same
-    from dalenius.report.plots import image  # noqa: PLC0415 - the same
+    from dalenius.report.page import Section  # noqa: PLC0415 - the same
 
     most = mechanism.log_universe
     curve = dl.curve(mechanism, entropies=[most * share for share in SHARES])
     table = _table(curve)
     click.echo(f"CURVE: the lottery against adversaries of every strength\n{table}")
     caption = "Certified bounds on the leakage against the least entropy of the adversary's prior."
-    pictures = (Picture(image(curve.plot()), caption),)
+    pictures = (_picture(curve.plot(), caption),)
     return Section("From knowing everything to knowing nothing", _paragraphs(CURVE), table, pictures)
 
 
@@ -119,6 +169,30 @@ def _table(curve: "Curve") -> str:
     points = [(a.entropy, a.knowledge, round_down(a.lower), round_up(a.upper)) for a in curve.audits]
     rows = [f"{b:9.4f}   {known:13.4f}   {low} to {high} {curve.unit}" for b, known, low, high in points]
     return "\n".join([head, *rows])
+
+
+def _verified(name: str, answer: "Audit | Design", out: Path) -> tuple[str, bool]:
+    """Save a certificate and verify it; return what to say, and whether it holds."""
+    path = out / f"{name}-certificate.json"
+    answer.certificate.save(path)
+    checked = dl.verify(path, mechanism=answer.mechanism)
+    verdict = "verified" if checked.verified else f"NOT VERIFIED, {checked.reason}"
+    return f"Certificate {path.name}: {verdict}. Check it yourself: dalenius verify {path}", checked.verified
+
+
+def _expected_error(query: "Query", mechanism: "dl.Mechanism") -> float:
+    """E |y - f(x)| of uniform data."""
+    shares = [math.exp(share) for share in mechanism.statistic.log_class_sizes()]
+    return math.fsum(
+        share * float(row @ far) for share, row, far in zip(shares, mechanism.rows, query.distance(), strict=True)
+    )
+
+
+def _picture(figure: "Figure", caption: str) -> "Picture":
+    from dalenius.report.page import Picture  # noqa: PLC0415 - the same
+    from dalenius.report.plots import image  # noqa: PLC0415 - the same
+
+    return Picture(image(figure), caption)
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:

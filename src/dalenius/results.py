@@ -1,6 +1,5 @@
 """What an audit answers: brackets, records, the witness, and the curve L(b)."""
 
-import html
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -178,9 +177,9 @@ class Audit:
 
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""
-        from dalenius.report.text import summary  # noqa: PLC0415 - results know of no report until asked
+        from dalenius.report.text import facts, stacked  # noqa: PLC0415 - results know of no report until asked
 
-        return summary(self)
+        return stacked(facts(self))
 
     def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
         """Draw the witness and the bracket against the extremes; return the figure.
@@ -193,16 +192,16 @@ class Audit:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole answer as JSON, certificate included; the file appears whole or not at all."""
-        from dalenius.report.archive import save  # noqa: PLC0415
+        from dalenius.report.archive import save_audit  # noqa: PLC0415
 
-        save(self, path)
+        save_audit(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Audit":
         """Read what save wrote."""
-        from dalenius.report.archive import load  # noqa: PLC0415
+        from dalenius.report.archive import load_audit  # noqa: PLC0415
 
-        return load(path)
+        return load_audit(path)
 
     def __repr__(self) -> str:
         note = "" if self.closed else ", gap open"
@@ -218,14 +217,9 @@ class Audit:
         )
 
     def _repr_html_(self) -> str:
-        from dalenius.report.text import facts  # noqa: PLC0415
+        from dalenius.report.text import as_html, facts  # noqa: PLC0415
 
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{'<br>'.join(map(html.escape, lines))}</td></tr>"
-            for name, lines in facts(self)
-        )
-        return f"<table>{rows}</table>"
+        return as_html(facts(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -256,13 +250,8 @@ class Curve:
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
         """Return a pandas DataFrame with one row per point."""
-        try:
-            pd = import_module("pandas")  # optional
-        except ImportError:
-            message = "to_frame needs pandas, which is not installed; pip install pandas, or use to_dict()"
-            raise InputError(message) from None
         columns = ("entropy", "knowledge", "lower", "upper", "unit", "record", "stopped", "proved", "seconds")
-        return pd.DataFrame([{key: getattr(audit, key) for key in columns} for audit in self.audits])
+        return frame([{key: getattr(audit, key) for key in columns} for audit in self.audits])
 
     def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
         """Draw the certified band of L(b) between its extremes; return the figure."""
@@ -287,3 +276,13 @@ def in_unit(nats: float, unit: str) -> float:
 def finite(x: float) -> float | None:
     """Return x, or None where JSON has no number for it."""
     return float(x) if math.isfinite(x) else None
+
+
+def frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+    """Return rows as a pandas DataFrame, if pandas is there."""
+    try:
+        pd = import_module("pandas")  # optional
+    except ImportError:
+        message = "to_frame needs pandas, which is not installed; pip install pandas, or use to_dict()"
+        raise InputError(message) from None
+    return pd.DataFrame(rows)

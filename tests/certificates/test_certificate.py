@@ -24,6 +24,18 @@ def test_a_certificate_survives_a_round_trip_exactly(tmp_path: Path) -> None:
     assert " " not in (tmp_path / "c.json").read_text()
 
 
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        (None, "0.25 <= L <= 0.5 nats>"),
+        ({"distortion": 0.1}, "0.25 <= eps(D,b) <= 0.5 nats>"),
+        ({"leakage": 0.1}, "0.25 <= D(L,b) <= 0.5>"),
+    ],
+)
+def test_the_bounds_are_said_to_be_those_of_the_quantity(budget: object, words: str) -> None:
+    assert words in repr(Certificate({"lower": 0.25, "upper": 0.5, "budget": budget}))
+
+
 def test_what_json_cannot_say_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
         Certificate({"lower": math.nan, "upper": 1.0}).save(tmp_path / "c.json")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -9,12 +10,14 @@ from flint import arb
 
 from dalenius.certificates.balls import float_above, float_below, log_sum_exp, precision, xlogx
 from dalenius.certificates.channel import rebuild
-from dalenius.certificates.counting import Statistic
+from dalenius.certificates.counting import Histogram as BallHistogram
+from dalenius.certificates.counting import Statistic, Table, classes_are_orbits, rearranged, relabelled
 from dalenius.certificates.counting import Sum as BallSum
 from dalenius.certificates.reading import Refused
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.statistic import Histogram
 from dalenius.model.statistic import Statistic as FloatStatistic
 
 QUERIES = [
@@ -117,6 +120,82 @@ def test_tables_count_datasets_per_value_and_class() -> None:
             assert {t: pytest.approx(float(p)) for t, p in share.items()} == {
                 t: p for t, p in enumerate(expected[a]) if p > 0
             }
+
+
+@pytest.mark.parametrize("query", ["modular_sum(n=4, modulus=3)", "total(n=3, values=[4, -1, 2])", "identity(k=4)"])
+def test_count_vectors_have_rows_of_their_own(query: str) -> None:
+    floats = parse_query(query)
+    statistic = Histogram(floats.n, floats.records[0])
+    rows = np.random.default_rng(1).dirichlet(np.ones(2), statistic.size).tolist()
+    with_query = {"query": query, "statistic": "histogram", "rows": rows}
+    with_records = {"records": list(floats.records), "statistic": "histogram", "rows": rows}
+    for description in (with_query, with_records, Mechanism(statistic, np.array(rows), (0, 1), floats).describe()):
+        channel = rebuild(description)
+        assert channel.statistic.interchangeable
+        assert channel.difference(rebuild(with_records)) is None
+        check_shares(channel.statistic, statistic)
+    assert query in rebuild(with_query).text
+    assert "one row per count vector; channel of" in rebuild(with_records).text
+    full = Mechanism.from_matrix(np.array(rows)[statistic.class_table()], records=floats.records)
+    assert rebuild(with_query).difference(rebuild(full.describe())) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"statistic": "mean"}, "only 'histogram'"),
+        ({"statistic": ["histogram"]}, "only 'histogram'"),
+        ({"records": [2, 3]}, "same number"),
+        ({"records": []}, "one record or more"),
+        ({"records": [0, 0]}, "alphabet"),
+        ({"records": 2}, "list"),
+        ({"records": ["2", "2"]}, "alphabet"),
+        ({"records": [[2], [2]]}, "alphabet"),
+        ({"records": [2] * 4}, "5 are needed"),
+        ({"records": [100] * 100}, "too many"),
+        ({"classes": None}, "describe no channel"),
+        ({"rows": None}, "list"),
+    ],
+)
+def test_count_vectors_that_make_no_sense_are_refused(change: dict[str, object], words: str) -> None:
+    problem: dict[str, object] = {"records": [2, 2], "statistic": "histogram", "rows": [[0.5, 0.5]] * 3}
+    rebuild(problem)
+    with pytest.raises(Refused, match=words):
+        rebuild({**problem, **change})
+    for query in ("count(n=100000000)", "identity(k=4000000)", "total(n=100, values=[0, 1, 5, 7, 9, 11])"):
+        with pytest.raises(Refused, match="too many"):
+            rebuild({"query": query, "statistic": "histogram", "rows": [[1.0]]})
+
+
+def test_classes_are_orbits_where_each_is_one_count_vector() -> None:
+    for statistic in (BallSum(4, (0, 1)), BallSum(1, (3, 1, 2)), BallSum(3, (0, 1), 5), BallSum(2, (0, 1, 3))):
+        assert classes_are_orbits(statistic)
+    for statistic in (BallSum(4, (0, 1), 2), BallSum(2, (0, 1, 2)), BallSum(3, (0, 1), 3)):
+        assert not classes_are_orbits(statistic)
+    assert not classes_are_orbits(BallSum(200, tuple(range(300))))
+
+
+@pytest.mark.parametrize("values", list(permutations(range(3))))
+def test_relabelling_takes_the_class_of_a_dataset_to_the_class_of_its_image(values: tuple[int, ...]) -> None:
+    for statistic in (BallSum(2, (5, 1, 0)), BallHistogram(2, 3), BallHistogram(3, 3)):
+        datasets = list(product(range(3), repeat=statistic.n))
+        class_of = dict(zip(datasets, statistic.datasets(), strict=True))
+        moved = relabelled(statistic, values)
+        for x in datasets:
+            assert moved[class_of[x]] == class_of[tuple(values[v] for v in x)]
+
+
+def test_rearranging_moves_records_with_their_values() -> None:
+    table = Table((2, 3, 2), (5, 4, 3, 2, 1, 0, 6, 7, 8, 9, 11, 10), 12)
+    records, values = (2, 1, 0), ((1, 0), (2, 0, 1), (0, 1))
+    moved = rearranged(table, records, values)
+    datasets = list(product(range(2), range(3), range(2)))
+    class_of = dict(zip(datasets, table.classes, strict=True))
+    for x in datasets:
+        image = [0, 0, 0]
+        for i, v in enumerate(x):
+            image[records[i]] = values[i][v]
+        assert moved[class_of[x]] == class_of[tuple(image)]
 
 
 def test_equal_rows_are_put_together() -> None:

@@ -251,14 +251,14 @@ def test_progress_is_shown_on_a_terminal_only(
             SimpleNamespace(record=0, records=4, lower=0.1, upper=math.log(2), nodes=7, seconds=1.0, stage="boxes")
         )
     captured = capfd.readouterr()
-    assert "boxes: 0.144270 <= L <= 1.000000 bits" in captured.err
+    assert "boxes: 0.144270 <= L <= 1.000000 bits, gap 8.6e-1, record 0 (4 in all), 7 nodes, 1.0 s" in captured.err
     assert captured.out == ""
 
 
 def test_commands_are_suggested_and_help_is_given() -> None:
     typo = CliRunner().invoke(main, ["audti"])
     assert (typo.exit_code, typo.stderr) == (2, "dalenius: there is no command 'audti'; did you mean 'audit'?\n")
-    assert "one of audit, verify" in CliRunner().invoke(main, ["x"]).stderr
+    assert "one of audit, design, calibrate, verify" in CliRunner().invoke(main, ["x"]).stderr
     assert CliRunner().invoke(main, ["--version"]).stdout == f"dalenius {dalenius.__version__}\n"
     for arguments in ([], ["--help"]):
         shown = CliRunner().invoke(main, arguments)

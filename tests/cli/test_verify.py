@@ -18,6 +18,8 @@ GOOD = {
     "reason": "Both bounds hold.",
     "problem": "symmetric(flip=0.3) of modular_sum(n=4, modulus=2), H(X) >= 2.2",
     "seconds": 0.01,
+    "quantity": "L",
+    "unit": "nats",
 }
 FORGED = {**GOOD, "verified": False, "lower": math.nan, "upper": math.inf, "reason": "The prior attains only 0.07."}
 
@@ -62,6 +64,54 @@ def test_a_sound_certificate_says_what_it_proves(certificate: Path) -> None:
     assert "0.073726 <= L <= 0.073727 nats" in result.stdout
     assert "VERIFIED in 0.01 s: Both bounds hold." in result.stdout
     assert "NOT" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("quantity", "unit", "words"),
+    [
+        ("eps(D,b)", "nats", "0.073726 <= eps(D,b) <= 0.073727 nats\n"),
+        ("D(L,b)", "", "0.073726 <= D(L,b) <= 0.073727\n"),
+    ],
+)
+def test_the_bounds_are_those_of_the_quantity(
+    verifier: Verifier, certificate: Path, quantity: str, unit: str, words: str
+) -> None:
+    verifier.answer = {**GOOD, "quantity": quantity, "unit": unit}
+    assert words in run(certificate).stdout
+
+
+def constant_design() -> dict[str, Any]:
+    """The constant mechanism leaks nothing and has the least distortion of those that leak nothing: 1/2."""
+    audit = {
+        "format": "dalenius/audit-certificate", "version": 1, "adversary": {"entropy": 0.5}, "lower": 0.0, "upper": 0.0,
+        "problem": {"query": "count(n=2)", "rows": [[0.0, 1.0, 0.0]] * 3},
+        "witness": {"record": 0, "masses": [[1, 1, 0], [0, 1, 1]]},
+        "proofs": [{"record": 0, "upper": 0.0, "kind": "trivial"}],
+    }  # fmt: skip
+    return {
+        "format": "dalenius/design-certificate", "version": 1,
+        "problem": {"query": "count(n=2)", "distribution": "uniform", "distortion": "absolute"},
+        "adversary": {"entropy": 0.5}, "budget": {"leakage": 0.0}, "pool": [],
+        "lower": 0.0, "upper": 0.5000001, "distortion": 0.5000001, "audit": audit,
+    }  # fmt: skip
+
+
+def test_a_design_certificate_is_checked(certificate: Path, tmp_path: Path) -> None:
+    certificate.write_text(json.dumps(constant_design()))
+    result = run(certificate)
+    assert result.exit_code == 0
+    assert "0.000000 <= D(L,b) <= 0.500001\n" in result.stdout
+    assert "the mechanism is a channel of expected distortion at most 0.5000001" in result.stdout
+    content = json.loads(run(certificate, "--json").stdout)
+    assert list(content) == ["verified", "lower", "upper", "reason", "problem"]
+    mechanisms.constant(queries.count(n=2)).save(tmp_path / "m.json")
+    assert run(certificate, "--mechanism", tmp_path / "m.json").exit_code == 0
+    mechanisms.constant(queries.count(n=3)).save(tmp_path / "m.json")
+    assert run(certificate, "--mechanism", tmp_path / "m.json").exit_code == 1
+    certificate.write_text(json.dumps({**constant_design(), "upper": 0.4, "distortion": 0.4}))
+    result = run(certificate)
+    assert result.exit_code == 1
+    assert "NOT VERIFIED: the mechanism has expected distortion 0.5" in result.stdout
 
 
 def test_a_forged_certificate_is_exit_code_1(verifier: Verifier, certificate: Path) -> None:

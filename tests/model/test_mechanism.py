@@ -4,7 +4,7 @@ import pytest
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.statistic import Table
+from dalenius.model.statistic import Histogram, Sum, Table
 
 EYE = np.eye(4)
 
@@ -67,6 +67,33 @@ def test_descriptions() -> None:
         "classes": [0, 1, 1, 1],
         "rows": [[0.75, 0.25], [0.25, 0.75]],
     }
+
+
+def test_descriptions_of_rows_per_count_vector() -> None:
+    rows, labels = np.eye(3).tolist(), (0, 0.5, 1)
+    parity = queries.modular_sum(n=2, modulus=2)
+    assert Mechanism(Histogram(2, 2), np.eye(3), labels, parity).describe() == {
+        "query": "modular_sum(n=2, modulus=2)",
+        "statistic": "histogram",
+        "rows": rows,
+    }
+    plain = {"records": [2, 2], "statistic": "histogram", "rows": rows}
+    assert Mechanism(Histogram(2, 2), np.eye(3), labels).describe() == plain
+    assert Mechanism(Histogram(2, 2), np.eye(3), labels, queries.function([2, 2], max)).describe() == plain
+    own = queries.histogram(n=2, k=2)
+    assert Mechanism(Histogram(2, 2), np.eye(3), labels, own).describe() == {"query": str(own), "rows": rows}
+    again = Mechanism(Sum(2, (0, 1)), np.eye(3), labels, queries.count(n=2))
+    assert again.describe() == {"query": "count(n=2)", "rows": rows}
+
+
+def test_labels_are_texts_and_finite_numbers() -> None:
+    mechanism = Mechanism.from_matrix([[0.5, 0.5]], [1], labels=[np.float64(0.5), np.int64(2)])
+    assert mechanism.labels == (0.5, 2)
+    assert [type(label) for label in mechanism.labels] == [float, int]
+    assert set(mechanism.sample([0], size=50, rng=1)) == {0.5, 2}
+    for bad in (np.nan, float("inf"), None, (0, 1)):
+        with pytest.raises(InputError, match="cannot label an output; labels are texts and finite numbers"):
+            Mechanism.from_matrix([[0.5, 0.5]], [1], labels=[0, bad])  # type: ignore[list-item]
 
 
 def test_representations() -> None:

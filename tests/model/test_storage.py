@@ -7,6 +7,7 @@ import pytest
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.statistic import Histogram
 from dalenius.model.storage import write
 
 RANDOM = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
@@ -17,6 +18,8 @@ SAVED = [
     mechanisms.symmetric(queries.function([2, 2], lambda x: "ab"[x[0] ^ x[1]]), flip=0.1),
     Mechanism.from_rows(queries.count(n=1), [[0.1, 0.2, 0.7], [1, 0, 0]], labels=["a", "b", "c"]),
     Mechanism.from_matrix(RANDOM, [2, 3], labels=["low", "mid", "high"]),
+    Mechanism(Histogram(2, 3), RANDOM, (0, 0.5, 2.25)),
+    Mechanism(Histogram(5, 2), RANDOM, (0, 1, 2), queries.modular_sum(n=5, modulus=3)),
 ]
 
 
@@ -103,6 +106,12 @@ NAMED = {"query": "count(n=1)", "mechanism": "symmetric(flip=0.25)", "rows": [[0
         ({**BASE, "rows": [[1, 0]], "records": [1], "classes": [0.5]}, '"classes" must be null'),
         ({**BASE, "rows": [[1, 0]], "records": [10**9, 10**9]}, "too many to enumerate"),
         ({**BASE, "rows": [[1, 0]], "records": [1], "labels": [[], 0]}, '"labels" must hold'),
+        ({**BASE, "rows": [[1, 0]], "records": [1], "labels": [0, float("nan")]}, "nan cannot label an output"),
+        ({**BASE, "rows": [[1, 0]], "records": [1], "statistic": "sum"}, "\"statistic\" is 'sum'; only"),
+        ({**BASE, "rows": [[1, 0]], "records": [2, 3], "statistic": "histogram"}, "one alphabet size, not [2, 3]"),
+        ({**BASE, "rows": [[1, 0]], "records": [], "statistic": "histogram"}, "records is empty"),
+        ({**BASE, "rows": [[1, 0]], "records": [2], "statistic": "histogram"}, "1 rows for 2 classes"),
+        ({**BASE, "rows": [[1, 0]], "statistic": "histogram"}, '"records" is missing'),
         ({**BASE, **NAMED, "mechanism": "symmetrc(flip=0.25)"}, "did you mean 'symmetric'"),
         ({**BASE, **NAMED, "mechanism": "symmetric(flip=0.3)"}, "the file was altered"),
         ({**BASE, **NAMED, "mechanism": 3}, '"mechanism" must be a str'),

@@ -13,7 +13,7 @@ def grown(seed: int) -> Frontier[str, int]:
     frontier.file(0, 1.0, "leaf 0", 0)
     for _ in range(30):
         for node, _ in frontier.pop(int(rng.integers(1, 4)), 0.1):
-            for child in frontier.grow(node, 0, 0, float(rng.random())):
+            for child in frontier.grow(node, (0, 0, float(rng.random()))):
                 bound = float(rng.random())
                 frontier.file(child, bound, f"leaf {child}", None if rng.random() < 0.3 else child)
     return frontier

@@ -41,7 +41,7 @@ from flint import arb
 
 from .balls import ONE, ZERO, Ball, column, float_above, float_below, log_sum_exp, matrix, short, xlogx
 from .channel import Channel
-from .contraction import common_mass, pair_contracts, too_many
+from .contraction import contracts
 from .reading import field as entry
 from .reading import number, numbers, refuse, sequence, whole
 
@@ -171,13 +171,8 @@ class Row:
             if not all(mass.is_zero() or mass > 0 for _, mass in laws.values()):
                 refuse(f"{where}: a group has a mass too small to tell from zero")
             within = [[q[y] / mass for y in inside] for q, mass in laws.values() if not mass.is_zero()]
-            if len(inside) == 1 or len(within) <= 1 or ONE - common_mass(within) <= limit:
-                continue
-            if too_many(len(within), len(inside)):
-                refuse(f"{where}: too many pairs of rows to check eta")
-            for i, p in enumerate(within):
-                if not all(pair_contracts(p, q, limit) for q in within[:i]):
-                    refuse(f"{where}: eta = {eta} is below the contraction coefficient of group {g}")
+            if len(inside) > 1 and not contracts(within, limit):
+                refuse(f"{where}: eta = {eta} is not shown to bound the contraction coefficient of group {g}")
 
     def _laws(self, lam: list[float] | None, omega: list[float] | None) -> tuple[list[Ball], list[Ball]]:
         """log u0(y) and log U0_G of w0 = rho exp(zeta)."""

@@ -1,4 +1,4 @@
-"""A certificate: the problem, the witness and the proof of the upper bound, as plain data in nats."""
+"""A certificate of an audit or a design: the problem and the proofs of both bounds, as plain data in nats."""
 
 import json
 import os
@@ -12,18 +12,18 @@ from dalenius.model import storage
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """The JSON object that `verify` re-checks; numbers are nats and survive a round trip exactly."""
+    """The JSON object that `verify` re-checks; leakages are in nats, and numbers survive a round trip exactly."""
 
     data: dict[str, Any]
 
     @property
     def lower(self) -> float:
-        """The lower bound that the witness attains, in nats."""
+        """The lower bound: what a prior leaks (audit), or what no mechanism goes below (design)."""
         return float(self.data["lower"])
 
     @property
     def upper(self) -> float:
-        """The upper bound that the rest of the certificate proves, in nats."""
+        """The upper bound: what no prior exceeds (audit), or what the mechanism attains (design)."""
         return float(self.data["upper"])
 
     def text(self) -> str:
@@ -52,4 +52,8 @@ class Certificate:
         return cls(data)
 
     def __repr__(self) -> str:
-        return f"<Certificate: {self.lower!r} <= L <= {self.upper!r} nats>"
+        budget = self.data.get("budget")
+        quantity, unit = "L", " nats"
+        if isinstance(budget, dict):
+            quantity, unit = ("eps(D,b)", " nats") if "distortion" in budget else ("D(L,b)", "")
+        return f"<Certificate: {self.lower!r} <= {quantity} <= {self.upper!r}{unit}>"

@@ -11,7 +11,7 @@ from flint import arb
 
 from . import named
 from .balls import ONE, ZERO, Ball, xlogx
-from .counting import MOST_DATASETS, Shares, Statistic, Table
+from .counting import MOST_DATASETS, MOST_RECORDS, Histogram, Shares, Statistic, Table, histogram
 from .reading import field as entry
 from .reading import numbers, refuse, sequence, show, whole
 
@@ -31,11 +31,14 @@ class Channel:
     _phi: dict[int, Ball] = field(default_factory=dict)
 
     def cells(self, shares: list[Shares]) -> list[dict[int, Ball]]:
-        """Return rho(a, row), per secret value a: classes with the same row put together (MATH 2, exact)."""
+        """Return rho(a, row), per secret value a: classes with the same row put together (MATH 2, exact).
+
+        Rows stand in the order in which they first appear among the classes.
+        """
         result: list[dict[int, Ball]] = []
         for share in shares:
             merged: dict[int, Ball] = {}
-            for t, rho in share.items():
+            for t, rho in sorted(share.items()):
                 row = self.row_of[t]
                 merged[row] = merged[row] + rho if row in merged else rho
             result.append(merged)
@@ -74,7 +77,7 @@ def _gap(p: list[Ball], q: list[Ball]) -> float:
 
 
 def rebuild(problem: dict[str, Any]) -> Channel:
-    """Return the channel of a description: a named mechanism, rows of a query, or a table."""
+    """Return the channel of a description: a named mechanism, rows of a query or of count vectors, or a table."""
     keys = set(problem)
     if keys == {"query", "mechanism"}:
         asked = named.query(problem["query"])
@@ -85,6 +88,10 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         asked = named.query(problem["query"])
         raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)
         return _numeric(asked.statistic, raw, f"{_people(asked.statistic)}; {asked.text}")
+    if keys in ({"query", "statistic", "rows"}, {"records", "statistic", "rows"}):
+        vectors, words = _count_vectors(problem)
+        raw = sequence(problem["rows"], "rows of the problem", vectors.size)
+        return _numeric(vectors, raw, f"{_people(vectors)}; {words}one row per count vector")
     if keys != {"records", "classes", "rows"}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, keys))))}, which describe no channel")
     table = _table(problem)
@@ -97,6 +104,19 @@ def _people(statistic: Statistic) -> str:
         shown = ", ".join(map(str, statistic.records[:20])) + (", ..." if statistic.n > 20 else "")  # noqa: PLR2004
         return f"{statistic.n} records with {shown} values"
     return f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
+
+
+def _count_vectors(problem: dict[str, Any]) -> tuple[Histogram, str]:
+    """Return the histogram of the records of a query or of a list, and words for the query."""
+    if problem["statistic"] != "histogram":
+        refuse(f"the statistic of the problem is {show(problem['statistic'])}; only 'histogram' has a name")
+    if "query" in problem:
+        asked = named.query(problem["query"])
+        return histogram(asked.statistic.n, asked.statistic.alphabet(0)), f"{asked.text}; "
+    listed = sequence(problem["records"], "records of the problem")
+    if not 1 <= len(listed) <= MOST_RECORDS or any(k != listed[0] for k in listed):
+        refuse("count vectors need one record or more, all with the same number of values")
+    return histogram(len(listed), whole(listed[0], "an alphabet size", 1, MOST_DATASETS)), ""
 
 
 def _table(problem: dict[str, Any]) -> Table:

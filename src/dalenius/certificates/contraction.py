@@ -39,6 +39,15 @@ def common_mass(rows: Sequence[Row]) -> Ball:
     return total
 
 
+def contracts(rows: Sequence[Row], eta: Ball) -> bool:
+    """Guarantee: if true, D(wP || w0P) <= eta D(w || w0) for all w, w0 on these rows."""
+    if eta >= 1 or len(rows) <= 1 or ONE - common_mass(rows) <= eta:
+        return True
+    if too_many(len(rows), len(rows[0])):
+        return False
+    return all(pair_contracts(p, q, eta) for i, p in enumerate(rows) for q in rows[:i])
+
+
 def pair_contracts(p: Row, q: Row, eta: Ball) -> bool:
     """Guarantee: if true, eta(P,Q) <= eta."""
     shared = [(a, b) for a, b in zip(p, q, strict=True) if not (a.is_zero() or b.is_zero())]

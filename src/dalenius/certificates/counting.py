@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, combinations, pairwise
+from operator import mul
 
 from flint import arb, arb_poly, fmpz_poly
 
@@ -19,6 +21,7 @@ Shares = dict[int, Ball]  # class -> rho(a, class), classes without datasets lef
 
 MOST_RECORDS = 10**8
 MOST_CLASSES = 2**22
+MOST_FREE = 64  # of records and of values: beyond both a histogram has over 2^64 count vectors
 MOST_DATASETS = 2**24
 MOST_DEGREE = 2 * 10**5  # of an exact polynomial power
 MOST_BITS = 2**28  # that its coefficients may occupy
@@ -83,6 +86,10 @@ class Sum:
         place = {value: t for t, value in enumerate(self.values)}
         return (place[self._reduced(t)] for t in totals)
 
+    def total(self, counts: Sequence[int]) -> int:
+        """T of the datasets in which counts[a] records have the value a."""
+        return self._reduced(sum(map(mul, counts, self.contributions)))
+
     def _reduced(self, value: int) -> int:
         return value if self.modulus is None else value % self.modulus
 
@@ -105,10 +112,10 @@ class Histogram:
 
     @cached_property
     def counts(self) -> list[tuple[int, ...]]:
-        vectors: list[tuple[int, ...]] = [()]
-        for left in range(self.k - 1, -1, -1):
-            vectors = [(*v, c) for v in vectors for c in (range(self.n - sum(v) + 1) if left else (self.n - sum(v),))]
-        return vectors
+        """The gaps between k - 1 bars among n stars."""
+        places = self.n + self.k - 1
+        fences = ((-1, *bars, places) for bars in combinations(range(places), self.k - 1))
+        return [tuple(right - left - 1 for left, right in pairwise(fence)) for fence in fences]
 
     @property
     def size(self) -> int:
@@ -174,6 +181,46 @@ class Table:
 
 
 Statistic = Sum | Histogram | Table
+
+
+def histogram(n: int, k: int) -> Histogram:
+    """Return the histogram of n records of k values, refused before anything large is built."""
+    if min(n, k) > MOST_FREE or math.comb(n + k - 1, k - 1) * k > MOST_CLASSES:
+        refuse(f"a histogram of {n} records of {k} values has too many count vectors to recount")
+    return Histogram(n, k)
+
+
+def classes_are_orbits(statistic: Statistic) -> bool:
+    """Whether every class is one count vector, or every class one dataset.
+
+    Classes of a sum are unions of count vectors, so as many classes as count vectors means one each.
+    """
+    if isinstance(statistic, Table):
+        return statistic.size == len(statistic.classes)
+    n, bars = statistic.n, statistic.alphabet(0) - 1
+    return min(n, bars) <= MOST_FREE and statistic.size == math.comb(n + bars, bars)
+
+
+def relabelled(statistic: Sum | Histogram, values: Sequence[int]) -> list[int]:
+    """Return where every class goes when each value v becomes values[v]; classes are count vectors."""
+    counts = histogram(statistic.n, statistic.alphabet(0)).counts
+    if isinstance(statistic, Sum):
+        counts = sorted(counts, key=statistic.total)
+    place = {c: t for t, c in enumerate(counts)}
+    origin = sorted(range(len(values)), key=values.__getitem__)
+    return [place[tuple(c[v] for v in origin)] for c in counts]
+
+
+def rearranged(table: Table, records: Sequence[int], values: Sequence[Sequence[int]]) -> list[int]:
+    """Return where every class goes when value v of record i becomes value values[i][v] of record records[i]."""
+    strides = list(accumulate(table.records[:0:-1], mul, initial=1))[::-1]
+    images = [0]
+    for target, new in zip(records, values, strict=True):
+        images = [x + v * strides[target] for x in images for v in new]
+    moved = [0] * table.size
+    for t, x in zip(table.classes, images, strict=True):
+        moved[t] = table.classes[x]
+    return moved
 
 
 def _binomial(n: int) -> list[Ball]:

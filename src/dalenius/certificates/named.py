@@ -13,7 +13,7 @@ from typing import Any
 from flint import arb
 
 from .balls import ONE, ZERO, Ball, precision
-from .counting import MOST_CLASSES, MOST_RECORDS, Histogram, Statistic, Sum, Table
+from .counting import MOST_CLASSES, MOST_RECORDS, Histogram, Statistic, Sum, Table, histogram
 from .reading import number, refuse, sequence, show, whole
 
 Rows = list[list[Ball]]
@@ -100,9 +100,18 @@ class Query:
     def answers(self) -> list[Any]:
         if isinstance(self.statistic, Histogram):
             return self.statistic.counts
-        if self.name == "pairs":
-            return [t * (t - 1) // 2 for t in self.statistic.values]
-        return self.statistic.values
+        return [self._answer(t) for t in self.statistic.values]
+
+    def answers_on(self, domain: Statistic) -> list[Any]:
+        """f(x), which is constant on every class of its own statistic and of the count vectors."""
+        if domain == self.statistic:
+            return self.answers
+        if not isinstance(domain, Histogram) or isinstance(self.statistic, Histogram):
+            refuse(f"a mechanism for {self.text} needs one row per class of the query or per count vector")
+        return [self._answer(self.statistic.total(c)) for c in domain.counts]
+
+    def _answer(self, t: int) -> int:
+        return t * (t - 1) // 2 if self.name == "pairs" else t
 
     @property
     def outputs(self) -> list[Any]:
@@ -142,9 +151,8 @@ def _query(name: str, given: dict[str, Any]) -> Query:
     k = whole(given["k"], "k of the query", 1, MOST_CLASSES)
     if name == "identity":
         return Query(name, Sum(1, tuple(range(k))), k, k - 1)
-    if min(n, k) > 64 or math.comb(n + k - 1, k - 1) * k > MOST_CLASSES:  # noqa: PLR2004 - 2^64 vectors at least
-        refuse(f"histogram(n={n}, k={k}) has too many count vectors to recount")
-    return Query(name, Histogram(n, k), math.comb(n + k - 1, k - 1), 2 if k > 1 else 0)
+    vectors = histogram(n, k)
+    return Query(name, vectors, vectors.size, 2 if k > 1 else 0)
 
 
 def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
@@ -190,7 +198,8 @@ def _fits(asked: Query, columns: int, most: int) -> None:
         refuse(f"the rows of {asked.name} with {columns} outputs are too many to rebuild; at most {most} entries")
 
 
-def _distance(f: Any, y: Any) -> int:  # noqa: ANN401 - integers or count vectors
+def distance(f: Any, y: Any) -> Any:  # noqa: ANN401 - numbers or vectors of them
+    """Return |y - f|, summed over the entries of vectors."""
     return abs(f - y) if isinstance(f, int) else sum(abs(a - b) for a, b in zip(f, y, strict=True))
 
 
@@ -207,24 +216,26 @@ def _symmetric(asked: Query, flip: float) -> Rows:
 def _exponential(asked: Query, rate: Ball | None) -> Rows:
     """q proportional to exp(-epsilon d / (2 sensitivity)) over the range."""
     weight: dict[int, Ball] = {}
-    rows = []
+    rows: dict[Any, list[Ball]] = {}
     for f in asked.answers:
+        if f in rows:
+            continue
         row = []
         for y in asked.outputs:
-            d = _distance(f, y)
+            d = distance(f, y)
             if d not in weight:
                 weight[d] = _no_noise(d) if rate is None else (-rate * d / 2).exp()
             row.append(weight[d])
         total = sum(row, ZERO)
-        rows.append([w / total for w in row])
-    return rows
+        rows[f] = [w / total for w in row]
+    return [rows[f] for f in asked.answers]
 
 
 def _constant(asked: Query) -> Rows:
     """All mass on the value of least expected distortion, the lowest on ties."""
     size = [sum(column, ZERO) for column in zip(*_dense(asked.statistic), strict=True)]
     outputs, answers = asked.outputs, asked.answers
-    expected = [float(sum((p * _distance(f, y) for p, f in zip(size, answers, strict=True)), ZERO)) for y in outputs]
+    expected = [float(sum((p * distance(f, y) for p, f in zip(size, answers, strict=True)), ZERO)) for y in outputs]
     least = min(expected)
     best = next(j for j, e in enumerate(expected) if e <= least + TIE * (1 + least))
     row = [ONE if j == best else ZERO for j in range(len(outputs))]

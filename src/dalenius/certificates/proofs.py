@@ -1,4 +1,4 @@
-"""Proofs of an upper bound for one record, each re-derived from the channel.
+"""Which priors an adversary may hold, and proofs of an upper bound for one record, each re-derived from the channel.
 
 trivial    I <= log|A|, log|Y|, and the log of the number of different rows.
 reference  with no knowledge at all the prior is the reference, and I is what it is there.
@@ -6,6 +6,7 @@ choices    I is convex in the conditionals w(.|a), so over all priors it is larg
            value a comes with a single cell t(a), and then I <= max_a D(q_t(a) || r) for any law r. A tree
            splits the cells of single values at numbers q(y) = c; every choice t ends in some leaf.
 boxes      see boxes.py.
+simplices  see simplices.py.
 """
 
 from collections.abc import Iterator
@@ -18,12 +19,16 @@ from flint import arb
 from .balls import ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
 from .boxes import Boxes
 from .channel import Channel
+from .counting import Shares
 from .reading import Refused, mapping, number, numbers, refuse, sequence, whole
 from .reading import field as entry
+from .simplices import Simplices
 
 MOST_ENTRIES = 2**25  # probabilities of all cells of a record
 DEEPEST = 10_000  # nodes of a tree that may wait at a time
 MOST_WAITING = 2**26  # numbers that they may hold
+NEAR = 1e-9  # relative distance at which masses pass for the reference prior
+LEAST = 1e-290  # masses below it may have lost their digits in floats
 
 Choice = list[list[int]]  # per secret value, the positions of the cells still open
 
@@ -46,7 +51,7 @@ class Question:
     knowledge: Knowledge
 
     @cached_property
-    def shares(self) -> list[dict[int, Ball]]:
+    def shares(self) -> list[Shares]:
         """rho(a, class)."""
         return self.channel.statistic.shares(self.record)
 
@@ -57,6 +62,58 @@ class Question:
         if sum(map(len, cells)) * self.channel.outputs > MOST_ENTRIES:
             refuse(f"record {self.record} has too many cells to check; at most {MOST_ENTRIES} probabilities")
         return cells
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit certificate has established: no prior with this knowledge leaks more than `upper` nats."""
+
+    channel: Channel
+    knowledge: Knowledge
+    upper: float
+    reason: str
+    text: str
+
+
+def prior_of(value: object, question: Question, where: str) -> list[Shares]:
+    """Return masses over (value of the record, class), divided by their exact sum."""
+    masses = sequence(value, f"masses of {where}", len(question.shares))
+    prior: list[Shares] = []
+    for a, share in enumerate(question.shares):
+        listed = numbers(masses[a], question.channel.statistic.size, f"masses of {where}, value {a}", low=0.0)
+        law = {t: arb(m) for t, m in enumerate(listed) if m > 0}
+        if not law.keys() <= share.keys():
+            t = min(law.keys() - share.keys())
+            refuse(f"{where} has mass on value {a}, class {t}, where there is no dataset")
+        prior.append(law)
+    total = sum((m for law in prior for m in law.values()), ZERO)
+    if not total > 0:
+        refuse(f"{where} has no mass")
+    return [{t: m / total for t, m in law.items()} for law in prior]
+
+
+def held(prior: list[Shares], reference: list[Shares], knowledge: Knowledge, where: str) -> list[Shares]:
+    """Return a prior that the adversary may hold: the one given, or the reference if there is no other.
+
+    Guarantee: D(result || reference) <= knowledge.most, both uniform inside their cells.
+    """
+    if knowledge.none:
+        _is_reference(prior, reference, where)
+        return reference
+    if not knowledge.free:
+        pairs = zip(prior, reference, strict=True)
+        divergence = sum((p * (p / rho[t]).log() for law, rho in pairs for t, p in law.items()), ZERO)
+        if not divergence <= knowledge.most:
+            refuse(f"{where} has divergence {short(divergence)} where at most {short(knowledge.most)} is allowed")
+    return prior
+
+
+def _is_reference(prior: list[Shares], reference: list[Shares], where: str) -> None:
+    """Refuse a prior that is not the reference, the only one left without any knowledge."""
+    for a, (law, cells) in enumerate(zip(prior, reference, strict=True)):
+        for t, rho in cells.items():
+            if not abs(law.get(t, ZERO) - rho) <= NEAR * rho + LEAST:
+                refuse(f"{where} at value {a} is not the uniform prior, the only one the adversary may hold")
 
 
 def check(question: Question, proof: dict[str, Any], where: str) -> float:
@@ -77,8 +134,11 @@ def check(question: Question, proof: dict[str, Any], where: str) -> float:
         elif kind == "boxes":
             boxes = Boxes(question.cells, question.channel, question.knowledge.most, proof)
             _leaves(proof, boxes, upper, where)
+        elif kind == "simplices":
+            simplices = Simplices(question.cells, question.channel, question.knowledge.most, proof)
+            _leaves(proof, simplices, upper, where)
         else:
-            refuse("its kind is none of trivial, reference, choices, boxes")
+            refuse("its kind is none of trivial, reference, choices, boxes, simplices")
     except Refused as reason:
         text = str(reason)
         raise Refused(text if text.startswith(where) else f"{where}: {text}") from None
@@ -90,7 +150,7 @@ def _compare(bound: Ball, upper: float, where: str) -> None:
         refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")
 
 
-def _leaves(proof: dict[str, Any], method: "Boxes | Choices", upper: float, where: str) -> None:
+def _leaves(proof: dict[str, Any], method: "Boxes | Choices | Simplices", upper: float, where: str) -> None:
     """Compare the bound of every leaf of a tree written in preorder; its leaves cover the root."""
     pending: list[Any] = [method.root]
     deepest = min(DEEPEST, MOST_WAITING // method.size)

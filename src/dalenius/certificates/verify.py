@@ -1,10 +1,11 @@
-"""Re-checking an audit certificate: `verify(path)`.
+"""Re-checking an audit or a design certificate: `verify(path)`.
 
 Shares no code with the solver: the standard library and python-flint alone. The channel and the
 multiplicities are rebuilt from the problem's description, then in ball arithmetic
 1. the witness is a prior that the adversary may hold, and leaks at least `lower`;
 2. every record has a proof, or is interchangeable with one that has, and each proof is re-derived;
 3. lower <= upper.
+A design certificate carries an audit certificate of its mechanism; the rest is in design.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
@@ -17,17 +18,17 @@ from typing import Any, Protocol
 
 from flint import arb
 
-from .balls import ZERO, Ball, precision, short
+from . import design
+from .balls import ZERO, precision, short
 from .channel import Channel, rebuild
-from .proofs import Knowledge, Question, check, information
-from .reading import Refused, field, mapping, number, numbers, read, refuse, sequence, show, whole
+from .proofs import Audited, Knowledge, Question, check, held, information, prior_of
+from .reading import Refused, field, mapping, number, read, refuse, sequence, show, whole
 
-FORMAT = "dalenius/audit-certificate"
-SAVED_AUDIT = "dalenius/audit"  # carries its certificate
+AUDIT = "dalenius/audit-certificate"
+DESIGN = "dalenius/design-certificate"
+SAVED = ("dalenius/audit", "dalenius/design")  # carry their certificate
 VERSION = 1
 ENTROPY_SLACK = 1e-9  # by which an entropy may exceed log|X| and mean it
-NEAR = 1e-9  # relative distance at which masses pass for the reference prior
-LEAST = 1e-290  # masses below it may have lost their digits in floats
 
 
 class Describes(Protocol):
@@ -39,7 +40,11 @@ class Describes(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Verification:
-    """The verdict on a certificate; true in a condition when verified. Bounds in nats."""
+    """The verdict on a certificate; true in a condition when verified.
+
+    The bounds are those of `quantity`: the leakage L of a mechanism, or of an optimum, the least leakage
+    eps(D,b) or the least distortion D(L,b), in `unit`: nats, or for distortions none.
+    """
 
     verified: bool
     lower: float | None
@@ -47,12 +52,15 @@ class Verification:
     reason: str
     problem: str
     seconds: float
+    quantity: str = "L"
+    unit: str = "nats"
 
     def __bool__(self) -> bool:
         return self.verified
 
     def __repr__(self) -> str:
-        verdict = f"verified {self.lower!r} <= L <= {self.upper!r} nats" if self.verified else "NOT verified"
+        bounds = f"{self.lower!r} <= {self.quantity} <= {self.upper!r} {self.unit}".rstrip()
+        verdict = f"verified {bounds}" if self.verified else "NOT verified"
         return f"<Verification: {verdict}: {self.reason}. Problem: {self.problem or 'unknown'}>"
 
 
@@ -62,6 +70,8 @@ class _Report:
     lower: float | None = None
     upper: float | None = None
     problem: str = ""
+    quantity: str = "L"
+    unit: str = "nats"
 
 
 def verify(source: Any, mechanism: Describes | None = None) -> Verification:  # noqa: ANN401 - path, dict or .data
@@ -82,19 +92,38 @@ def verify(source: Any, mechanism: Describes | None = None) -> Verification:  # 
         # Nothing above should raise these; if it does, the certificate is not verified, and the user has no traceback.
         verified, reason = False, f"it cannot be checked ({type(error).__name__}: {show(str(error))})"
     seconds = time.perf_counter() - begin
-    return Verification(verified, report.lower, report.upper, reason, report.problem, seconds)
+    return Verification(
+        verified, report.lower, report.upper, reason, report.problem, seconds, report.quantity, report.unit
+    )
 
 
 def _check(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
-    if content.get("format") == SAVED_AUDIT:
-        content = mapping(field(content, "certificate", "the saved audit"), "the certificate")
-    if content.get("format") != FORMAT:
-        refuse(f'this is not a certificate: it has no "format": "{FORMAT}"')
+    """Return what a certificate of either kind, or a saved result that carries one, establishes."""
+    if content.get("format") in SAVED:
+        content = mapping(field(content, "certificate", "the saved result"), "the certificate")
+    if content.get("format") == DESIGN:
+        return _design(content, mechanism, report)
+    return _audit(content, mechanism, report).reason
+
+
+def _bounds(content: dict[str, Any], expected: str, report: _Report) -> tuple[float, float]:
+    """Return `lower` and `upper` of a certificate of the format and version that this verifier reads."""
+    if content.get("format") != expected:
+        refuse(f'this is not a certificate: it has no "format": "{expected}"')
     version = content.get("version")
     if version != VERSION or isinstance(version, bool):
         refuse(f"the certificate has version {show(version)}; this verifier reads version {VERSION}")
     report.lower = number(field(content, "lower", "the certificate"), "'lower'")
     report.upper = number(field(content, "upper", "the certificate"), "'upper'")
+    return report.lower, report.upper
+
+
+def _audit(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> Audited:
+    """Check an audit certificate.
+
+    Guarantee: lower <= L <= upper, the leakage of the channel that it describes.
+    """
+    lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
     adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
     channel = rebuild(description)
@@ -103,14 +132,36 @@ def _check(content: dict[str, Any], mechanism: Describes | None, report: _Report
     report.problem = f"{channel.text}; {words}"
     if mechanism is not None:
         _same_channel(description, channel, mechanism)
-    if report.lower > report.upper:
-        refuse(f"lower {report.lower!r} exceeds upper {report.upper!r}")
-    question = _witness(field(content, "witness", "the certificate"), channel, knowledge, report.lower)
-    proofs = _proofs(field(content, "proofs", "the certificate"), question, report.upper)
-    return (
-        f"every number was recomputed: a prior that leaks at least {report.lower!r} nats of record "
-        f"{question.record}, and {proofs} that no prior leaks more than {report.upper!r} nats of any record"
+    if lower > upper:
+        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    question = _witness(field(content, "witness", "the certificate"), channel, knowledge, lower)
+    proofs = _proofs(field(content, "proofs", "the certificate"), question, upper)
+    reason = (
+        f"every number was recomputed: a prior that leaks at least {lower!r} nats of record "
+        f"{question.record}, and {proofs} that no prior leaks more than {upper!r} nats of any record"
     )
+    return Audited(channel, knowledge, upper, reason, report.problem)
+
+
+def _design(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
+    """Check a design certificate, beginning with the audit of its mechanism.
+
+    Guarantee: lower <= optimum <= upper, where the mechanism attains `upper`.
+    """
+    lower, upper = _bounds(content, DESIGN, report)
+    inside = _Report()
+    try:
+        audit = mapping(field(content, "audit", "the certificate"), "it")
+        audited = _audit(audit, mechanism, inside)
+    except Refused as reason:
+        report.problem = inside.problem
+        refuse(f"the audit of the mechanism: {reason}")
+    report.problem = inside.problem
+    task = design.read(content, audited)
+    report.problem, report.quantity, report.unit = task.text, task.quantity, task.unit
+    if lower > upper:
+        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    return task.check(content, lower, upper)
 
 
 def _knowledge(adversary: dict[str, Any], channel: Channel) -> tuple[Knowledge, str]:
@@ -146,48 +197,17 @@ def _same_channel(description: dict[str, Any], channel: Channel, mechanism: Desc
 def _witness(value: object, channel: Channel, knowledge: Knowledge, lower: float) -> Question:
     """Check the lower bound and return the question that the witness answers.
 
-    Masses m over cells c are divided by their sum S; D(m/S || rho) = sum m log(m/rho) / S - log S.
     Classes that share a row are put together: the prior is then uniform inside.
     """
     witness = mapping(value, "the witness")
     record = whole(field(witness, "record", "the witness"), "the record of the witness", 0, channel.statistic.n - 1)
     question = Question(channel, record, knowledge)
-    masses = sequence(field(witness, "masses", "the witness"), "masses of the witness", len(question.cells))
-    prior: list[dict[int, Ball]] = []
-    for a, share in enumerate(question.shares):
-        listed = numbers(masses[a], channel.statistic.size, f"masses of value {a}", low=0.0)
-        law: dict[int, Ball] = {}
-        for t, m in enumerate(listed):
-            if m > 0:
-                if t not in share:
-                    refuse(f"the witness has mass on value {a}, class {t}, where there is no dataset")
-                row = channel.row_of[t]
-                law[row] = law[row] + arb(m) if row in law else arb(m)
-        prior.append(law)
-    total = sum((m for law in prior for m in law.values()), ZERO)
-    if not total > 0:
-        refuse("the witness has no mass")
-    prior = [{row: m / total for row, m in law.items()} for law in prior]
-    if knowledge.none:
-        _is_reference(prior, question.cells)
-        prior = question.cells
-    elif not knowledge.free:
-        pairs = zip(prior, question.cells, strict=True)
-        divergence = sum((p * (p / cell[r]).log() for law, cell in pairs for r, p in law.items()), ZERO)
-        if not divergence <= knowledge.most:
-            refuse(f"the witness has divergence {short(divergence)} where at most {short(knowledge.most)} is allowed")
+    given = prior_of(field(witness, "masses", "the witness"), question, "the witness")
+    prior = held(channel.cells(given), question.cells, knowledge, "the witness")
     leaked = information(channel, prior)
     if lower > 0 and not leaked >= lower:
         refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
     return question
-
-
-def _is_reference(prior: list[dict[int, Ball]], cells: list[dict[int, Ball]]) -> None:
-    """Refuse a prior that is not the reference, the only one left without any knowledge."""
-    for a, (law, cell) in enumerate(zip(prior, cells, strict=True)):
-        for row, rho in cell.items():
-            if not abs(law.get(row, ZERO) - rho) <= NEAR * rho + LEAST:
-                refuse(f"the witness at value {a} is not the uniform prior, the only one the adversary may hold")
 
 
 def _proofs(value: object, asked: Question, upper: float) -> str:

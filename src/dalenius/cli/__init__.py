@@ -8,11 +8,13 @@ import click
 
 from dalenius import __version__
 from dalenius.cli.audit import audit
+from dalenius.cli.calibrate import calibrate
+from dalenius.cli.common import INTERRUPTED
+from dalenius.cli.design import design
 from dalenius.cli.verify import verify
 from dalenius.errors import InputError
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 
 class Program(click.Group):
@@ -55,7 +57,7 @@ def _fail(message: str, code: int) -> NoReturn:
 @click.version_option(__version__, prog_name="dalenius", message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """How much can a release teach about one record? Both bounds, certified.
+    """How much can a release teach about one record, and which release teaches least? Both bounds, certified.
 
     Exit codes: 0 done, 1 the answer is no (verify), 2 bad input, 130 interrupted.
     """
@@ -63,5 +65,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-main.add_command(audit)
-main.add_command(verify)
+for command in (audit, design, calibrate, verify):
+    main.add_command(command)

@@ -1,21 +1,34 @@
-"""What commands share: where a mechanism comes from, files that are written last, progress."""
+"""What commands share: options, where a mechanism comes from, files that are written last, progress."""
 
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dalenius.model.mechanism import Mechanism
     from dalenius.solvers.watch import Progress
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+Write = tuple[Path | None, Callable[[Path], None]]  # a file that was asked for, and what writes it
+
+FILE = click.Path(path_type=Path)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+CERTIFICATE = click.option(
+    "--certificate", type=FILE, help="Write the certificate here (.json); `dalenius verify` checks it."
+)
+
+PICTURES = (".png", ".svg", ".pdf")
+INTERRUPTED = 130
 SOURCES = "--query with --mechanism, --channel with --records, or --load"
 EXAMPLES = {
     "--query": '"count(n=4)"',
@@ -23,6 +36,54 @@ EXAMPLES = {
     "--channel": "channel.csv",
     "--records": "2,2,2",
 }
+
+
+def options(*listed: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return one decorator of several, in the order in which help lists them."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(listed):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def solving(tolerance: float, time_limit: float) -> Callable[[Command], Command]:
+    """Return the options of every command that solves: the adversary, and how long to try."""
+    return options(
+        click.option("--entropy", type=float, metavar="B", help="Least entropy of the adversary's prior."),
+        click.option("--knowledge", type=float, metavar="K", help="Most the adversary knows: entropy = log|X| - K."),
+        click.option(
+            "--unit",
+            type=click.Choice(["nats", "bits"]),
+            default="nats",
+            show_default=True,
+            help="Of every number of information.",
+        ),
+        click.option(
+            "--method", type=click.Choice(["certified"]), default="certified", show_default=True, help="How to solve."
+        ),
+        click.option("--tolerance", type=float, default=tolerance, show_default=True, help="Gap at which to stop."),
+        click.option(
+            "--time-limit",
+            type=float,
+            default=time_limit,
+            show_default=True,
+            metavar="S",
+            help="Seconds after which the best bracket so far is the answer.",
+        ),
+        click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts."),
+    )
+
+
+def exactly_one(**given: float | None) -> None:
+    """Refuse unless exactly one of two options was given."""
+    names = [f"--{name}" for name in given]
+    found = sum(value is not None for value in given.values())
+    if found != 1:
+        message = f"give exactly one of {' and '.join(names)}; {'both were given' if found else 'neither was given'}"
+        raise InputError(message)
 
 
 def mechanism_from(
@@ -61,12 +122,12 @@ def alphabet_sizes(text: str) -> list[int]:
 
 
 def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None]) -> None:
-    """Refuse, before any work, a file that could not be written or that would replace an input."""
+    """Refuse, before any work, a file that could not be written, has a wrong ending, or would replace an input."""
     taken = {path.resolve(): "an input" for path in inputs if path is not None}
     for option, path in outputs:
         if path is None:
             continue
-        problem = _unwritable(path)
+        problem = _unwritable(path) or _ending(option, path)
         if path.resolve() in taken:
             problem = f"it is also {taken[path.resolve()]}; choose another name"
         if problem:
@@ -84,14 +145,52 @@ def _unwritable(path: Path) -> str:
     return "" if os.access(folder, os.W_OK) else f"the directory {folder} cannot be written to"
 
 
+def _ending(option: str, path: Path) -> str:
+    known = {"--plot": PICTURES, "--table": (".csv",)}.get(option)
+    what = {"--plot": "pictures end", "--table": "a table ends"}.get(option)
+    return "" if known is None or path.suffix.lower() in known else f"{what} in {', '.join(known)}"
+
+
+def finish(answer: Any, *, as_json: bool, certificate: Path | None, files: Sequence[Write]) -> int:  # noqa: ANN401 - with summary() and to_dict()
+    """Write the files asked for, print the answer whatever happens to them, and return the exit code."""
+    written = []
+    try:
+        for path, write in files:
+            if path is not None:
+                write(path)  # whole or not at all
+                check = f"; check it with: dalenius verify {path}" if path == certificate else ""
+                written.append(f"Wrote      {path}{check}")
+    finally:  # a full disk does not cost the answer
+        print_json(answer.to_dict()) if as_json else click.echo(answer.summary())
+    if not as_json:
+        for line in written:
+            click.echo(line)
+    return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
+
+
+def write_picture(draw: "Callable[[], Figure]") -> Callable[[Path], None]:
+    """Return what writes a picture, in the format of the file's ending."""
+
+    def write(path: Path) -> None:
+        from dalenius.model.storage import write as write_bytes  # noqa: PLC0415 - numpy
+        from dalenius.report.plots import image  # noqa: PLC0415 - matplotlib
+
+        write_bytes(path, image(draw(), path.suffix.lower()[1:]))
+
+    return write
+
+
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object."""
     click.echo(json.dumps(content, allow_nan=False))
 
 
 @contextmanager
-def progress_line(unit: str) -> Iterator[Any]:
-    """Yield a listener that keeps one line on standard error up to date, or False where that is no terminal."""
+def progress_line(unit: str, symbol: str = "L") -> Iterator[Any]:
+    """Yield a listener that keeps one line on standard error up to date, or False where that is no terminal.
+
+    unit: nats, bits, or nothing for a bracket that is no information.
+    """
     if not sys.stderr.isatty():
         yield False
         return
@@ -102,15 +201,13 @@ def progress_line(unit: str) -> Iterator[Any]:
     from dalenius.report.numbers import short_up  # noqa: PLC0415
     from dalenius.results import NATS_PER_UNIT  # noqa: PLC0415 - numpy
 
+    scale = NATS_PER_UNIT.get(unit, 1.0)
     with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:
 
         def listen(state: "Progress") -> None:
-            lower, upper = state.lower / NATS_PER_UNIT[unit], state.upper / NATS_PER_UNIT[unit]
-            live.update(
-                Text(
-                    f"{state.stage}: {lower:.6f} <= L <= {upper:.6f} {unit}, gap {short_up(upper - lower)}, "
-                    f"record {state.record} ({state.records} in all), {state.nodes} nodes, {state.seconds:.1f} s"
-                )
-            )
+            lower, upper = state.lower / scale, state.upper / scale
+            bracket = f"{lower:.6f} <= {symbol} <= {upper:.6f} {unit}".rstrip()
+            who = f"record {state.record} ({state.records} in all), {state.nodes} nodes, " if symbol == "L" else ""
+            live.update(Text(f"{state.stage}: {bracket}, gap {short_up(upper - lower)}, {who}{state.seconds:.1f} s"))
 
         yield listen

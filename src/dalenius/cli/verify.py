@@ -20,7 +20,7 @@ LONGEST = 300  # characters of a problem that are printed
 @click.option("--mechanism", type=FILE, help="A saved mechanism (.json): check also that the certificate is about it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def verify(*, certificate: Path, mechanism: Path | None, as_json: bool) -> int:
-    """Re-check a certificate with directed rounding, sharing no code with the solver.
+    """Re-check the certificate of an audit or a design with directed rounding, sharing no code with the solver.
 
     Exit code 0: it proves its bounds. 1: it does not. 2: it cannot be read.
     """
@@ -48,7 +48,8 @@ def _words(verdict: "Verification") -> str:
     if not verdict.verified or verdict.lower is None or verdict.upper is None:
         return "\n".join([*lines, f"Verdict    NOT VERIFIED: {verdict.reason}"])
     digits = decimals(verdict.upper)
-    bounds = f"{round_down(verdict.lower, digits)} <= L <= {round_up(verdict.upper, digits)} nats"
+    lower, upper = round_down(verdict.lower, digits), round_up(verdict.upper, digits)
+    bounds = f"{lower} <= {verdict.quantity} <= {upper} {verdict.unit}".rstrip()
     return "\n".join(
         [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {verdict.reason}"]
     )

@@ -1,6 +1,7 @@
 """A mechanism: the channel q(y|x), one row per class of a statistic."""
 
 import html
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, storage
+from dalenius.model import checks, neighbours, storage, tables
 from dalenius.model.query import Query
-from dalenius.model.statistic import Statistic, Table
+from dalenius.model.statistic import Histogram, Statistic, Table
 
 Floats = NDArray[np.float64]
+Label = str | int | float
 
 ROW_TOLERANCE = 1e-9
 MOST_MATRIX = 2**24
@@ -30,7 +32,7 @@ class Mechanism:
 
     statistic: Statistic
     rows: Floats
-    labels: tuple[str | int, ...]
+    labels: tuple[Label, ...]
     query: Query | None = None
     name: str | None = None
     given: Floats = field(init=False)
@@ -50,14 +52,14 @@ class Mechanism:
             array.flags.writeable = False
         object.__setattr__(self, "given", given)
         object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "labels", tuple(map(_label, self.labels)))
 
     @classmethod
     def from_matrix(
         cls,
         matrix: ArrayLike | str | os.PathLike[str],
         records: Iterable[int],
-        labels: Sequence[str | int] | None = None,
+        labels: Sequence[Label] | None = None,
     ) -> "Mechanism":
         """Return the mechanism of a full matrix, or of a .csv, .npy or .json file that holds one.
 
@@ -81,7 +83,7 @@ class Mechanism:
             raise InputError(message) from error
 
     @classmethod
-    def from_rows(cls, query: Query, rows: ArrayLike, labels: Sequence[str | int] | None = None) -> "Mechanism":
+    def from_rows(cls, query: Query, rows: ArrayLike, labels: Sequence[Label] | None = None) -> "Mechanism":
         """Return the mechanism that answers a query with one row of probabilities per class."""
         matrix = _numbers(rows)
         if labels is None:
@@ -124,20 +126,66 @@ class Mechanism:
         same = len({type(label) for label in self.labels}) == 1
         return np.array(self.labels, dtype=None if same else object)[picks]
 
+    def dp_epsilon(self) -> float:
+        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
+
+        Infinite where one of them can give an output that the other cannot; computed from `rows`, in
+        which a probability too small for a float is zero.
+        """
+        return neighbours.dp_epsilon(self.statistic, self.rows)
+
+    def table(self, digits: int = 4) -> str:
+        """Return the rows as text for people: aligned, rounded to so many decimals, long ones cut.
+
+        0 and 1 stand only where a probability is exactly that.
+        """
+        return tables.table_text(self, checks.whole("digits", digits))
+
+    def integer_rows(self) -> list[list[int]]:
+        """Return every row as whole numbers exactly proportional to it.
+
+        Each row as given times the least power of two that makes it whole: weights / sum(weights) is
+        the row divided by its exact sum, which is the channel that a certificate with rows is about.
+        To sample without any rounding, draw r uniformly from 0..sum(weights)-1 and take the first
+        output whose cumulative sum of weights is above r.
+
+        A named mechanism is certified by its formula, from which its rows differ by rounding (some
+        1e-16 of each entry). Where that matters audit Mechanism.from_rows(query, mechanism.given).
+        """
+        return tables.integer_rows(self.given.tolist())
+
+    def save_table(self, path: str | os.PathLike[str]) -> None:
+        """Write `integer_rows` as CSV, for use by any program; the file appears whole or not at all.
+
+        The header is class, the labels of the outputs, total; every line names a class of datasets,
+        and holds its weights and their sum. To answer on a dataset: find the line of its class, draw
+        an integer r uniformly from 0..total-1 (any source of random integers will do, such as
+        secrets.randbelow(total) in Python), add up the weights from the left, and return the label of
+        the first column at which the sum is above r. That is exactly the channel, with no rounding.
+        The weights have as many digits as they need: read them as integers of any size, not as floats.
+        """
+        storage.write(Path(path), tables.integer_csv(self).encode())
+
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data, as certificates carry it.
 
         Named mechanisms by their call strings, others by their rows as given, before they are
-        divided by their sums; `classes` null means that every dataset has its own row.
+        divided by their sums: one per class of the query, or per count vector of the records
+        (`statistic` histogram), or per class of a table, where `classes` null means that every
+        dataset has its own row.
         """
-        if self.query is not None and self.query.named:
-            if self.name is not None:
-                return {"query": str(self.query), "mechanism": self.name}
-            if self.statistic is self.query.statistic:
-                return {"query": str(self.query), "rows": self.given.tolist()}
+        named = self.query is not None and self.query.named
+        about: dict[str, object] = {"query": str(self.query)} if named else {"records": list(self.records)}
+        if named and self.name is not None:
+            return {**about, "mechanism": self.name}
+        rows = self.given.tolist()
+        if named and self.query is not None and self.statistic == self.query.statistic:
+            return {**about, "rows": rows}
+        if isinstance(self.statistic, Histogram):
+            return {**about, "statistic": "histogram", "rows": rows}
         finest = isinstance(self.statistic, Table) and self.statistic.finest
         classes = None if finest else self.statistic.class_table().tolist()
-        return {"records": list(self.records), "classes": classes, "rows": self.given.tolist()}
+        return {"records": list(self.records), "classes": classes, "rows": rows}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to .json; or the full matrix to .csv or .npy. The file appears whole or not at all."""
@@ -160,12 +208,11 @@ class Mechanism:
         return f"<Mechanism {what}{of}: {self.n} records, {self.rows.shape[0]} rows x {self.rows.shape[1]} outputs>"
 
     def _repr_html_(self) -> str:
+        names = tables.row_names(self, min(SHOWN, self.statistic.size))
         head = "".join(f"<th>{html.escape(str(label))}</th>" for label in self.labels[:SHOWN])
         body = "".join(
-            f"<tr><th>{html.escape(self.statistic.class_name(t))}</th>"
-            + "".join(f"<td>{q:.4g}</td>" for q in self.rows[t, :SHOWN])
-            + "</tr>"
-            for t in range(min(SHOWN, self.statistic.size))
+            f"<tr><th>{html.escape(name)}</th>" + "".join(f"<td>{q:.4g}</td>" for q in row) + "</tr>"
+            for name, row in zip(names, self.rows[:SHOWN, :SHOWN], strict=True)
         )
         return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr><th></th>{head}</tr>{body}</table>"
 
@@ -180,6 +227,15 @@ def _numbers(matrix: ArrayLike) -> Floats:
     if array.dtype.kind not in "biuf":
         raise InputError(message)
     return array.astype(float)
+
+
+def _label(label: Label) -> Label:
+    """Return a label as a text or a number of plain Python, so that a file can hold it."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
+        message = f"{label!r} cannot label an output; labels are texts and finite numbers"
+        raise InputError(message)
+    return plain
 
 
 def _misfit(rows: int, statistic: Statistic) -> str:

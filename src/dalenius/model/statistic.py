@@ -5,7 +5,7 @@ log-multiplicities of MATH 2 follow: log N(a,t) = log P(X_i = a, T = t) + log|X|
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_FREE = 64  # of records, or of free counts: beyond it a histogram has over 2^64 count vectors
+MOST_LINES = 2**26  # entries of a table of neighbours
 
 
 class Statistic(Protocol):
@@ -57,6 +58,13 @@ class Statistic(Protocol):
 
     def log_reference(self, record: int) -> Floats:
         """Return log P(X_record = a, T = t) as (A, K), datasets uniform; -inf where impossible."""
+
+    def neighbours(self) -> Iterator[Ints]:
+        """Yield (lines, values) arrays of classes, one array per orbit of records.
+
+        A line holds the classes of the datasets that agree but for one record, by its value: two
+        classes are neighbours when they stand in one line, here or in another array.
+        """
 
     def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
         """Draw a dataset uniformly among those with x_record = a and T = cls."""
@@ -103,14 +111,14 @@ class Sum:
 
     def class_of(self, datasets: ArrayLike) -> Ints:
         total = np.asarray(self.contributions)[checked(datasets, self.records)].sum(axis=-1)
-        return np.searchsorted(self.values, self._reduced(total))
+        return self.class_of_sum(total)
 
     def class_table(self) -> Ints:
         checks.universe(self.records)
         total = np.zeros(1, dtype=np.int64)
         for _ in range(self.n):
             total = np.add.outer(total, np.asarray(self.contributions)).ravel()
-        return np.searchsorted(self.values, self._reduced(total))
+        return self.class_of_sum(total)
 
     def log_class_sizes(self) -> Floats:
         return sum_law(self.n, self.contributions, self.modulus)[1]
@@ -121,9 +129,16 @@ class Sum:
         others, log_p = sum_law(self.n - 1, self.contributions, self.modulus)
         result = np.full((len(self.contributions), self.size), -np.inf)
         for a, contribution in enumerate(self.contributions):
-            classes = np.searchsorted(self.values, self._reduced(others + contribution))
+            classes = self.class_of_sum(others + contribution)
             result[a, classes] = log_p - math.log(len(self.contributions))
         return result
+
+    def neighbours(self) -> Iterator[Ints]:
+        """Yield the classes of S' + c_a, for every sum S' of n - 1 records."""
+        others = sum_law(self.n - 1, self.contributions, self.modulus)[0]
+        checks.entries(others.size, len(self.contributions), "the table of neighbours", MOST_LINES)
+        total = np.add.outer(others, np.asarray(self.contributions))
+        yield self.class_of_sum(total)
 
     def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
         target = int(self.values[cls]) - self.contributions[a]
@@ -134,8 +149,9 @@ class Sum:
     def class_name(self, cls: int) -> str:
         return f"datasets with sum {self.values[cls]}"
 
-    def _reduced(self, total: Ints) -> Ints:
-        return total if self.modulus is None else total % self.modulus
+    def class_of_sum(self, total: Ints) -> Ints:
+        """Return the class of each sum of contributions that n records can have."""
+        return np.searchsorted(self.values, total if self.modulus is None else total % self.modulus)
 
 
 @dataclass(frozen=True)
@@ -203,6 +219,11 @@ class Histogram:
         with np.errstate(divide="ignore"):
             share = np.log(self.counts.T / self.n)
         return share + self.log_class_sizes()
+
+    def neighbours(self) -> Iterator[Ints]:
+        """Yield the ranks of c' + e_a, for every count vector c' of n - 1 records."""
+        others = self.counts[self.counts[:, 0] > 0] - np.eye(1, self.k, dtype=np.int64)
+        yield np.stack([self._rank((others + e).T) for e in np.eye(self.k, dtype=np.int64)], axis=1)
 
     def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
         left = self.counts[cls].copy()
@@ -295,6 +316,12 @@ class Table:
         counts = np.bincount(cells, minlength=alphabet * self.size).reshape(alphabet, self.size)
         with np.errstate(divide="ignore"):
             return np.log(counts / self.classes.size)
+
+    def neighbours(self) -> Iterator[Ints]:
+        """Yield, record by record, the classes along that axis."""
+        cube = self.classes.reshape(self.records)
+        for record, size in enumerate(self.records):
+            yield np.moveaxis(cube, record, -1).reshape(-1, size)
 
     def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
         members = np.flatnonzero(self.classes == cls)

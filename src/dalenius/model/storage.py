@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.statistic import Histogram, Table
 
 if TYPE_CHECKING:
     from dalenius.model.mechanism import Mechanism
@@ -136,7 +138,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def csv_text(matrix: Floats, labels: Sequence[str | int]) -> str:
+def csv_text(matrix: Floats, labels: Sequence[str | int | float]) -> str:
     """Return the matrix as CSV; labels stand in a header unless one would pass for a number."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -176,7 +178,6 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     # Only here does the model know of the gallery below it: files name what the gallery builds.
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
     from dalenius.model.mechanism import Mechanism  # noqa: PLC0415
-    from dalenius.model.statistic import Table  # noqa: PLC0415
 
     rows, labels = _field(content, "rows", list), _labels(content)
     if "mechanism" in content:
@@ -187,8 +188,11 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
             message = f"the rows stored are not those of {mechanism.name} of {query}; the file was altered"
             raise InputError(message)
         return mechanism
-    if "query" in content:
-        return Mechanism.from_rows(parse_query(_field(content, "query", str)), rows, labels)
+    own = parse_query(_field(content, "query", str)) if "query" in content else None
+    if "statistic" in content:
+        return Mechanism(_histogram(content, own.records if own else None), rows, labels, own)
+    if own is not None:
+        return Mechanism.from_rows(own, rows, labels)
     records = _field(content, "records", list)
     classes = content.get("classes")
     if classes is None:
@@ -199,6 +203,18 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     return Mechanism(Table(records, np.array(classes)), rows, labels)
 
 
+def _histogram(content: dict[str, Any], records: Sequence[int] | None) -> Histogram:
+    """Return the count vectors of records of one alphabet, those of the query or those listed."""
+    if content["statistic"] != "histogram":
+        message = f'"statistic" is {content["statistic"]!r}; only "histogram" is known'
+        raise InputError(message)
+    sizes = checks.alphabets(_field(content, "records", list) if records is None else records)
+    if len(set(sizes)) > 1:
+        message = f"count vectors need records of one alphabet size, not {list(sizes)}"
+        raise InputError(message)
+    return Histogram(len(sizes), sizes[0])
+
+
 def _field(content: dict[str, Any], key: str, kind: type) -> Any:  # noqa: ANN401 - checked against kind
     value = content.get(key)
     if not isinstance(value, kind):
@@ -207,9 +223,9 @@ def _field(content: dict[str, Any], key: str, kind: type) -> Any:  # noqa: ANN40
     return value
 
 
-def _labels(content: dict[str, Any]) -> tuple[str | int, ...]:
+def _labels(content: dict[str, Any]) -> tuple[str | int | float, ...]:
     labels = _field(content, "labels", list)
-    if not all(type(label) in (str, int) for label in labels):
-        message = '"labels" must hold texts and whole numbers only'
+    if not all(isinstance(label, (str, int, float)) for label in labels):
+        message = '"labels" must hold texts and numbers only'
         raise InputError(message)
     return tuple(labels)

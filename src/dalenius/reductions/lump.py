@@ -43,6 +43,11 @@ class Lift:
         """Return pi as (A, K): a cell's mass is split over its classes in proportion to rho."""
         return np.asarray(np.where(self.cell_of >= 0, pi[self.cell_of], 0.0) * np.exp(self.log_share))
 
+    def cells(self, masses: Floats, size: int) -> Floats:
+        """The way there: masses (B, A, K) added up in each of `size` cells, (B, size)."""
+        inside = self.cell_of >= 0
+        return np.stack([np.bincount(self.cell_of[inside], weights=m[inside], minlength=size) for m in masses])
+
 
 @dataclass(frozen=True, eq=False)
 class Merged:

@@ -1,49 +1,128 @@
-"""Audits as files: JSON that holds the mechanism, the numbers and the certificate with its witness."""
+"""Audits and designs as files: JSON that holds the mechanism, the numbers and the certificate."""
 
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from dalenius.certificates.certificate import Certificate
+from dalenius.design_results import Design
 from dalenius.errors import InputError
+from dalenius.gallery.parse import parse_query
 from dalenius.model import storage
 from dalenius.model.adversary import Adversary
+from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.model.query import Query
+from dalenius.model.statistic import Table
 from dalenius.results import Audit, Extremes, Group, Records, finite
 
-FORMAT = "dalenius/audit"
+AUDIT, DESIGN = "dalenius/audit", "dalenius/design"
 VERSION = 1
-PLAIN: dict[str, tuple[type, ...]] = {  # fields that are stored as they are, and their types
+Plain = dict[str, tuple[type, ...]]  # fields that are stored as they are, and their types
+Answer = TypeVar("Answer", Audit, Design)
+
+COMMON: Plain = {
     "unit": (str,),
     "lower": (float, int),
     "upper": (float, int),
     "stopped": (str,),
     "proved": (str,),
-    "record": (int,),
     "tolerance": (float, int),
     "seed": (int,),
     "seconds": (float, int),
-    "nodes": (int,),
-    "bounds": (str,),
+}
+OF_AUDIT: Plain = {**COMMON, "record": (int,), "nodes": (int,), "bounds": (str,)}
+OF_DESIGN: Plain = {
+    **COMMON,
+    "goal": (str,),
+    "budget": (float, int),
+    "distortion": (float, int),
+    "rounds": (int,),
+    "distortion_name": (str,),
 }
 ALLOWED = {
     "unit": ("nats", "bits"),
     "stopped": ("gap", "time_limit", "interrupted", "method"),
     "proved": ("both", "lower"),
+    "goal": ("leakage", "distortion"),
 }
 
 
-def save(audit: Audit, path: str | os.PathLike[str]) -> None:
+def save_audit(audit: Audit, path: str | os.PathLike[str]) -> None:
     """Write an audit; the file appears whole or not at all."""
+    _write(path, AUDIT, {**_of_mechanism(audit.mechanism), **_of_audit(audit), "certificate": audit.certificate.data})
+
+
+def load_audit(path: str | os.PathLike[str]) -> Audit:
+    """Rebuild an audit; anything malformed is an InputError that names the file."""
+    content = storage.read_format(Path(path), "a saved audit", AUDIT, VERSION)
+    return _rebuilt(path, "audit", lambda: _audit(content, storage.mechanism_from(content["mechanism"])))
+
+
+def save_design(design: Design, path: str | os.PathLike[str]) -> None:
+    """Write a design; the file appears whole or not at all.
+
+    Its audit is kept as a saved audit without the mechanism, which is the design's, and without the
+    certificate, which is the "audit" of the design's.
+    """
     content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "mechanism": json.loads(storage.mechanism_text(audit.mechanism)),
+        **_of_mechanism(design.mechanism),
+        "query": _of_query(design.query),
+        "adversary": asdict(design.adversary),
+        **{key: getattr(design, key) for key in OF_DESIGN},
+        "leakage": _of_audit(design.leakage),
+        "certificate": design.certificate.data,
+    }
+    _write(path, DESIGN, content)
+
+
+def load_design(path: str | os.PathLike[str]) -> Design:
+    """Rebuild a design; anything malformed is an InputError that names the file."""
+    content = storage.read_format(Path(path), "a saved design", DESIGN, VERSION)
+    return _rebuilt(path, "design", lambda: _design(content))
+
+
+def load_any(path: str | os.PathLike[str]) -> Audit | Design:
+    """Read what `save` of an audit or of a design wrote."""
+    content = storage.read_json(Path(path))
+    kind = content.get("format") if isinstance(content, dict) else None
+    if kind not in (AUDIT, DESIGN):
+        message = f'{path} is neither a saved audit nor a saved design: it has no "format": "{AUDIT}" or "{DESIGN}"'
+        raise InputError(message)
+    return load_audit(path) if kind == AUDIT else load_design(path)
+
+
+def _write(path: str | os.PathLike[str], kind: str, content: dict[str, Any]) -> None:
+    text = json.dumps({"format": kind, "version": VERSION, **content}, allow_nan=False, separators=(",", ":"))
+    storage.write(Path(path), f"{text}\n".encode())
+
+
+def _rebuilt(path: str | os.PathLike[str], what: str, build: Callable[[], Answer]) -> Answer:
+    try:
+        return build()
+    except KeyError as error:
+        message = f"{path} is not a whole {what}: {error} is missing"
+        raise InputError(message) from error
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        message = f"{path} is not a sound {what}: {error}"
+        raise InputError(message) from error
+
+
+def _of_mechanism(mechanism: Mechanism) -> dict[str, Any]:
+    return {"mechanism": json.loads(storage.mechanism_text(mechanism))}
+
+
+def _of_audit(audit: Audit) -> dict[str, Any]:
+    """An audit without its mechanism and its certificate."""
+    return {
         "adversary": asdict(audit.adversary),
-        **{key: getattr(audit, key) for key in PLAIN},
+        **{key: getattr(audit, key) for key in OF_AUDIT},
         "orbits": [
             {
                 "records": [members.start, members.stop] if isinstance(members, range) else list(members),
@@ -54,31 +133,11 @@ def save(audit: Audit, path: str | os.PathLike[str]) -> None:
             for members, lower, upper in audit.records.orbits
         ],
         "extremes": [*map(finite, audit.extremes.unconstrained), finite(audit.extremes.uniform)],
-        "certificate": audit.certificate.data,
     }
-    storage.write(Path(path), (json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n").encode())
 
 
-def load(path: str | os.PathLike[str]) -> Audit:
-    """Rebuild an audit; anything malformed is an InputError that names the file."""
-    content = storage.read_format(Path(path), "a saved audit", FORMAT, VERSION)
-    try:
-        return _rebuild(content)
-    except KeyError as error:
-        message = f"{path} is not a whole audit: {error} is missing"
-        raise InputError(message) from error
-    except (TypeError, ValueError, IndexError, AttributeError) as error:
-        message = f"{path} is not a sound audit: {error}"
-        raise InputError(message) from error
-
-
-def _rebuild(content: dict[str, Any]) -> Audit:
-    for key, types in PLAIN.items():
-        value = content[key]
-        if type(value) not in types or (key in ALLOWED and value not in ALLOWED[key]):
-            message = f'"{key}" cannot be {value!r}'
-            raise InputError(message)
-    mechanism = storage.mechanism_from(content["mechanism"])
+def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
+    plain = _plain(content, OF_AUDIT)
     witness = content["certificate"]["witness"]
     low, high, uniform = (math.nan if x is None else x for x in content["extremes"])
     records = Records(tuple(_orbit(orbit) for orbit in content["orbits"]))
@@ -92,8 +151,77 @@ def _rebuild(content: dict[str, Any]) -> Audit:
         prior=Prior(mechanism, witness["record"], witness["masses"]),
         certificate=Certificate.of(content["certificate"]),
         extremes=Extremes((low, high), uniform),
-        **{key: content[key] for key in PLAIN},
+        **plain,
     )
+
+
+def _design(content: dict[str, Any]) -> Design:
+    plain = _plain(content, OF_DESIGN)
+    query = _query(content["query"])
+    mechanism = storage.mechanism_from(content["mechanism"])
+    if mechanism.query is None:  # a function of the user's: files keep its answers beside the mechanism
+        own = np.array_equal(mechanism.statistic.class_table(), query.statistic.class_table())
+        statistic = query.statistic if own else mechanism.statistic
+        mechanism = Mechanism(statistic, mechanism.given, mechanism.labels, query)
+    certificate = Certificate.of(content["certificate"])
+    return Design(
+        query=query,
+        adversary=Adversary(**content["adversary"]),
+        mechanism=mechanism,
+        leakage=_audit({**content["leakage"], "certificate": certificate.data["audit"]}, mechanism),
+        certificate=certificate,
+        **plain,
+    )
+
+
+def _plain(content: dict[str, Any], fields: Plain) -> dict[str, Any]:
+    for key, types in fields.items():
+        value = content[key]
+        if type(value) not in types or (key in ALLOWED and value not in ALLOWED[key]):
+            message = f'"{key}" cannot be {value!r}'
+            raise InputError(message)
+    return {key: content[key] for key in fields}
+
+
+def _of_query(query: Query) -> str | dict[str, Any]:
+    """A named query by its call string, a function by its answers."""
+    if query.named:
+        return str(query)
+    return {
+        "records": list(query.records),
+        "classes": query.statistic.class_table().tolist(),
+        "answers": list(map(_json, query.answers)),
+        "outputs": list(map(_json, query.outputs)),
+        "sensitivity": query.sensitivity,
+    }
+
+
+def _query(content: str | dict[str, Any]) -> Query:
+    if isinstance(content, str):
+        return parse_query(content)
+    records, answers = tuple(content["records"]), content["answers"]
+    whole = all(type(y) is int for y in answers)
+    return Query(
+        name="function",
+        arguments=(("records", records),),
+        statistic=Table(records, np.array(content["classes"])),
+        answers=np.array(answers, dtype=np.int64) if whole else tuple(map(_hashable, answers)),
+        outputs=tuple(map(_hashable, content["outputs"])),
+        sensitivity=float(content["sensitivity"]),
+        named=False,
+    )
+
+
+def _json(answer: object) -> object:
+    """A number, a text, or a list of them; anything else by its words."""
+    plain = answer.item() if isinstance(answer, np.generic) else answer
+    if isinstance(plain, tuple):
+        return list(map(_json, plain))
+    return plain if isinstance(plain, (int, float, str)) else str(plain)
+
+
+def _hashable(answer: object) -> object:
+    return tuple(map(_hashable, answer)) if isinstance(answer, list) else answer
 
 
 def _orbit(orbit: dict[str, Any]) -> Group:

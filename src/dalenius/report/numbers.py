@@ -34,6 +34,13 @@ def short_up(x: float) -> str:
     return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(Decimal(x)):.1e}" if math.isfinite(x) else str(x)
 
 
+def written_up(x: float) -> str:
+    """Return x as people write it, with at most seven digits, never below its shortest decimal form: 0.1 is 0.1."""
+    if not math.isfinite(x):
+        return str(x)
+    return f"{Context(prec=7, rounding=ROUND_CEILING).create_decimal(repr(float(x))).normalize():f}"
+
+
 def _rounded(x: float, digits: int, rounding: str) -> str:
     if not math.isfinite(x):
         return str(x)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.model.datasets import commas
-from dalenius.model.statistic import Histogram, Sum, Table
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.report.numbers import decimals, round_down, round_up, short
 from dalenius.report.text import value_words
 from dalenius.results import Audit, Curve, in_unit
@@ -29,7 +29,7 @@ MOST_TICKS = 12
 def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
     """Draw the witness (left) and the bracket against the extremes (right); one axes takes the bracket alone."""
     if ax is None:
-        figure = _figure(9.0, 3.6)
+        figure = figure_of(9.0, 3.6)
         witness, bracket = figure.subplots(1, 2, width_ratios=(1.1, 1))
     else:
         given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
@@ -44,7 +44,7 @@ def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matp
 def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
     """Draw L(b) with its certified band; between points the band holds because L never rises with b."""
     if ax is None:
-        ax = _figure(6.4, 4.0).subplots()
+        ax = figure_of(6.4, 4.0).subplots()
     b, lower, upper = _points(curve)
     ax.fill_between(
         b, _ahead(lower), upper, step="post", color=LIGHT, label="certified between the points", linewidth=0
@@ -62,7 +62,7 @@ def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the 
     ax.set_ylim(bottom=0, top=1.15 * float(upper.max()) or 1.0)
     ax.set_title(_title(audit), fontsize=10)
     ax.legend(fontsize=8, frameon=False, loc="lower left")
-    _tidy(ax)
+    tidy(ax)
     figure: Figure = ax.figure
     return figure
 
@@ -78,8 +78,8 @@ def image(figure: "Figure", kind: str = "svg") -> bytes:
     return file.getvalue()
 
 
-def _figure(width: float, height: float) -> "Figure":
-    """A figure that belongs to no window; notebooks draw it once, scripts save it."""
+def figure_of(width: float, height: float) -> "Figure":
+    """Return a figure that belongs to no window; notebooks draw it once, scripts save it."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - a second
     from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415 - the same
 
@@ -91,7 +91,7 @@ def _figure(width: float, height: float) -> "Figure":
 def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     masses = audit.prior.masses
     record = audit.prior.record
-    name, axis = _classes(audit)
+    name, axis = class_axis(audit.mechanism.statistic)
     longest = len(name(masses.shape[1] - 1))
     values = [value_words(audit.mechanism.statistic, a) for a in range(masses.shape[0])]
     if masses.shape[1] <= MOST_BARS and masses.shape[0] <= len(SHADES):
@@ -114,8 +114,8 @@ def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
         ax.legend(
             title=f"record {record}", fontsize=8, title_fontsize=8, frameon=False, ncols=len(values), loc="upper center"
         )
-        _tidy(ax)
-        places = range(0, masses.shape[1], _tick_step(masses.shape[1], longest, 44))
+        tidy(ax)
+        places = range(0, masses.shape[1], tick_step(masses.shape[1], longest, 44))
         ax.set_xticks(places, [name(t) for t in places])
     else:
         fold = -(-masses.shape[1] // MOST_COLUMNS)
@@ -127,7 +127,7 @@ def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
         ax.set_ylabel(f"value of record {record}")
         step = -(-len(values) // MOST_TICKS)
         ax.set_yticks(range(0, len(values), step), values[::step])
-        places = range(0, picture.shape[1], _tick_step(picture.shape[1], longest, 34))
+        places = range(0, picture.shape[1], tick_step(picture.shape[1], longest, 34))
         ax.set_xticks(places, [name(fold * i) for i in places])
     ax.set_xlabel(axis)
     entropy = in_unit(audit.prior.entropy(), audit.unit)
@@ -157,12 +157,11 @@ def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     ax.locator_params(axis="x", nbins=5)
     ax.set_xlabel(f"leakage about a record ({audit.unit})")
     ax.set_title("lower and upper bound", fontsize=10)
-    _tidy(ax)
+    tidy(ax)
 
 
-def _classes(audit: Audit) -> tuple[Callable[[int], str], str]:
-    """The name of each class, and of the axis they stand on."""
-    statistic = audit.mechanism.statistic
+def class_axis(statistic: Statistic) -> tuple[Callable[[int], str], str]:
+    """Return the name of each class, and of the axis they stand on."""
     if isinstance(statistic, Sum):
         values, modulus = statistic.values, statistic.modulus
         return lambda t: str(values[t]), "sum of the records" + ("" if modulus is None else f" modulo {modulus}")
@@ -199,11 +198,12 @@ def _title(audit: Audit) -> str:
     return f"{name} of {mechanism.query}" if mechanism.query is not None else f"{name} on {mechanism.n} records"
 
 
-def _tick_step(many: int, longest: int, room: int) -> int:
-    """Label every so many classes, so that labels do not touch where there is room for so many characters."""
+def tick_step(many: int, longest: int, room: int) -> int:
+    """Return s, to label every s-th class: then labels do not touch where there is room for so many characters."""
     return max(1, -(-many * (longest + 1) // room))
 
 
-def _tidy(ax: Any) -> None:  # noqa: ANN401
+def tidy(ax: Any) -> None:  # noqa: ANN401
+    """Leave out the frame that says nothing."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=9)

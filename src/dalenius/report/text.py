@@ -1,5 +1,6 @@
 """An audit in plain words."""
 
+import html
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.report.numbers import decimals, round_down, round_up, short, short_up
 from dalenius.results import Audit, in_unit
+
+Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
 SHOWN = 4  # heaviest cells of the witness
 NAME_WIDTH = 11
@@ -30,23 +33,33 @@ def problem(mechanism: Mechanism) -> str:
     return f"{name}{of}: {records}, {checks.size_text(mechanism.records)} datasets"
 
 
-def summary(audit: Audit) -> str:
-    """Return the facts of an audit, one under the other."""
+def stacked(named: Facts) -> str:
+    """Return facts one under the other, headings to the left."""
     lines = []
-    for name, content in facts(audit):
+    for name, content in named:
         lines += [
             f"{label:{NAME_WIDTH}}{line}" for label, line in zip([name, *[""] * len(content)], content, strict=False)
         ]
     return "\n".join(lines)
 
 
-def facts(audit: Audit) -> list[tuple[str, list[str]]]:
+def as_html(named: Facts) -> str:
+    """Return facts as a table; spaces are kept, so that columns stay columns."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<td style='text-align:left;white-space:pre-wrap'>{'<br>'.join(map(html.escape, lines))}</td></tr>"
+        for name, lines in named
+    )
+    return f"<table>{rows}</table>"
+
+
+def facts(audit: Audit) -> Facts:
     """Return what an audit says as pairs of a heading and lines of text."""
     return [
         ("Audited", [problem(audit.mechanism)]),
         ("Leakage", _leakage(audit)),
         ("Record", [_records(audit)]),
-        ("Adversary", [_adversary(audit)]),
+        ("Adversary", [adversary_words(audit)]),
         ("Compare", _compare(audit)),
         ("Witness", _witness(audit)),
         ("Stopped", _stopped(audit)),
@@ -127,7 +140,8 @@ def _records(audit: Audit) -> str:
     return f"{words}; next is record {others_worst[0]} with at most {round_up(upper, decimals(upper))} {audit.unit}"
 
 
-def _adversary(audit: Audit) -> str:
+def adversary_words(audit: Audit) -> str:
+    """Return how much the adversary may know; the number that was given with all its digits."""
     most = in_unit(audit.mechanism.log_universe, audit.unit)
     exact = audit.adversary.given == "entropy"
     bound = f"H(X) >= {f'{audit.entropy:.12g}' if exact else short(audit.entropy)}"

@@ -43,7 +43,8 @@ def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, extra: Floats |
     if cells.knowledge < SMALL_KNOWLEDGE:
         return _near_reference(cells)
     many = int(np.clip(MOST_ENTRIES // (2 * cells.size * cells.y_size), 2, 128))
-    return polish(cells, _starts(cells, many, rng, extra), watch, rounds=400)
+    starts = random_priors(cells, many, rng)
+    return polish(cells, starts if extra is None else np.concatenate([extra, starts]), watch, rounds=400)
 
 
 def _near_reference(cells: Cells) -> Ascent:
@@ -66,7 +67,20 @@ def _near_reference(cells: Cells) -> Ascent:
 
 
 def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
-    """Iterate from the given priors, (B, C); the front runners go on longest."""
+    """Iterate from the given priors, (B, C), and return the best."""
+    pi, value, s = climb(cells, pi, watch, rounds)
+    best = int(np.argmax(value))
+    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - 1e-6)
+    return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))
+
+
+def climb(  # noqa: PLR0913 - limits
+    cells: Cells, pi: Floats, watch: Watch, rounds: int, *, keep: int = 4, still: float = STILL
+) -> tuple[Floats, Floats, Floats]:
+    """Iterate from the given priors, (B, C); the front runners, at least `keep` of them, go on longest.
+
+    Returns feasible priors, their leakage and their multipliers, until none gains `still` in a round.
+    """
     log_v = _log_posterior(cells, 0.9 * pi + 0.1 * cells.rho)
     s = np.full(log_v.shape[0], 1.0)
     value = np.full(log_v.shape[0], -np.inf)
@@ -74,26 +88,20 @@ def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
         log_v, s, pi, new = _squarem(cells, log_v, s, watch)
         moved, value = new - value, new
         if k in CULLS:
-            keep = np.argsort(-value, kind="stable")[: max(4, value.size // 2)]
-            log_v, s, pi, value, moved = log_v[keep], s[keep], pi[keep], value[keep], moved[keep]
-        still = moved.max() < STILL or (k > CULLS[-1] and moved[np.argmax(value)] < STILL)
-        if (k > CULLS[0] and still) or watch.expired():
+            front = np.argsort(-value, kind="stable")[: max(keep, value.size // 2)]
+            log_v, s, pi, value, moved = log_v[front], s[front], pi[front], value[front], moved[front]
+        rest = moved.max() < still or (k > CULLS[-1] and moved[np.argmax(value)] < still)
+        if (k > CULLS[0] and rest) or watch.expired():
             break
     pi = feasible(cells, pi)
-    value = np.nan_to_num(cells.leakage(pi), nan=-np.inf)
-    best = int(np.argmax(value))
-    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - 1e-6)
-    return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))
+    return pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), s
 
 
-def _starts(cells: Cells, many: int, rng: np.random.Generator, extra: Floats | None) -> Floats:
+def random_priors(cells: Cells, many: int, rng: np.random.Generator) -> Floats:
     """Random priors strictly inside the simplex, from spread out to concentrated."""
     spread = rng.choice([0.1, 0.3, 1.0], size=(many, 1))
     pi = rng.standard_gamma(np.broadcast_to(spread, (many, cells.size))) + FLOOR
-    pi /= pi.sum(axis=1, keepdims=True)
-    if extra is not None:
-        pi = np.concatenate([extra, pi])
-    return pi
+    return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
 
 def _log_posterior(cells: Cells, pi: Floats) -> Floats:

@@ -67,7 +67,7 @@ class Search:
         left_high[k, row, group] = at
         right_low[k, row, group] = at
         grown = [
-            self.frontier.grow(node, int(r), int(g), float(c))
+            self.frontier.grow(node, (int(r), int(g), float(c)))
             for (node, _), r, g, c in zip(taken, row, group, at, strict=True)
         ]
         boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high])).tightened()

@@ -20,12 +20,19 @@ from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.choices import Choices
 from dalenius.solvers.record import Proof, Reference, Trivial
+from dalenius.solvers.simplex_search import SimplexSearch
 
 UNUSED = 30.0  # log r of an output that never occurs lies this far below the rest
 PROPORTIONAL = 1e-12  # contraction coefficient claimed for proportional columns, whose true one is 0
 MARGIN_DOWN, MARGIN_UP = 1e-12, 1e-11
 ROUNDING = 2e-15
-KINDS = {Trivial: "trivial", Reference: "reference", Choices: "choices", Search: "boxes"}
+KINDS = {
+    Trivial: "trivial",
+    Reference: "reference",
+    Choices: "choices",
+    Search: "boxes",
+    SimplexSearch: "simplices",
+}
 
 
 def stated(mechanism: Mechanism, item: Audited) -> tuple[Proof, float]:
@@ -36,9 +43,10 @@ def stated(mechanism: Mechanism, item: Audited) -> tuple[Proof, float]:
     """
     proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
     upper = proof.upper + MARGIN_UP
-    if isinstance(proof, Search):
-        s = max(float(point.s[0]) for _, point in proof.frontier.leaf.values())
-        upper += s * ROUNDING * (10 + mechanism.log_universe)
+    if isinstance(proof, (Search, SimplexSearch)):
+        rounding = ROUNDING * (10 + mechanism.log_universe)
+        leaves = proof.frontier.leaf.values()
+        upper = max(upper, *(bound + rounding * float(dual.s[0]) + MARGIN_UP for bound, dual in leaves))
     return (trivial, trivial.upper) if upper >= trivial.upper else (proof, upper)
 
 
@@ -72,6 +80,9 @@ def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
             outputs.split(entry) if isinstance(entry, tuple) else {"rho": outputs.rho(entry)}
             for entry in proof.frontier.preorder()
         ]
+    if isinstance(proof, SimplexSearch):
+        said["eta"] = proof.frame.eta.tolist()
+        said["tree"] = _simplices(proof, item, outputs)
     if isinstance(proof, Search):
         frame = proof.frame
         groups = [outputs.groups(row) for row in frame.groups]
@@ -85,6 +96,26 @@ def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
             for entry in proof.frontier.preorder()
         ]
     return said
+
+
+def _simplices(proof: SimplexSearch, item: Audited, outputs: "_Outputs") -> list[Any]:
+    """Splits and leaves, the cells of a secret value in the order in which they first appear among the classes."""
+    cells = proof.frame.cells
+    rows = []
+    for a, part in enumerate(cells.slices):
+        first = {int(c): t for t, c in reversed(list(enumerate(item.lift.cell_of[a]))) if c >= 0}
+        rows.append(sorted(range(part.start, part.stop), key=lambda c: first[c]))
+    place = {c: (a, k) for a, row in enumerate(rows) for k, c in enumerate(row)}
+    tree: list[Any] = []
+    for entry in proof.frontier.preorder():
+        if isinstance(entry, tuple):
+            i, j, share = entry
+            tree.append([*place[i], place[j][1], share])
+        else:
+            pi = entry.log_pi[0]
+            r = outputs.rho(entry.log_r[0])
+            tree.append({"s": float(entry.s[0]), "r": r, "pi": [pi[row].tolist() for row in rows]})
+    return tree
 
 
 def _leaf(frame: Frame, x: Point, outputs: "_Outputs") -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Choices:
         for node, (candidates, pi) in self.frontier.pop(most, self.lower + self.tolerance):
             row, y, at = _split(cells, candidates, pi)
             here = cells.secret == row
-            nodes += self.frontier.grow(node, row, y, at)
+            nodes += self.frontier.grow(node, (row, y, at))
             sets += [candidates & ~(here & (cells.q[:, y] > at)), candidates & ~(here & (cells.q[:, y] < at))]
         watch.nodes += len(nodes)
         if nodes:

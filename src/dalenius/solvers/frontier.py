@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 Proof = TypeVar("Proof")
 Payload = TypeVar("Payload")
+Cut = tuple[int, int, float]
 
 
 @dataclass
@@ -15,7 +16,7 @@ class Frontier(Generic[Proof, Payload]):
     `leaf[k]` holds the bound of leaf k and what proves it. Leaf 0 is the root before any split.
     """
 
-    split: dict[int, tuple[int, int, float, int, int]] = field(default_factory=dict)
+    split: dict[int, tuple[Cut, int, int]] = field(default_factory=dict)
     leaf: dict[int, tuple[float, Proof]] = field(default_factory=dict)
     heap: list[tuple[float, int, Payload]] = field(default_factory=list)
     closed: float = -float("inf")
@@ -45,23 +46,23 @@ class Frontier(Generic[Proof, Payload]):
                 taken.append((node, payload))
         return taken
 
-    def grow(self, node: int, row: int, column: int, at: float) -> tuple[int, int]:
-        """Split a leaf in two: left at or below the threshold, right at or above it."""
+    def grow(self, node: int, cut: Cut) -> tuple[int, int]:
+        """Split a leaf in two: what the cut means is the search's affair."""
         left, right = self.size, self.size + 1
         self.size += 2
-        self.split[node] = (row, column, at, left, right)
+        self.split[node] = (cut, left, right)
         self.leaf.pop(node, None)
         return left, right
 
-    def preorder(self) -> list[tuple[int, int, float] | Proof]:
+    def preorder(self) -> list[Cut | Proof]:
         """Splits and leaves, parents first, left before right."""
-        out: list[tuple[int, int, float] | Proof] = []
+        out: list[Cut | Proof] = []
         todo = [0]
         while todo:
             node = todo.pop()
             if node in self.split:
-                row, column, at, left, right = self.split[node]
-                out.append((row, column, at))
+                cut, left, right = self.split[node]
+                out.append(cut)
                 todo += [right, left]
             else:
                 out.append(self.leaf[node][1])

@@ -8,8 +8,10 @@ Cheapest first; the best bracket is kept at every moment:
 4. the lower bound by many ascents (MATH 3);
 5. the convex bound, a tree of one node, for every size (MATH 4.4; where s > eta it is the contraction
    certificate 4.3 and closes the gap by itself);
-6. boxes: branch and bound, first with outputs as coarse as contraction allows at the multiplier s of the
-   best prior, then finer where a search stalls (MATH 4.5, 4.6). Relaxed priors of bad nodes start new ascents.
+6. branch and bound, two trees in turns of growing length: simplices of conditionals (MATH 4.7), best where
+   rows have few cells, and boxes of output laws (MATH 4.5, 4.6), first with outputs as coarse as contraction
+   allows at the multiplier s of the best prior, then finer where a tree stalls. Relaxed priors of bad nodes
+   start new ascents.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,6 +25,8 @@ from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Cells, Floats
 from dalenius.solvers.choices import Choices
 from dalenius.solvers.contraction import affordable, coarsen, coefficient
+from dalenius.solvers.simplex_bound import Frame as SimplexFrame
+from dalenius.solvers.simplex_search import SimplexSearch
 from dalenius.solvers.watch import Watch
 
 Tell = Callable[[], None]
@@ -31,7 +35,12 @@ MOST_OUTPUTS = 400  # beyond it a Newton step over all outputs is too dear
 LARGE = 200_000  # cells x outputs beyond which choices are not searched
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
+MOST_VERTICES = 64  # cells beyond which a node of simplices, a matrix over cells, is too dear
+TURN = 8  # batches of boxes in the first turn
+BATCHES_OF_SIMPLICES = 4  # for one of boxes, which costs as much
 STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer frame follows
+LEAST_S = 1e-3
+STOP = object()
 ROUNDED = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
 
 
@@ -49,7 +58,8 @@ class Reference:
     upper: float
 
 
-Proof = Trivial | Reference | Choices | Search
+Tree = Search | SimplexSearch
+Proof = Trivial | Reference | Choices | Tree
 
 
 @dataclass
@@ -62,7 +72,8 @@ class Record:
     lower: float = 0.0
     pi: Floats = field(init=False)
     s: float = 0.0
-    proofs: list[Proof] = field(init=False)  # the best of earlier stages, and a search that still grows
+    exact_cells: bool = True  # whether the verifier will find the same cells: simplices need them
+    proofs: list[Proof] = field(init=False)  # the best of earlier stages, and trees that still grow
     unconstrained: tuple[float, float] = field(init=False)  # bracket on L(0)
 
     def __post_init__(self) -> None:
@@ -117,60 +128,79 @@ class Record:
         """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`."""
         if self._done(watch, best) or self.cells.y_size > MOST_OUTPUTS:
             return
-        for search, finer in self._searches():
-            search.lower = max(self.lower, best)
-            search.open_root(watch)
-            self._offer(search)
-            self._run(search, watch, best, tell, finer=finer)
-            if self._done(watch, best):
-                return
+        self.proofs = [self.proof]
+        pairs = affordable(self.cells)
+        eta = np.array([coefficient(self.cells.q[part]) if pairs else 1.0 for part in self.cells.slices])
+        together = [[0] * self.cells.y_size] * self.cells.a_size
+        convex = self._search(together, eta, np.minimum(1.0, 0.9 * max(self.s, LEAST_S) / eta))
+        routes = [(self._grow(convex, watch, best, tell), 1)]
+        self._take_turns(routes, watch, best)
+        routes = [(self._boxes(watch, best, tell), 1)]
+        if self.exact_cells and self.cells.size <= MOST_VERTICES:
+            simplices = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
+            routes.insert(0, (self._grow(simplices, watch, best, tell), BATCHES_OF_SIMPLICES))
+        self._take_turns(routes, watch, best)
 
     def _done(self, watch: Watch, best: float) -> bool:
         return self.gap <= self.tolerance or self.upper <= best + self.tolerance or watch.expired()
 
-    def _searches(self) -> Iterator[tuple[Search, bool]]:
-        """The frames to try, and whether a finer one follows: the convex bound, then boxes."""
-        cells = self.cells
-        s = max(self.s, 1e-3)
-        pairs = affordable(cells)
-        eta = np.array([coefficient(cells.q[part]) for part in cells.slices]) if pairs else np.ones(cells.a_size)
-        together = [[0] * cells.y_size] * cells.a_size
-        yield self._search(together, eta, np.minimum(1.0, 0.9 * s / eta)), True
+    def _take_turns(self, routes: list[tuple[Iterator[None], int]], watch: Watch, best: float) -> None:
+        """Advance each route by batches in turn, until done, exhausted, or nearly closed and slow."""
+        turn, mark, mark_time = TURN, self.gap, watch.seconds
+        while routes:
+            for route in list(routes):
+                for _ in range(turn * route[1]):
+                    if self._done(watch, best):
+                        return
+                    if self.gap < 0.8 * mark:
+                        mark, mark_time = self.gap, watch.seconds
+                    if self.gap <= NEARLY and watch.seconds - mark_time > SLOW_SECONDS:
+                        return
+                    if next(route[0], STOP) is STOP:
+                        routes.remove(route)
+                        break
+            turn *= 2
+
+    def _boxes(self, watch: Watch, best: float, tell: Tell) -> Iterator[None]:
+        """The frames of boxes, a finer one after each that stalls."""
         seen: list[list[list[int]]] = []
         for share in (0.9, 0.45, 0.0):
-            groups, etas = coarsen(cells, max(share * s, ROUNDED))
+            groups, etas = coarsen(self.cells, max(share * max(self.s, LEAST_S), ROUNDED))
             if groups not in seen and max(map(max, groups)) > 0:
                 seen.append(groups)
-                yield self._search(groups, etas, np.ones(cells.a_size)), bool((etas > ROUNDED).any())
+                search = self._search(groups, etas, np.ones(self.cells.a_size))
+                yield from self._grow(search, watch, best, tell, finer=bool((etas > ROUNDED).any()))
 
     def _search(self, groups: list[list[int]], eta: Floats, theta: Floats) -> Search:
         spent = float((theta * eta).max())
         floor = spent + min(0.25 * spent, 0.3 * max(self.s - spent, 0.1 * spent))
         return Search(Frame(self.cells, groups, eta, theta, floor), self.lower, self.tolerance, max(self.s, 0.02))
 
-    def _run(self, search: Search, watch: Watch, best: float, tell: Tell, *, finer: bool) -> None:
-        """Branch until closed, expired, or stalled where a finer frame follows."""
-        batches, mark, mark_batch, mark_time = 0, self.gap, 0, watch.seconds
-        while search.frontier.heap and not watch.expired():
+    def _grow(self, tree: Tree, watch: Watch, best: float, tell: Tell, *, finer: bool = False) -> Iterator[None]:
+        """Branch batch by batch until closed, or stalled where a finer frame follows."""
+        tree.lower = max(self.lower, best)
+        tree.open_root(watch)
+        self.proofs.append(tree)
+        batches, mark, mark_batch = 0, tree.upper, 0
+        while tree.frontier.heap and not (finer and batches - mark_batch > STALL_BATCHES):
             if batches & (batches - 1) == 0 or batches % 32 == 0:  # 0, 1, 2, 4, 8, 16, 32, 64, 96 ...
-                self._ascend_from(search, watch, best)
-            search.step(watch)
+                self._ascend_from(tree, watch)
+            tree.lower = max(self.lower, best)
+            tree.step(watch)
             batches += 1
             tell()
-            if search.upper - search.lower < 0.8 * mark:
-                mark, mark_batch, mark_time = search.upper - search.lower, batches, watch.seconds
-            if finer and batches - mark_batch > STALL_BATCHES:
-                return  # contraction keeps s too large here: finer outputs let it fall
-            if self.gap <= NEARLY and watch.seconds - mark_time > SLOW_SECONDS:
-                return
+            if tree.upper - tree.lower < 0.8 * (mark - tree.lower):
+                mark, mark_batch = tree.upper, batches
+            yield
+        if tree is not self.proof:
+            self.proofs = [proof for proof in self.proofs if proof is not tree]
 
-    def _ascend_from(self, search: Search, watch: Watch, best: float) -> None:
+    def _ascend_from(self, tree: Tree, watch: Watch) -> None:
         """Ascend from the relaxed priors of the worst nodes; they know where local search has not been."""
-        found = polish(self.cells, search.priors(16), watch, rounds=60)
+        found = polish(self.cells, tree.priors(16), watch, rounds=60)
         if found.value > self.lower:
             self.lower, self.pi, self.s = found.value, found.pi, found.s
-            search.lower = max(self.lower, best)
 
     def _offer(self, proof: Proof) -> None:
-        """Keep the best proof so far beside a new one, whose bound may still fall, or rise on the way."""
-        self.proofs = [self.proof, proof]
+        """Keep the better of the best proof so far and a finished one."""
+        self.proofs = [min(self.proof, proof, key=lambda p: p.upper)]

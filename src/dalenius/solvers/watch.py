@@ -35,6 +35,7 @@ class Watch:
     began: float = field(default_factory=time.monotonic)
     interrupted: bool = False
     nodes: int = 0
+    parent: "Watch | None" = None
     _previous: Any = None
     _part_end: float = float("inf")
 
@@ -52,6 +53,9 @@ class Watch:
         if self.interrupted:
             raise KeyboardInterrupt
         self.interrupted = True
+        outer = getattr(self._previous, "__self__", None)
+        if isinstance(outer, Watch):  # an audit inside longer work, which is to stop as well
+            outer.interrupted = True
 
     @property
     def seconds(self) -> float:
@@ -63,13 +67,18 @@ class Watch:
         """Seconds left."""
         return self.time_limit - self.seconds
 
+    def part(self, seconds: float) -> "Watch":
+        """Return a watch over a part of the work, which ends no later than the whole; it reports nothing."""
+        return Watch(max(0.0, seconds), parent=self)
+
     def share(self, part: float) -> None:
         """Let `expired` become true after this many seconds, or at the limit if that is sooner."""
         self._part_end = self.seconds + part
 
     def expired(self) -> bool:
         """Whether the work at hand must stop now."""
-        return self.interrupted or self.seconds > min(self.time_limit, self._part_end)
+        whole = self.parent is not None and self.parent.expired()
+        return whole or self.interrupted or self.seconds > min(self.time_limit, self._part_end)
 
     def tell(self, record: int, records: int, lower: float, upper: float, stage: str) -> None:
         """Report progress, if anyone listens."""

@@ -1,0 +1,162 @@
+"""From what the solvers found to what users hold: results in the user's unit, with their certificates in nats."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dalenius.certificates.certificate import Certificate
+from dalenius.design_results import Design
+from dalenius.model.adversary import Adversary
+from dalenius.model.distortion import MEASURES, Distortion
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.statistic import Table
+from dalenius.results import NATS_PER_UNIT, Audit, Extremes, Records
+from dalenius.solvers.audit import Audited
+from dalenius.solvers.branch_and_bound import Search
+from dalenius.solvers.certify import KINDS, MARGIN_DOWN, certificate_data, prior_of, stated
+from dalenius.solvers.cutting_plane import Problem
+from dalenius.solvers.design import Designed
+from dalenius.solvers.record import NEARLY, Proof
+from dalenius.solvers.watch import Watch
+
+Stopped = Literal["gap", "time_limit", "interrupted", "method"]
+
+TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
+
+
+@dataclass(frozen=True)
+class Run:
+    """How an answer was asked for: unit and tolerance of the user, seed, and the watch that timed it."""
+
+    unit: str
+    tolerance: float  # in the unit
+    seed: int
+    watch: Watch
+
+    @property
+    def nats(self) -> float:
+        """Nats in one unit of information."""
+        return NATS_PER_UNIT[self.unit]
+
+
+def audit_answer(mechanism: Mechanism, adversary: Adversary, found: list[Audited], run: Run) -> Audit:
+    """Return the bracket of the worst record with its certificate."""
+    best = max(item.audit.lower for item in found)
+    worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
+    prior = prior_of(mechanism, worst)
+    lower = max(0.0, prior.leakage() - MARGIN_DOWN)
+    uppers = {item.record: stated(mechanism, item)[1] for item in found}
+    upper = max(*uppers.values(), lower)
+    data = certificate_data(adversary, prior, (lower, upper), found)
+    lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}
+    nats = run.nats
+    records = tuple((item.members, _down(lowers[item.record], nats), _up(uppers[item.record], nats)) for item in found)
+    low, high = (max(item.audit.unconstrained[k] for item in found) for k in (0, 1))
+    uniform = max(float(item.audit.cells.leakage(item.audit.cells.rho[None])[0]) for item in found)
+    top = max(found, key=lambda item: item.audit.upper)
+    return Audit(
+        mechanism=mechanism,
+        adversary=adversary,
+        unit=run.unit,
+        lower=_down(lower, nats),
+        upper=_up(upper, nats),
+        stopped=_stopped(upper - lower, run.tolerance * nats, run.watch, nearly=NEARLY),
+        proved="both",
+        record=worst.record,
+        records=Records(records),
+        prior=prior,
+        certificate=Certificate.of(data),
+        extremes=Extremes((_down(max(0.0, low - MARGIN_DOWN), nats), _up(high + MARGIN_DOWN, nats)), uniform / nats),
+        tolerance=run.tolerance,
+        seed=run.seed,
+        seconds=run.watch.seconds,
+        nodes=run.watch.nodes,
+        bounds=_bound_name(top.audit.proof),
+    )
+
+
+def design_answer(  # noqa: PLR0913 - what was asked, and what was found
+    distortion: Distortion, adversary: Adversary, problem: Problem, designed: Designed, *, budget: float, run: Run
+) -> Design:
+    """Return the designed mechanism with the bracket on the optimum; budget as the user gave it."""
+    leakage = audit_answer(designed.mechanism, adversary, designed.found, run)
+    primal = problem.goal == "leakage"
+    upper = leakage.certificate.upper if primal else designed.distortion
+    lower = min(max(designed.lower.value, 0.0), upper)
+    scale = run.nats if primal else 1.0
+    data = {
+        "format": "dalenius/design-certificate",
+        "version": 1,
+        "problem": _described(distortion, problem),
+        "adversary": {adversary.given: adversary.value},
+        "budget": {"distortion" if primal else "leakage": problem.budget},
+        "lower": lower,
+        "upper": upper,
+        "distortion": designed.distortion,
+        "pool": [
+            {"record": e.record, "masses": e.masses.tolist(), "ratios": e.ratios.tolist(), "weight": float(w)}
+            for e, w in zip(designed.lower.evidence, designed.lower.weights, strict=True)
+        ],
+        **({"multiplier": designed.lower.multiplier} if primal else {}),
+        "symmetries": list(problem.domain.symmetries),
+        "audit": leakage.certificate.data,
+    }
+    return Design(
+        query=distortion.query,
+        adversary=adversary,
+        unit=run.unit,
+        goal=problem.goal,
+        budget=budget,
+        lower=_down(lower, scale),
+        upper=_up(upper, scale),
+        mechanism=designed.mechanism,
+        distortion=designed.distortion,
+        leakage=leakage,
+        certificate=Certificate.of(data),
+        stopped=_stopped(upper - lower, run.tolerance * scale, run.watch),
+        proved="both",
+        tolerance=run.tolerance,
+        seed=run.seed,
+        seconds=run.watch.seconds,
+        rounds=designed.rounds,
+        distortion_name=distortion.name,
+    )
+
+
+def _described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
+    """The problem in plain data: by name where the verifier can rebuild it, else written out."""
+    query, domain = distortion.query, problem.domain
+    data: dict[str, Any] = {"distribution": "uniform" if domain.uniform else domain.weights.tolist()}
+    by_name = query.named and not isinstance(domain.statistic, Table)
+    if by_name:
+        data["query"] = str(query)
+        if distortion.outputs != query.outputs:
+            data["outputs"] = [list(y) if isinstance(y, tuple) else y for y in distortion.outputs]
+    word = by_name and distortion.measure in MEASURES
+    data["distortion"] = distortion.measure if word else domain.distance.tolist()
+    return data
+
+
+def _stopped(gap: float, tolerance: float, watch: Watch, nearly: float = 0.0) -> Stopped:
+    if gap <= max(tolerance, nearly if not watch.interrupted and watch.left > 0 else 0.0):
+        return "gap"
+    if watch.interrupted:
+        return "interrupted"
+    return "time_limit" if watch.left <= 0 else "method"
+
+
+def _bound_name(proof: Proof) -> str:
+    """Which bound closed the bracket, or came nearest: as in docs/mathematics.md."""
+    if isinstance(proof, Search) and proof.frame.g_size == 1:
+        return "contraction" if proof.frame.tangent else "capacity"
+    return KINDS[type(proof)]
+
+
+def _down(nats: float, scale: float) -> float:
+    """Divide and round down."""
+    return nats if scale == 1 else max(0.0, math.nextafter(nats / scale, -math.inf))
+
+
+def _up(nats: float, scale: float) -> float:
+    """Divide and round up."""
+    return nats if scale == 1 else math.nextafter(nats / scale, math.inf)

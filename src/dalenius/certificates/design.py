@@ -1,0 +1,353 @@
+"""Re-checking a design: what no mechanism can do better than, and what the one given does.
+
+The mechanism of the audit inside has one row per class c of a domain whose classes are the orbits of a group of
+permutations of the records: count vectors, or single datasets. The distortion d(c,y) and the data distribution P0
+are given per class, P0 uniform inside. Let q(y|x) be any mechanism at all. Averaged over the group it has the same
+expected distortion; and L is convex in q and does not change when records change places, so it leaks no more. So q
+may be taken constant on classes, and for every prior pi(a,c) of the adversary about a record, uniform inside (a,c),
+and every r with sum_a p(a) exp r(a,y) <= 1 for all y, where p(a) = sum_c pi(a,c),
+
+    L >= I(A;Y) >= sum_{a,c,y} pi(a,c) q(y|c) r(a,y)              (Gibbs: the posterior of a given y against p exp r).
+
+With weights lam >= 0 over such (pi, r), W(c,y) = sum_k lam_k sum_a pi_k(a,c) r_k(a,y), and since q(.|c) is a law,
+
+    least leakage at distortion D     >= sum_c min_y [ W + nu P0 d ] - nu D        (sum lam = 1, nu >= 0)
+    least distortion at leakage L     >= sum_c min_y [ W + P0 d ] - L sum lam.
+
+Symmetries. A map g of datasets that takes records to records, relabelling their values, leaves the uniform prior
+alone, so (gq)(y|x) = q(gy|gx) leaks as much as q: all records are audited. With P0(gx) = P0(x) and d(gx,gy) = d(x,y) it
+has the same distortion, too. So q may be averaged over the group generated, and be taken as q(gy|gc) = q(y|c); then
+sum q W is unchanged when the bracket is averaged over the orbits of pairs (c,y).
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property, reduce
+from typing import Any, TypeAlias
+
+from flint import arb, arb_mat
+
+from . import named
+from .balls import ONE, ZERO, Ball, Matrix, log_sum_exp, matrix, short
+from .channel import ROW_TOLERANCE
+from .counting import Shares, Statistic, Table, classes_are_orbits, rearranged, relabelled
+from .proofs import Audited, Question, held, prior_of
+from .reading import field, mapping, number, numbers, refuse, sequence, show, whole
+
+Exact: TypeAlias = int | float | Fraction  # compared without rounding
+Pairs: TypeAlias = list[Any]  # one entry for every (c,y), y fastest
+
+MOST_PAIRS = 2**20  # (c,y)
+MOST_PRODUCTS = 2**30  # of numbers, for the whole pool or for all symmetries
+MOST_DIFFERENCES = 2**26  # of counts, for the distances of vectors
+DISTORTION_SLACK = 1e-12  # relative to 1 + D: by which rounded rows may exceed the budget
+LEAKAGE_SLACK = 1e-9
+
+ERRORS: dict[str, Callable[[Any], Exact]] = {
+    "absolute": lambda e: e,
+    "squared": lambda e: e * e,
+    "zero-one": lambda e: int(e != 0),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """The least leakage at expected distortion `budget`, or the least distortion at leakage `budget`.
+
+    d(c,y) = distances[c][y]; P0(c) proportional to weights[c], or every dataset as likely as any other.
+    """
+
+    audited: Audited
+    weights: list[float] | None
+    distances: list[list[Exact]]
+    primal: bool
+    budget: float
+    text: str
+
+    @property
+    def quantity(self) -> str:
+        return "eps(D,b)" if self.primal else "D(L,b)"
+
+    @property
+    def unit(self) -> str:
+        return "nats" if self.primal else ""
+
+    def check(self, content: dict[str, Any], lower: float, upper: float) -> str:
+        """Return what the certificate establishes, in one sentence.
+
+        Guarantee: lower <= optimum, and the mechanism attains `upper` within the budget.
+        """
+        claimed = number(field(content, "distortion", "the certificate"), "'distortion'")
+        self._attained(claimed, upper)
+        bound = self._lower_bound(content)
+        if lower > 0 and not bound >= lower:
+            refuse(f"the pool proves a lower bound of {short(bound)}, less than the claimed {lower!r}")
+        mechanism = (
+            f"every number was recomputed: the mechanism is a channel of expected distortion at most {claimed!r} "
+            f"that leaks at most {self.audited.upper!r} nats of any record"
+        )
+        if self.primal:
+            return f"{mechanism}, and none of distortion at most {self.budget!r} leaks less than {lower!r} nats"
+        return f"{mechanism}, and none that leaks at most {self.budget!r} nats has a distortion below {lower!r}"
+
+    def _attained(self, claimed: float, upper: float) -> None:
+        """Guarantee: distortion <= claimed, leakage <= audited.upper; the one is `upper`, the other within budget."""
+        channel = self.audited.channel
+        rows = (q for row in channel.row_of for q in channel.rows[row])
+        expected = sum((q * cost for q, cost in zip(rows, self.costs, strict=True)), ZERO)
+        if not expected <= claimed:
+            refuse(f"the mechanism has expected distortion {short(expected)}, more than the claimed {claimed!r}")
+        leaked = self.audited.upper
+        if self.primal:
+            if not claimed <= self.budget + DISTORTION_SLACK * (1 + self.budget):
+                refuse(f"the distortion {claimed!r} exceeds the budget {self.budget!r}")
+            if not leaked <= upper:
+                refuse(f"the mechanism is proved to leak at most {leaked!r}, more than the upper bound {upper!r}")
+        else:
+            if claimed != upper:
+                refuse(f"the distortion {claimed!r} is not the upper bound {upper!r}")
+            if not leaked <= self.budget + LEAKAGE_SLACK:
+                refuse(f"the mechanism is proved to leak at most {leaked!r}, more than the budget {self.budget!r}")
+
+    @cached_property
+    def costs(self) -> Pairs:
+        """P0(c) d(c,y)."""
+        ball: dict[Exact, Ball] = {}
+        result = []
+        for p, row in zip(_distribution(self.weights, self.audited.channel.statistic), self.distances, strict=True):
+            for d in row:
+                if d not in ball:
+                    ball[d] = arb(d.numerator) / d.denominator if isinstance(d, Fraction) else arb(d)
+                result.append(p * ball[d])
+        return result
+
+    def _lower_bound(self, content: dict[str, Any]) -> Ball:
+        """Guarantee: result <= optimum (the two formulas above)."""
+        symmetries = sequence(content.get("symmetries", ()), "symmetries")
+        _limit(symmetries, len(self.costs) + len(self.distances) * _values(self.audited.channel.statistic))
+        maps = [self._map(value, f"symmetry {j}") for j, value in enumerate(symmetries)]
+        pool = sequence(field(content, "pool", "the certificate"), "the pool")
+        total, gains = self._gains(pool)
+        if self.primal:
+            price = arb(number(field(content, "multiplier", "the certificate"), "the multiplier", low=0.0))
+            if not total > 0:
+                return ZERO
+            gains, spent = gains * (1 / total), price * self.budget
+        else:
+            price, spent = ONE, total * self.budget
+        terms = _averaged([w + price * cost for w, cost in zip(gains.entries(), self.costs, strict=True)], maps)
+        width = self.audited.channel.outputs
+        rows = (terms[start : start + width] for start in range(0, len(terms), width))
+        return sum((reduce(arb.min, row) for row in rows), ZERO) - spent
+
+    def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
+        """Return sum_k lam_k and W(c,y)."""
+        channel, knowledge = self.audited.channel, self.audited.knowledge
+        question = cache(lambda record: Question(channel, record, knowledge))
+        _limit(pool, len(self.costs) * _values(channel.statistic))
+        total, gains = ZERO, arb_mat(channel.statistic.size, channel.outputs)
+        for j, value in enumerate(pool):
+            where = f"prior {j} of the pool"
+            item = mapping(value, where)
+            weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
+            last = channel.statistic.n - 1
+            about = question(whole(field(item, "record", where), f"the record of {where}", 0, last))
+            prior = held(prior_of(field(item, "masses", where), about, where), about.shares, knowledge, where)
+            ratios = _legal(field(item, "ratios", where), prior, channel.outputs, where)
+            masses = matrix([[weight * law.get(c, ZERO) for c in range(channel.statistic.size)] for law in prior])
+            gains += masses.transpose() * ratios
+            total += weight
+        return total, gains
+
+    def _map(self, value: object, where: str) -> list[int]:
+        """Return a symmetry as a permutation of the pairs (c,y).
+
+        Guarantee: it takes records to records, relabelling values, and leaves d and P0 alone.
+        """
+        symmetry = mapping(value, where)
+        statistic, width = self.audited.channel.statistic, self.audited.channel.outputs
+        if set(symmetry) != {"values", "outputs"} | ({"records"} if isinstance(statistic, Table) else set()):
+            refuse(f"{where} has the fields {show(', '.join(sorted(map(str, symmetry))))}, not those of its domain")
+        outputs = _permutation(symmetry["outputs"], width, f"outputs of {where}")
+        classes = _moved(statistic, symmetry, where)
+        for c, image in enumerate(classes):
+            if self.weights is not None and self.weights[image] != self.weights[c]:
+                refuse(f"{where} takes class {c} to class {image}, which has another probability")
+            moved = self.distances[image]
+            if [moved[y] for y in outputs] != self.distances[c]:
+                refuse(f"{where} takes class {c} to class {image}, where the distortions are others")
+        return [image * width + y for image in classes for y in outputs]
+
+
+def read(content: dict[str, Any], audited: Audited) -> Task:
+    """Return the task of a design certificate whose audit has been checked."""
+    statistic, width = audited.channel.statistic, audited.channel.outputs
+    if field(content, "adversary", "the certificate") != content["audit"]["adversary"]:
+        refuse("the audit is about another adversary than the design")
+    if statistic.size * width > MOST_PAIRS:
+        refuse(f"a design of {statistic.size} rows and {width} outputs is too large to check; at most {MOST_PAIRS}")
+    if not classes_are_orbits(statistic):
+        refuse("the mechanism needs one row per count vector or per dataset, or better ones are left out")
+    problem = mapping(field(content, "problem", "the certificate"), "the problem")
+    if not set(problem) <= {"query", "outputs", "distribution", "distortion"}:
+        refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
+    distances, words = _distances(problem, content["audit"]["problem"], audited)
+    weights = _weights(field(problem, "distribution", "the problem"), statistic.size)
+    words += ", data uniform" if weights is None else f", data as weighted (sha256 {_digest(weights)})"
+    budget = mapping(field(content, "budget", "the certificate"), "the budget")
+    if set(budget) not in ({"distortion"}, {"leakage"}):
+        refuse("the budget needs either 'distortion' or 'leakage'")
+    ((kind, value),) = budget.items()
+    most = number(value, f"the budget of {kind}", low=0.0)
+    primal = kind == "distortion"
+    if primal:
+        text = f"{audited.text}; the least leakage at an expected {words}, of at most {most!r}"
+    else:
+        text = f"{audited.text}; the least expected {words}, at a leakage of at most {most!r} nats"
+    return Task(audited, weights, distances, primal, most, text)
+
+
+def _weights(value: object, size: int) -> list[float] | None:
+    """Return P0 over the classes as given; None when every dataset is as likely as any other."""
+    if value == "uniform":
+        return None
+    weights = numbers(value, size, "the distribution", low=0.0)
+    total = sum(map(arb, weights), ZERO)
+    if not abs(total - 1) <= ROW_TOLERANCE:
+        refuse(f"the distribution sums to {float(total):.12g}, not to 1")
+    return weights
+
+
+def _distribution(weights: list[float] | None, statistic: Statistic) -> list[Ball]:
+    """P0(c): the weights divided by their exact sum, or the share of all datasets."""
+    if weights is None:
+        shares = statistic.shares(0)
+        return [sum((share[c] for share in shares if c in share), ZERO) for c in range(statistic.size)]
+    total = sum(map(arb, weights), ZERO)
+    return [arb(w) / total for w in weights]
+
+
+def _distances(problem: dict[str, Any], described: dict[str, Any], audited: Audited) -> tuple[list[list[Exact]], str]:
+    """Return d(c,y) without any rounding, and words for it."""
+    statistic, width = audited.channel.statistic, audited.channel.outputs
+    wanted = field(problem, "distortion", "the problem")
+    answers, outputs, words = _query(problem, described, audited)
+    if isinstance(wanted, str):
+        if wanted not in ERRORS or answers is None:
+            refuse(f"the distortion is {show(wanted)}; a named query has {', '.join(ERRORS)}, others need a table")
+        error = ERRORS[wanted]
+        return [[error(named.distance(f, y)) for y in outputs] for f in answers], f"{wanted} error{words}"
+    rows = sequence(wanted, "the table of distortions", statistic.size)
+    table = [numbers(row, width, f"row {c} of the table of distortions", low=0.0) for c, row in enumerate(rows)]
+    return [list(row) for row in table], f"distortion by a table (sha256 {_digest(table)}){words}"
+
+
+def _query(
+    problem: dict[str, Any], described: dict[str, Any], audited: Audited
+) -> tuple[list[Any] | None, list[Any], str]:
+    """Return a named query's answers on the classes, the outputs that the columns stand for, and words for these."""
+    width = audited.channel.outputs
+    if "query" not in problem:
+        if "outputs" in problem:
+            refuse("outputs have a meaning with a named query only")
+        return None, [], ""
+    asked = named.query(problem["query"])
+    if "query" not in described or named.query(described["query"]).text != asked.text:
+        refuse(f"the audit is about another query than {asked.text}")
+    k = asked.statistic.alphabet(0)
+    if asked.vector and audited.channel.statistic.size * width * k > MOST_DIFFERENCES:
+        refuse(f"{asked.text} with {width} outputs has too many distances to recompute")
+    answers = asked.answers_on(audited.channel.statistic)
+    if "outputs" not in problem:
+        if asked.width != width:
+            refuse(f"the mechanism has {width} outputs where {asked.text} has {asked.width}")
+        return answers, asked.outputs, ""
+    if "mechanism" in described:
+        refuse("a named mechanism has its own outputs")
+    listed = sequence(problem["outputs"], "outputs of the problem", width)
+    if not asked.vector:
+        outputs = numbers(listed, width, "outputs of the problem")
+        return answers, [_exact(y) for y in outputs], f" on {width} outputs (sha256 {_digest(outputs)})"
+    vectors = [numbers(y, k, f"output {j} of the problem") for j, y in enumerate(listed)]
+    return answers, [[_exact(v) for v in y] for y in vectors], f" on {width} outputs (sha256 {_digest(vectors)})"
+
+
+def _exact(x: float) -> int | Fraction:
+    return int(x) if x.is_integer() else Fraction(x)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
+
+
+def _limit(listed: Sequence[Any], each: int) -> None:
+    if len(listed) * each > MOST_PRODUCTS:
+        refuse(f"{len(listed)} priors or symmetries of {each} numbers are too many to check")
+
+
+def _values(statistic: Statistic) -> int:
+    """The most values that a record has."""
+    return max(statistic.records) if isinstance(statistic, Table) else statistic.alphabet(0)
+
+
+def _legal(value: object, prior: list[Shares], width: int, where: str) -> Matrix:
+    """Return log ratios less log sum_a p(a) exp r(a,y); those of values without mass do not matter.
+
+    Guarantee: sum_a p(a) exp result(a,y) = 1 for every y.
+    """
+    listed = sequence(value, f"ratios of {where}", len(prior))
+    given = [numbers(row, width, f"ratios of {where}, value {a}") for a, row in enumerate(listed)]
+    log_p = [sum(law.values(), ZERO).log() if law else None for law in prior]
+    excess = [
+        log_sum_exp(p + row[y] for p, row in zip(log_p, given, strict=True) if p is not None) for y in range(width)
+    ]
+    none = [ZERO] * width
+    rows = zip(log_p, given, strict=True)
+    return matrix([none if p is None else [r - x for r, x in zip(row, excess, strict=True)] for p, row in rows])
+
+
+def _permutation(value: object, size: int, where: str) -> list[int]:
+    listed = [whole(v, f"an entry of {where}", 0, size - 1) for v in sequence(value, where, size)]
+    if len(set(listed)) < size:
+        refuse(f"{where} are no permutation")
+    return listed
+
+
+def _moved(statistic: Statistic, symmetry: dict[str, Any], where: str) -> list[int]:
+    """Return where every class goes."""
+    values = symmetry["values"]
+    if not isinstance(statistic, Table):
+        return relabelled(statistic, _permutation(values, statistic.alphabet(0), f"values of {where}"))
+    records = _permutation(symmetry["records"], statistic.n, f"records of {where}")
+    listed = sequence(values, f"values of {where}", statistic.n)
+    new = [_permutation(v, k, f"values of {where}") for v, k in zip(listed, statistic.records, strict=True)]
+    if any(statistic.records[i] != statistic.records[j] for i, j in enumerate(records)):
+        refuse(f"{where} takes a record to one with another number of values")
+    return rearranged(statistic, records, new)
+
+
+def _averaged(terms: Pairs, maps: list[list[int]]) -> Pairs:
+    """Return the terms, each replaced by the mean over its orbit under the maps."""
+    result = list(terms)
+    seen = bytearray(len(terms))
+    for start in range(len(terms)) if maps else ():
+        if not seen[start]:
+            orbit = _orbit(start, maps, seen)
+            mean = sum((terms[j] for j in orbit), ZERO) / len(orbit)
+            for j in orbit:
+                result[j] = mean
+    return result
+
+
+def _orbit(start: int, maps: list[list[int]], seen: bytearray) -> list[int]:
+    orbit = [start]
+    seen[start] = True
+    for j in orbit:  # which grows
+        for image in maps:
+            if not seen[image[j]]:
+                seen[image[j]] = True
+                orbit.append(image[j])
+    return orbit

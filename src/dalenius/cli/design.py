@@ -1,0 +1,181 @@
+"""dalenius design: the least leaking mechanism at a distortion, or the least distorting one at a leakage."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dalenius.cli.common import (
+    AS_JSON,
+    CERTIFICATE,
+    FILE,
+    check_outputs,
+    exactly_one,
+    finish,
+    progress_line,
+    solving,
+    write_picture,
+)
+from dalenius.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MEASURES = ("absolute", "squared", "zero-one")
+TABLES = (".csv", ".npy", ".json")
+
+
+@click.command(short_help="Find the best mechanism; bound what any can reach.")
+@click.option("--query", metavar="CALL", required=True, help='A query of the gallery, such as "count(n=4)".')
+@click.option("--distortion", type=float, metavar="D", help="Most expected distortion; the leakage is minimised.")
+@click.option("--leakage", type=float, metavar="L", help="Most leakage; the expected distortion is minimised.")
+@click.option(
+    "--measure",
+    default="absolute",
+    show_default=True,
+    metavar="WORD|FILE",
+    help=f"Of distortion: {', '.join(MEASURES)}, or a table in {', '.join(TABLES)}: "
+    "one row per class of the query, one column per output.",
+)
+@click.option(
+    "--p0",
+    type=FILE,
+    help=f"Distribution of the data ({', '.join(TABLES)}): one number per dataset or per class of the query, "
+    "or one line of probabilities per record. Uniform by default.",
+)
+@click.option(
+    "--outputs",
+    metavar="LIST",
+    help='What may be released: "0,1,2", or "2,0; 1,1; 0,2" for a histogram. The range of the query by default.',
+)
+@solving(tolerance=1e-4, time_limit=300.0)
+@CERTIFICATE
+@click.option("--out", type=FILE, help="Write the mechanism here (.json); dalenius audit --load reads it.")
+@click.option("--table", type=FILE, help="Write its exact table here (.csv), for deployment.")
+@click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
+@click.option("--plot", type=FILE, help="Draw the mechanism and the bracket here (.png, .svg, .pdf).")
+@AS_JSON
+def design(  # noqa: PLR0913 - one parameter per option
+    *,
+    query: str,
+    distortion: float | None,
+    leakage: float | None,
+    measure: str,
+    p0: Path | None,
+    outputs: str | None,
+    entropy: float | None,
+    knowledge: float | None,
+    unit: str,
+    method: str,  # noqa: ARG001 - certified is the only one so far
+    tolerance: float,
+    time_limit: float,
+    seed: int,
+    certificate: Path | None,
+    out: Path | None,
+    table: Path | None,
+    save: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> int:
+    """Find the best mechanism for a query, and bound what any mechanism could reach.
+
+    The least leakage about a record at an expected distortion of at most D, or the least expected distortion at a
+    leakage of at most L. The adversary may have any prior whose entropy is at least B (or that knows at most K).
+
+    \b
+      dalenius design --query "count(n=4)" --distortion 0.5 --entropy 2 --out mechanism.json
+      dalenius design --query "modular_sum(n=2, modulus=2)" --leakage 0.05 --entropy 0
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    named = measure in MEASURES
+    check_outputs(
+        [("--certificate", certificate), ("--out", out), ("--table", table), ("--save", save), ("--plot", plot)],
+        [p0, None if named else Path(measure)],
+    )
+    exactly_one(distortion=distortion, leakage=leakage)
+    exactly_one(entropy=entropy, knowledge=knowledge)
+
+    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
+
+    asked = parse_query(query)
+    values = None if outputs is None else output_list(outputs)
+    weights = None if p0 is None else _distribution(p0)
+    how = measure if named else _measure(measure)
+
+    from dalenius import api  # noqa: PLC0415 - scipy
+
+    with progress_line(*((unit, "least leakage") if leakage is None else ("", "least distortion"))) as listener:
+        answer = api.design(
+            asked,
+            distortion=distortion,
+            leakage=leakage,
+            entropy=entropy,
+            knowledge=knowledge,
+            unit=unit,
+            p0=weights,
+            measure=how,
+            outputs=values,
+            tolerance=tolerance,
+            time_limit=time_limit,
+            seed=seed,
+            progress=listener,
+        )
+    return finish(
+        answer,
+        as_json=as_json,
+        certificate=certificate,
+        files=[
+            (certificate, answer.certificate.save),
+            (out, answer.mechanism.save),
+            (table, answer.mechanism.save_table),
+            (save, answer.save),
+            (plot, write_picture(answer.plot)),
+        ],
+    )
+
+
+def output_list(text: str) -> list[Any]:
+    """Return [0, 1, 2.5] for "0,1,2.5" and [(2, 0), (1, 1)] for "2,0; 1,1"."""
+    try:
+        if ";" in text:
+            return [tuple(int(part) for part in vector.split(",")) for vector in text.split(";") if vector.strip()]
+        return [_number(part) for part in text.split(",")]
+    except ValueError:
+        message = (
+            f'--outputs {text!r} is not a list of outputs; write numbers such as 0,1,2 or count vectors "2,0; 1,1"'
+        )
+        raise InputError(message) from None
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _distribution(path: Path) -> "NDArray[np.float64]":
+    """Read one number per dataset or per class, in a line or a column; or one line of probabilities per record."""
+    numbers = _read("--p0", path)
+    return numbers.ravel() if 1 in numbers.shape else numbers
+
+
+def _measure(text: str) -> "NDArray[np.float64]":
+    path = Path(text)
+    if path.suffix not in TABLES:
+        message = f"--measure {text!r} must be one of {', '.join(MEASURES)}, or a table in {', '.join(TABLES)}"
+        raise InputError(message)
+    return _read("--measure", path)
+
+
+def _read(option: str, path: Path) -> "NDArray[np.float64]":
+    import numpy as np  # noqa: PLC0415 - 100 ms
+
+    from dalenius.model.storage import read_matrix  # noqa: PLC0415 - the same
+
+    content, _ = read_matrix(path)
+    try:
+        return np.asarray(content, dtype=float)
+    except (TypeError, ValueError):
+        message = f"{option} {path}: its lines are not numbers of equal count; give a plain table of numbers"
+        raise InputError(message) from None

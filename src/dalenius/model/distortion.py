@@ -1,0 +1,246 @@
+"""What a release is for: the distortion d(f(x), y) and the distribution p0 of the data it is averaged over."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.counting import log_multinomial
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
+from dalenius.model.statistic import Histogram, Statistic, Sum
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MEASURES = ("absolute", "squared", "zero-one")
+SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """p0: uniform, or weights over datasets or over the classes of a query, or independent marginals."""
+
+    kind: Literal["uniform", "datasets", "classes", "marginals"]
+    weights: tuple[Floats, ...] = ()  # one vector, or one per record
+
+    @classmethod
+    def from_user(cls, query: Query, p0: ArrayLike | None) -> "Data":
+        """Tell from the shape what was given; refused when it is no distribution or does not fit."""
+        if p0 is None or (isinstance(p0, str) and p0 == "uniform"):
+            return cls("uniform")
+        vectors = _vectors(p0)
+        if vectors is not None:
+            if [v.size for v in vectors] != list(query.records):
+                raise InputError(_misfit(query, f"{len(vectors)} lists of {[v.size for v in vectors][:8]} numbers"))
+            listed = [_distribution(v, f"the marginal of record {i} in p0") for i, v in enumerate(vectors)]
+            return cls("marginals", tuple(listed))
+        try:
+            weights = np.asarray(p0, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(_misfit(query, "what is no list of numbers")) from None
+        datasets = query.log_universe <= math.log(checks.MOST_DATASETS) + 1e-9 and weights.shape == (
+            math.prod(query.records),
+        )
+        if not datasets and weights.shape != (query.statistic.size,):
+            raise InputError(_misfit(query, f"an array of shape {weights.shape}"))
+        return cls("datasets" if datasets else "classes", (_distribution(weights, "p0"),))
+
+    def exchangeable(self, records: tuple[int, ...]) -> bool:
+        """Whether permuting records leaves p0 as it is, where the classes of the query do not change."""
+        if self.kind == "marginals":
+            return all(np.array_equal(w, self.weights[0]) for w in self.weights)
+        if self.kind == "datasets":
+            classes = Histogram(len(records), records[0]).class_table()
+            first = np.zeros(classes.max() + 1)
+            first[classes] = self.weights[0]
+            return bool(np.array_equal(first[classes], self.weights[0]))
+        return True
+
+    def of_datasets(self, query: Query) -> Floats:
+        """p0 of every dataset in lexicographic order."""
+        size = math.prod(query.records)
+        if self.kind == "uniform":
+            return np.full(size, 1 / size)
+        if self.kind == "marginals":
+            joint = np.ones(1)
+            for weights in self.weights:
+                joint = np.multiply.outer(joint, weights).ravel()
+            return joint
+        if self.kind == "datasets":
+            return self.weights[0]
+        classes = query.statistic.class_table()
+        return np.asarray((self.weights[0] / np.bincount(classes))[classes])
+
+    def of_counts(self, query: Query, counts: Ints, classes: Ints) -> Floats:
+        """p0 of all datasets with these counts of values; classes are those of the query."""
+        log_size = log_multinomial(counts) - query.log_universe
+        if self.kind == "uniform":
+            return np.asarray(np.exp(log_size))
+        if self.kind == "classes":
+            return np.asarray(self.weights[0][classes] * np.exp(log_size - query.statistic.log_class_sizes()[classes]))
+        if self.kind == "marginals":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                terms = np.where(counts > 0, counts * np.log(self.weights[0]), 0.0)
+            return np.asarray(np.exp(log_size + query.log_universe + terms.sum(axis=1)))
+        histogram = Histogram(query.n, query.records[0])
+        mass = np.bincount(histogram.class_table(), weights=self.weights[0])
+        place = {tuple(c): t for t, c in enumerate(histogram.counts.tolist())}
+        return np.asarray(mass[[place[tuple(c)] for c in counts.tolist()]])
+
+
+@dataclass(frozen=True, eq=False)
+class Distortion:
+    """E d(f(X), Y) under p0; d as one row per class of the query and one column per output."""
+
+    query: Query
+    outputs: tuple[object, ...]
+    measure: str  # one of MEASURES, or "table"
+    table: Floats
+    data: Data
+
+    @classmethod
+    def from_user(
+        cls,
+        query: Query,
+        measure: str | ArrayLike = "absolute",
+        outputs: Sequence[object] | None = None,
+        p0: ArrayLike | None = None,
+    ) -> "Distortion":
+        """Check what a user gave; see `dalenius.design` for its meaning."""
+        data = Data.from_user(query, p0)
+        allowed = query.outputs if outputs is None else _outputs(query, outputs)
+        if isinstance(measure, str):
+            if measure not in MEASURES:
+                message = f"measure = {measure!r} is unknown; use one of {', '.join(MEASURES)}, or a matrix"
+                raise InputError(message)
+            distance = replace(query, outputs=allowed).distance()
+            table = {"absolute": distance, "squared": distance**2, "zero-one": (distance != 0).astype(float)}[measure]
+            return cls(query, allowed, measure, table, data)
+        return cls(query, allowed, "table", _table(query, measure, len(allowed)), data)
+
+    def expected(self, mechanism: Mechanism) -> float:
+        """E d(f(X), Y) of a mechanism of this query with these outputs, one row per class of the query."""
+        query = self.query
+        if self.data.kind == "uniform":
+            weights = np.exp(query.statistic.log_class_sizes())
+        elif self.data.kind == "classes":
+            weights = self.data.weights[0]
+        elif len(set(query.records)) == 1 and self.data.exchangeable(query.records):
+            counts = Histogram(query.n, query.records[0]).counts
+            classes = class_of_counts(query.statistic, counts)
+            weights = np.bincount(classes, weights=self.data.of_counts(query, counts, classes))
+        else:
+            weights = np.bincount(query.statistic.class_table(), weights=self.data.of_datasets(query))
+        return float((weights[:, None] * mechanism.rows * self.table).sum())
+
+    @property
+    def labels(self) -> tuple[str | int | float, ...]:
+        """The outputs as column labels."""
+        if self.outputs == self.query.outputs:
+            return self.query.labels
+        return tuple(
+            y if isinstance(y, (int, float, str)) else ",".join(map(str, y)) if isinstance(y, tuple) else str(y)
+            for y in self.outputs
+        )
+
+    @property
+    def name(self) -> str:
+        """Words for reports."""
+        words = {"absolute": "absolute error", "squared": "squared error", "zero-one": "share of wrong answers"}
+        return words.get(self.measure, "the given table")
+
+
+def class_of_counts(statistic: Statistic, counts: Ints) -> Ints:
+    """The class of the datasets with each vector of Histogram(n, k).counts, for interchangeable records."""
+    if isinstance(statistic, Sum):
+        return statistic.class_of_sum(counts @ np.asarray(statistic.contributions))
+    if isinstance(statistic, Histogram):
+        return np.arange(len(counts))
+    values = np.arange(counts.shape[1])
+    return np.array([int(statistic.class_of(np.repeat(values, c))) for c in counts])
+
+
+def _vectors(p0: ArrayLike) -> list[Floats] | None:
+    """One vector per record, or None where p0 is not a list of lists."""
+    if isinstance(p0, np.ndarray) and p0.ndim != 2:  # noqa: PLR2004 - a list of lists
+        return None
+    rows: Any = p0
+    try:
+        vectors = [np.asarray(row, dtype=float) for row in rows]
+    except (TypeError, ValueError):
+        return None
+    return vectors if vectors and all(v.ndim == 1 for v in vectors) else None
+
+
+def _distribution(weights: Floats, where: str) -> Floats:
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        bad = weights[~np.isfinite(weights) | (weights < 0)][0]
+        message = f"{where} holds {bad}; probabilities are finite and not negative"
+        raise InputError(message)
+    total = float(weights.sum())
+    if abs(total - 1) > SUM_TOLERANCE:
+        message = f"{where} sums to {total:.12g}; it must sum to 1 within {SUM_TOLERANCE:g}: divide it by its sum"
+        raise InputError(message)
+    return np.asarray(weights / total)
+
+
+def _misfit(query: Query, what: str) -> str:
+    return (
+        f"p0 is {what}, which does not fit {query}; give one number for each of the {checks.size_text(query.records)} "
+        f"datasets, one for each of its {query.statistic.size} classes, or one list for each of its {query.n} records"
+    )
+
+
+def _outputs(query: Query, outputs: Sequence[object]) -> tuple[object, ...]:
+    listed = tuple(tuple(y) if isinstance(y, (list, np.ndarray)) else _plain(y) for y in outputs)
+    if not listed:
+        message = "outputs is empty; list what the mechanism may answer"
+        raise InputError(message)
+    if len(set(listed)) < len(listed):
+        message = f"outputs = {list(listed)} names an output twice"
+        raise InputError(message)
+    for y in listed:
+        if query.numeric and not (isinstance(y, (int, float)) and math.isfinite(y)):
+            message = f"outputs holds {y!r}; answers of {query} are numbers, so outputs are finite numbers"
+            raise InputError(message)
+        if query.vector and not (isinstance(y, tuple) and len(y) == query.records[0]):
+            message = f"outputs holds {y!r}; answers of {query} are vectors of {query.records[0]} counts"
+            raise InputError(message)
+    return listed
+
+
+def _plain(y: object) -> object:
+    return y.item() if isinstance(y, np.generic) else int(y) if isinstance(y, bool) else y
+
+
+def _table(query: Query, matrix: ArrayLike, width: int) -> Floats:
+    shape = (query.statistic.size, width)
+    try:
+        table = np.array(matrix, dtype=float)
+    except (TypeError, ValueError):
+        table = np.empty(0)
+    if table.shape != shape:
+        message = (
+            f"the distortion matrix has shape {table.shape}; {query} needs {shape}: one row per class "
+            f"(answers {_shown(query)}), one column per output"
+        )
+        raise InputError(message)
+    if not np.isfinite(table).all() or (table < 0).any():
+        row, column = (int(i) for i in np.argwhere(~(np.isfinite(table) & (table >= 0)))[0])
+        message = (
+            f"the distortion matrix holds {table[row, column]} in row {row}, column {column}; "
+            "distortions are finite and not negative"
+        )
+        raise InputError(message)
+    return table
+
+
+def _shown(query: Query) -> str:
+    listed = [str(y) for y in list(query.answers)[:8]]
+    return ", ".join(listed) + (", ..." if len(query.answers) > len(listed) else "")

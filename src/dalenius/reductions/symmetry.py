@@ -1,0 +1,199 @@
+"""Symmetry (MATH 6): design one row per orbit of datasets, where the problem is invariant.
+
+Averaging a mechanism over a group that leaves d, p0 and the uniform prior alone and maps records to
+records changes no expected distortion and raises no leakage. So q may be taken
+
+1. equal on datasets with the same counts of values, where permuting records changes neither f nor p0: the
+   domain is then one class per count vector, and otherwise every dataset by itself;
+2. equal on the orbits of pairs (class, output) under further maps: values renamed in all records alike on
+   count vectors, and records swapped or values of one record renamed on single datasets, each together with
+   the permutation of outputs that undoes its effect on d.
+
+Every map is established on all classes and outputs before it is used.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from dalenius.errors import InputError
+from dalenius.model.distortion import Distortion, class_of_counts
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_PAIRS = 2**13  # of classes and outputs
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """A design problem on classes c that are orbits of record permutations: P0(c), d(c,y), and what is tied."""
+
+    statistic: Statistic
+    weights: Floats  # (K,)
+    uniform: bool  # whether weights are those of the uniform distribution, exactly
+    distance: Floats  # (K, Y)
+    orbit: Ints  # (K, Y) the orbit of each pair of a class and an output, 0..P-1
+    symmetries: tuple[dict[str, Any], ...]  # the maps, as certificates state them
+
+    @property
+    def cost(self) -> Floats:
+        """P0(c) d(c, y), (K, Y)."""
+        return self.weights[:, None] * self.distance
+
+    def averaged(self, table: Floats) -> Floats:
+        """The average over each orbit, (K, Y)."""
+        flat = self.orbit.ravel()
+        total = np.bincount(flat, weights=table.ravel())
+        return np.asarray((total / np.bincount(flat))[self.orbit])
+
+
+def reduce(distortion: Distortion, *, symmetric: bool = True) -> Domain:
+    """Return the smallest domain that loses nothing; with symmetric=False every dataset by itself."""
+    query = distortion.query
+    if symmetric and _interchangeable(distortion):
+        return _on_counts(distortion)
+    size = math.exp(min(query.log_universe, 700.0))
+    _check_size(round(size), len(distortion.outputs), distortion)
+    statistic = Table.everything(query.records)
+    distance = distortion.table[query.statistic.class_table()]
+    uniform = distortion.data.kind == "uniform"
+    domain = _plain(statistic, distortion.data.of_datasets(query), distance, uniform=uniform)
+    return _tied(domain, _dataset_maps(query.records)) if symmetric else domain
+
+
+def _interchangeable(distortion: Distortion) -> bool:
+    """Whether permuting records changes neither the answer nor p0: by structure, or on all datasets."""
+    query = distortion.query
+    if len(set(query.records)) > 1:
+        return False
+    if isinstance(query.statistic, Table):
+        counts = Histogram(query.n, query.records[0]).class_table()
+        first = np.zeros(counts.max() + 1, dtype=np.int64)
+        first[counts] = query.statistic.classes
+        if not np.array_equal(first[counts], query.statistic.classes):
+            return False
+    return distortion.data.exchangeable(query.records)
+
+
+def _on_counts(distortion: Distortion) -> Domain:
+    query = distortion.query
+    n, k = query.n, query.records[0]
+    _check_size(math.comb(n + k - 1, k - 1), len(distortion.outputs), distortion)
+    histogram = Histogram(n, k)
+    counts = histogram.counts
+    classes = class_of_counts(query.statistic, counts)
+    statistic: Statistic = histogram
+    if isinstance(query.statistic, (Sum, Histogram)) and query.statistic.size == histogram.size:
+        statistic = query.statistic  # its classes are single count vectors already
+        order = np.argsort(classes)
+        counts, classes = counts[order], classes[order]
+    weights = distortion.data.of_counts(query, counts, classes)
+    uniform = distortion.data.kind == "uniform"
+    domain = _plain(statistic, weights, distortion.table[classes], uniform=uniform)
+    return _tied(domain, _count_maps(counts))
+
+
+def _check_size(rows: int, outputs: int, distortion: Distortion) -> None:
+    if rows * outputs > MOST_PAIRS:
+        message = (
+            f"a mechanism for {distortion.query} needs {rows} rows of {outputs} outputs, above the limit of "
+            f"{MOST_PAIRS} entries for a design; use fewer records, fewer values, or fewer outputs (outputs=)"
+        )
+        raise InputError(message)
+
+
+def _plain(statistic: Statistic, weights: Floats, distance: Floats, *, uniform: bool) -> Domain:
+    orbit = np.arange(distance.size).reshape(distance.shape)
+    return Domain(statistic, weights, uniform, distance, orbit, ())
+
+
+Map = tuple[dict[str, Any], Ints]  # what a map is called in certificates, and where it takes each class
+
+
+def _count_maps(counts: Ints) -> Iterator[Map]:
+    """Values renamed in all records alike: any two swapped, and their order reversed."""
+    k = counts.shape[1]
+    place = {tuple(c): t for t, c in enumerate(counts.tolist())}
+    renamings = []
+    for i, j in combinations(range(k), 2):
+        swap = list(range(k))
+        swap[i], swap[j] = j, i
+        renamings.append(swap)
+    if k > 2:  # noqa: PLR2004 - for two values the reversal is the swap
+        renamings.append(list(range(k))[::-1])
+    for values in renamings:
+        image = np.empty_like(counts)
+        image[:, values] = counts
+        yield {"values": values}, np.array([place[tuple(c)] for c in image.tolist()])
+
+
+def _dataset_maps(records: tuple[int, ...]) -> Iterator[Map]:
+    """Two records swapped; two neighbouring values of one record swapped; all values reversed."""
+    datasets = np.stack(np.unravel_index(np.arange(math.prod(records)), records))
+    same = [list(range(k)) for k in records]
+    order = list(range(len(records)))
+
+    def image(to: list[int], values: list[list[int]]) -> Map:
+        moved = np.empty_like(datasets)
+        for i, x in enumerate(datasets):
+            moved[to[i]] = np.asarray(values[i])[x]
+        return {"records": to, "values": values}, np.ravel_multi_index(tuple(moved), records)
+
+    for i, j in combinations(order, 2):
+        if records[i] == records[j]:
+            to = order.copy()
+            to[i], to[j] = j, i
+            yield image(to, same)
+    for i, k in enumerate(records):
+        for v in range(k - 1):
+            values = [list(row) for row in same]
+            values[i][v], values[i][v + 1] = v + 1, v
+            yield image(order, values)
+    if len(records) > 1 or records[0] > 2:  # noqa: PLR2004 - otherwise the reversal is a swap
+        yield image(order, [row[::-1] for row in same])
+
+
+def _tied(domain: Domain, maps: Iterator[Map]) -> Domain:
+    """Keep the maps that leave the problem as it is, and join the pairs that they take to each other."""
+    size, width = domain.distance.shape
+    edges: list[tuple[Ints, Ints]] = []
+    kept = []
+    here = np.arange(size * width).reshape(size, width)
+    for name, to in maps:
+        if not domain.uniform and not np.array_equal(domain.weights[to], domain.weights):
+            continue
+        outputs = _matching(domain.distance, domain.distance[to])
+        if outputs is not None and not (
+            np.array_equal(to, np.arange(size)) and np.array_equal(outputs, np.arange(width))
+        ):
+            kept.append({**name, "outputs": outputs.tolist()})
+            edges.append((here.ravel(), here[np.ix_(to, outputs)].ravel()))
+    if not kept:
+        return domain
+    start, end = (np.concatenate([edge[k] for edge in edges]) for k in (0, 1))
+    graph = coo_matrix((np.ones(start.size), (start, end)), shape=(here.size, here.size))
+    orbit = connected_components(graph, directed=False)[1].reshape(size, width)
+    return Domain(domain.statistic, domain.weights, domain.uniform, domain.distance, orbit, tuple(kept))
+
+
+def _matching(distance: Floats, moved: Floats) -> Ints | None:
+    """The permutation with moved(c, outputs[y]) = distance(c, y) for all c, y; None if there is none."""
+    free: dict[bytes, list[int]] = {}
+    for y in range(moved.shape[1] - 1, -1, -1):
+        free.setdefault((moved[:, y] + 0.0).tobytes(), []).append(y)
+    outputs = []
+    for column in distance.T:
+        waiting = free.get((column + 0.0).tobytes())
+        if not waiting:
+            return None
+        outputs.append(waiting.pop())
+    return np.array(outputs)

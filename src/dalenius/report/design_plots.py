@@ -1,0 +1,190 @@
+"""Pictures of designs and frontiers, fit for print: units on every axis, told apart without colour."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalenius.design_results import Design, Frontier, NamedPoint
+from dalenius.model.datasets import commas
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.statistic import Histogram, Table
+from dalenius.report.numbers import decimals, round_down, round_up, short
+from dalenius.report.plots import DARK, LIGHT, class_axis, figure_of, tick_step, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_ANNOTATED = 12  # rows and columns of a channel whose probabilities are written out
+MOST_ROW_LABELS = 20
+HALF = 0.55  # probabilities above it are dark and written in white
+MARKERS = "s^vDPX*<>hpd"
+GREYS = ("0.15", "0.35", "0.5")
+BAND_POINTS = 400
+
+
+def plot_design(design: Design, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+    """Draw the channel (left) and the bracket on the optimum (right); one axes takes the bracket alone."""
+    if ax is None:
+        figure = figure_of(9.6, 4.2)
+        channel, bracket = figure.subplots(1, 2, width_ratios=(1.1, 1))
+        figure.suptitle(_headline(design), fontsize=10)
+    else:
+        given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        channel, bracket = (given[0] if given.size > 1 else None), given[-1]
+        figure = bracket.figure
+    if channel is not None:
+        draw_channel(design.mechanism, channel)
+    _draw_bracket(design, bracket)
+    return figure
+
+
+def plot_channels(channels: list[tuple[str, Mechanism]]) -> "Figure":
+    """Draw channels side by side under their titles, in the same shades."""
+    figure = figure_of(4.8 * len(channels), 3.8)
+    for ax, (title, mechanism) in zip(figure.subplots(1, len(channels), squeeze=False)[0], channels, strict=True):
+        draw_channel(mechanism, ax)
+        ax.set_title(title, fontsize=10)
+    return figure
+
+
+def plot_frontier(frontier: Frontier, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
+    """Draw the certified band of the least leakage along the distortion, named mechanisms above it."""
+    if ax is None:
+        ax = figure_of(7.2, 4.6).subplots()
+    d, lower, upper = frontier.distortions, frontier.lower, frontier.upper
+    grid = np.union1d(np.linspace(d[0], d[-1], BAND_POINTS), d)
+    low, high = frontier.band(grid)
+    ax.fill_between(grid, 0, low, color="0.93", linewidth=0, label="no mechanism is here (certified)")
+    ax.fill_between(grid, low, high, color="#6f9fc8", linewidth=0, label="the least leakage is here (certified)")
+    middle = (lower + upper) / 2
+    ax.plot(d, middle, "o-", color=DARK, markersize=4, linewidth=1.2, label="designed: [lower, upper]")
+    ax.errorbar(d, middle, np.maximum(upper - lower, 0) / 2, fmt="none", ecolor=DARK, capsize=2)
+    families: dict[str, list[NamedPoint]] = {}
+    for point in sorted(frontier.named, key=lambda p: p.distortion):
+        families.setdefault(point.family, []).append(point)
+    for place, (family, points) in enumerate(families.items()):
+        ax.plot(
+            [p.distortion for p in points],
+            [p.leakage.upper for p in points],
+            marker=MARKERS[place % len(MARKERS)],
+            color=GREYS[place % len(GREYS)],
+            markerfacecolor="white",
+            markersize=5.5,
+            linewidth=0.6,
+            label=_family(family, points),
+        )
+    first = frontier.designs[0]
+    ax.set_xlabel(f"expected {first.distortion_name}")
+    ax.set_ylabel(f"leakage about a record ({frontier.unit})")
+    most = max([d[-1], *(p.distortion for p in frontier.named)])
+    ax.set_xlim(min(0.0, d[0]), 1.03 * most or 1.0)
+    ax.set_ylim(0, 1.08 * max([upper.max(), *(p.leakage.upper for p in frontier.named)]) or 1.0)
+    ax.set_title(f"{frontier.query}, adversary with H(X) >= {short(first.entropy)} {frontier.unit}", fontsize=10)
+    ax.legend(fontsize=8, frameon=False, loc="upper right")
+    tidy(ax)
+    figure: Figure = ax.figure
+    return figure
+
+
+def draw_channel(mechanism: Mechanism, ax: Any) -> None:  # noqa: ANN401
+    """Draw q(y|x) as a heat map, written out when small; the true answer of each row is framed."""
+    rows = mechanism.rows
+    shown = ax.imshow(rows, aspect="auto", cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+    name, axis = class_axis(mechanism.statistic)
+    names = [name(t) for t in range(rows.shape[0])] if rows.shape[0] <= MOST_ROW_LABELS else []
+    truth = _answers(mechanism) if names else None
+    if max(rows.shape) <= MOST_ANNOTATED:
+        size = 8 if rows.shape[1] <= 8 else 7  # noqa: PLR2004 - what fits
+        for (t, y), q in np.ndenumerate(rows):
+            shade = "white" if q > HALF else "black"
+            ax.text(y, t, _probability(q), ha="center", va="center", fontsize=size, color=shade)
+    else:
+        ax.figure.colorbar(shown, ax=ax, label="probability")
+    if truth is not None:
+        _frame_truth(mechanism, truth, ax)
+        if truth != names:
+            names = [f"{words} → {answer}" for words, answer in zip(names, truth, strict=True)]
+            axis += " → answer"
+    step = 1 if names else -(-rows.shape[0] // MOST_ROW_LABELS)
+    ax.set_yticks(range(0, rows.shape[0], step), names or [name(t) for t in range(0, rows.shape[0], step)])
+    labels = [str(label) for label in mechanism.labels]
+    places = range(0, len(labels), tick_step(len(labels), max(map(len, labels)), 44))
+    ax.set_xticks(places, [labels[y] for y in places])
+    ax.tick_params(labelsize=9, length=0)
+    ax.set_xlabel("output")
+    ax.set_ylabel(axis)
+    ax.set_title("probability of each output" + ("; the true answer is framed" if truth else ""), fontsize=10)
+
+
+def _frame_truth(mechanism: Mechanism, truth: list[str], ax: Any) -> None:  # noqa: ANN401
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - a second
+
+    for t, answer in enumerate(truth):
+        for y, label in enumerate(mechanism.labels):
+            if str(label) == answer:
+                ax.add_patch(Rectangle((y - 0.47, t - 0.47), 0.94, 0.94, fill=False, edgecolor="black", linewidth=1.1))
+
+
+def _answers(mechanism: Mechanism) -> list[str] | None:
+    """The true answer of each row in words; None where the rows have none, or the outputs are something else."""
+    query, statistic = mechanism.query, mechanism.statistic
+    if query is None:
+        return None
+    if statistic == query.statistic:
+        classes = np.arange(statistic.size)
+    elif isinstance(statistic, Histogram):
+        members = [np.repeat(np.arange(statistic.k), counts) for counts in statistic.counts]
+        classes = query.statistic.class_of(np.array(members))
+    elif isinstance(statistic, Table) and statistic.finest:
+        classes = query.statistic.class_table()
+    else:
+        return None
+    words = [commas(y) if isinstance(y, (tuple, np.ndarray)) else str(y) for y in query.answers]
+    answers = [words[c] for c in classes.tolist()]
+    return answers if set(answers) & set(map(str, mechanism.labels)) else None
+
+
+def _probability(q: float) -> str:
+    return f"{q:.0f}" if q in (0, 1) else f"{q:.2f}".removeprefix("0")
+
+
+def _draw_bracket(design: Design, ax: Any) -> None:  # noqa: ANN401
+    """The plane of distortion and leakage: where no mechanism can be, the budget, and the mechanism found."""
+    primal = design.goal == "leakage"
+    x, y = design.distortion, design.leakage.upper
+    free = design.budget + design.lower / design.slope if design.slope else 0.0  # the budget at which the bound is 0
+    wide = 2 * max(x, design.budget if primal else design.lower) or (free if primal else 0.0) or 1.0
+    high = 2 * max(y, design.lower if primal else design.budget) or (0.0 if primal else free) or 1.0
+    budgets = np.linspace(0, wide if primal else high, BAND_POINTS)
+    fill, line = (ax.fill_between, ax.vlines) if primal else (ax.fill_betweenx, ax.hlines)
+    fill(budgets, 0, design.lower_at(budgets), color=LIGHT, linewidth=0, label="no mechanism is here (certified)")
+    words = f"budget {short(design.budget)}" + ("" if primal else f" {design.unit}")
+    line(design.budget, 0, 0.7 * high if primal else wide, color="0.3", linestyle="--", linewidth=1, label=words)
+    bar = np.array([[design.gap], [0.0]])
+    ax.errorbar([x], [y], bar if primal else None, None if primal else bar, fmt="none", ecolor=DARK, capsize=4)
+    ax.plot([x], [y], "o", color=DARK, markersize=6, label="this mechanism", zorder=3, clip_on=False)
+    ax.set_xlim(0, wide)
+    ax.set_ylim(0, high)
+    ax.locator_params(nbins=5)
+    ax.set_xlabel(f"expected {design.distortion_name}")
+    ax.set_ylabel(f"leakage about a record ({design.unit})")
+    digits = decimals(design.upper)
+    low, top = round_down(design.lower, digits), round_up(design.upper, digits)
+    what, unit = ("leakage", f" {design.unit}") if primal else (design.distortion_name, "")
+    ax.set_title(f"least {what}: {low} to {top}{unit}", fontsize=10)
+    ax.legend(fontsize=8, edgecolor="none", framealpha=1, loc="upper right")
+    tidy(ax)
+
+
+def _headline(design: Design) -> str:
+    if design.goal == "leakage":
+        asked = f"least leakage at expected {design.distortion_name} <= {short(design.budget)}"
+    else:
+        asked = f"least expected {design.distortion_name} at leakage <= {short(design.budget)} {design.unit}"
+    return f"{design.query}: {asked}, adversary with H(X) >= {short(design.entropy)} {design.unit}"
+
+
+def _family(family: str, points: list[NamedPoint]) -> str:
+    """`geometric, epsilon=4 to 0.5`: the parameter from left to right."""
+    inside = [p.name.removeprefix(f"{family}(").removesuffix(")") for p in points]
+    return f"{family}, {inside[0]} to {inside[-1].split('=')[-1]}" if len(points) > 1 else points[0].name

@@ -1,0 +1,116 @@
+"""A design and a frontier in plain words."""
+
+import math
+
+from dalenius.design_results import Design, Frontier, NamedPoint
+from dalenius.model import checks
+from dalenius.report.numbers import decimals, round_down, round_up, short, short_up, written_up
+from dalenius.report.text import Facts, adversary_words
+
+MOST_ROWS = 12  # rows of the mechanism that are shown
+WIDEST = 109  # characters of a row
+
+
+def design_facts(design: Design) -> Facts:
+    """Return what a design says as pairs of a heading and lines of text."""
+    return [
+        ("Designed", [_problem(design)]),
+        ("Asked", [_asked(design)]),
+        ("Best", _best(design)),
+        ("Mechanism", _mechanism(design)),
+        ("Adversary", [adversary_words(design.leakage)]),
+        ("Rows", _rows(design)),
+        ("Stopped", _stopped(design)),
+    ]
+
+
+def frontier_table(frontier: Frontier) -> str:
+    """Return the designs by rising budget, then the named mechanisms with how far each is above the best."""
+    first = frontier.designs[0]
+    lines = [f"{first.distortion_name} at most   least leakage of any mechanism ({frontier.unit})"]
+    width = len(first.distortion_name) + len(" at most")
+    lines += [f"{short(d.budget):>{width}}   {_between(d.lower, d.upper)}" for d in frontier.designs]
+    if frontier.named:
+        longest = max(len(point.name) for point in frontier.named)
+        lines += ["", f"{'mechanism':{longest}}   {first.distortion_name:>{width}}   leaks at most   above the best by"]
+        lines += [_named_line(frontier, point, longest, width) for point in frontier.named]
+    return "\n".join(lines)
+
+
+def _named_line(frontier: Frontier, point: NamedPoint, longest: int, width: int) -> str:
+    low, high = frontier.excess(point)
+    bracket = f"{round_down(low, 4)} to {round_up(high, 4)}"
+    words = f"at most {round_up(high, 4)}" if low <= 0 <= high else bracket
+    leaks = round_up(point.leakage.upper)
+    return f"{point.name:{longest}}   {short(point.distortion):>{width}}   {leaks:>13}   {words}"
+
+
+def _problem(design: Design) -> str:
+    query, outputs = design.query, len(design.mechanism.labels)
+    records = "1 record" if query.n == 1 else f"{query.n} records"
+    return f"a mechanism for {query}: {records}, {checks.size_text(query.records)} datasets, {outputs} outputs"
+
+
+def _asked(design: Design) -> str:
+    if design.goal == "leakage":
+        return (
+            f"the least leakage about a record with an expected {design.distortion_name} of at most {design.budget:.9g}"
+        )
+    return f"the least expected {design.distortion_name} with a leakage of at most {design.budget:.9g} {design.unit}"
+
+
+def _best(design: Design) -> list[str]:
+    what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (design.distortion_name, "")
+    digits = decimals(design.upper)
+    low, high = round_down(design.lower, digits), round_up(design.upper, digits)
+    lines = [
+        f"{low} <= least {what} <= {high}{unit}; the gap is at most {short_up(design.gap)}, both bounds are certified"
+    ]
+    if design.lower > 0:
+        share = round_up(100 * design.gap / design.upper, 2)
+        lines.append(f"no mechanism with these outputs does better than the one found by more than {share} %")
+    return lines
+
+
+def _mechanism(design: Design) -> list[str]:
+    audit = design.leakage
+    leaks = f"leaks {_between(audit.lower, audit.upper)} {design.unit} about a record, certified"
+    costs = f"its expected {design.distortion_name} is at most {written_up(design.distortion)}"
+    epsilon = design.mechanism.dp_epsilon()
+    private = (
+        f"it is differentially private with epsilon = {epsilon:.4g}"
+        if math.isfinite(epsilon)
+        else "it is not differentially private at any epsilon: some change of one record makes an output impossible"
+    )
+    return [leaks, costs, private]
+
+
+def _rows(design: Design) -> list[str]:
+    lines = design.mechanism.table().splitlines()
+    more = design.mechanism.rows.shape[0] - MOST_ROWS
+    if more > 0:
+        lines = [*lines[: MOST_ROWS + 1], f"... {more} more rows; mechanism.rows has them all"]
+    return [line if len(line) <= WIDEST else f"{line[: WIDEST - 4]} ..." for line in lines]
+
+
+def _stopped(design: Design) -> list[str]:
+    reasons = {
+        "gap": f"the gap is small but above the tolerance {design.tolerance:.2g}; progress had become slow",
+        "time_limit": "the time limit was reached",
+        "interrupted": "it was interrupted",
+        "method": "the method has no more to give",
+    }
+    done = f"the gap is within the tolerance {design.tolerance:.2g}"
+    reason = done if design.closed and design.stopped == "gap" else reasons[design.stopped]
+    lines = [f"{reason}; {design.seconds:.3g} s, {design.rounds} rounds"]
+    if not design.closed and design.stopped != "gap":
+        gap = short_up(design.gap)
+        lines.append(
+            f"the gap of {gap} is open: both bounds are true, the optimum lies between; more time may close it"
+        )
+    return lines
+
+
+def _between(lower: float, upper: float) -> str:
+    digits = decimals(upper)
+    return f"{round_down(lower, digits)} to {round_up(upper, digits)}"

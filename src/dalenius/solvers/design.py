@@ -1,0 +1,143 @@
+"""Both design problems with a bracket: cutting planes below, a certified audit above (MATH 6)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dalenius.model.distortion import Distortion
+from dalenius.model.mechanism import Mechanism
+from dalenius.solvers.audit import Audited, audit_records
+from dalenius.solvers.cells import Floats
+from dalenius.solvers.certify import prior_of, stated
+from dalenius.solvers.cutting_plane import CuttingPlanes, Problem, leaked
+from dalenius.solvers.independence import no_leakage
+from dalenius.solvers.oracle import Attack
+from dalenius.solvers.watch import Watch
+from dalenius.solvers.weak_duality import LowerBound
+
+GRID = 2.0**48  # probabilities are multiples of its inverse, and rows sum to one exactly
+SEARCH_SHARE = 0.3  # of the tolerance is for the gap that local search leaves
+SLACK_SHARE = 0.3  # of the tolerance buys leakage that a certified audit may then leave open (dual)
+ENOUGH_SHARE = 0.95  # of the tolerance an audit need not go below (primal)
+AUDIT_SHARE = 0.05  # of the tolerance is the finest gap that an audit inside is asked for
+TIME_SHARE = 0.5  # of the time left is for cutting planes, the rest for the audit
+MOST_TRIES = 8
+GRACE = 3.0  # seconds for an audit after the time is up or an interruption
+
+
+@dataclass(frozen=True, eq=False)
+class Designed:
+    """A mechanism with its certified leakage, its distortion, and the proof that little better exists."""
+
+    mechanism: Mechanism
+    distortion: float  # never below the truth
+    leakage: float  # never below the truth
+    found: list[Audited]
+    lower: LowerBound
+    rounds: int
+
+    def value(self, problem: Problem) -> float:
+        """The upper bound on what is minimised."""
+        return self.leakage if problem.goal == "leakage" else self.distortion
+
+
+@dataclass
+class Designer:
+    """One design: its problem, its limits, and how mechanisms are made fit for use and audited."""
+
+    problem: Problem
+    distortion: Distortion
+    tolerance: float
+    watch: Watch
+    seed: int
+
+    def solve(self, known: tuple[Attack, ...] = ()) -> tuple[Designed, tuple[Attack, ...]]:
+        """Return the best design within the limits, and the priors of the pool, for a next design."""
+        problem, rng = self.problem, np.random.default_rng(self.seed)
+        if problem.goal == "distortion" and problem.budget == 0:
+            rows, lower = no_leakage(problem, rng)
+            return self._audited(rows, lower, 0, 0.0), known
+        planes = CuttingPlanes(problem, rng)
+        for attack in known:
+            planes.learn(attack)
+        if problem.goal == "leakage" and problem.distortion(problem.constant()) <= problem.budget:
+            planes.judge(problem.constant(), 0.0)
+        else:
+            planes.begin(self.watch)
+        answers: list[Designed] = []
+        for _ in range(MOST_TRIES):
+            planes.run(SEARCH_SHARE * self.tolerance, self.watch.part(TIME_SHARE * self.watch.left), self._tell)
+            answers.append(self._repaired(planes) if problem.goal == "distortion" else self._fitted(planes))
+            best = min(answers, key=lambda answer: answer.value(problem))
+            missed = self._missed(planes, answers[-1])
+            if best.value(problem) - planes.lower.value <= self.tolerance or not missed or self.watch.expired():
+                break
+        return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.attacks)
+
+    def _tell(self, planes: CuttingPlanes) -> None:
+        self.watch.tell(0, 1, planes.lower.value, planes.value, f"round {planes.rounds}")
+
+    def _fitted(self, planes: CuttingPlanes) -> Designed:
+        """Audit the mechanism of least leakage, as finely as the tolerance asks for."""
+        enough = planes.lower.value + ENOUGH_SHARE * self.tolerance
+        return self._audited(planes.rows, planes.lower, planes.rounds, enough)
+
+    def _repaired(self, planes: CuttingPlanes) -> Designed:
+        """Mix the mechanism of least distortion with a constant until its certified leakage is within the budget.
+
+        A little more than local search asks for, as much as the tolerance in distortion buys: that is the gap
+        which the audit may leave.
+        """
+        problem, budget = self.problem, self.problem.budget
+        price = float(planes.lower.weights.sum())
+        slack = min(SLACK_SHARE * self.tolerance / price, 0.5 * budget) if price > 0 else 0.0
+        rows = planes.repaired(budget - slack)
+        for _ in range(MOST_TRIES):
+            answer = self._audited(rows, planes.lower, planes.rounds, budget)
+            if answer.leakage <= budget or self.watch.expired():
+                break
+            rows = problem.within_leakage(rows, answer.leakage, budget * (1 - 1e-9))
+        if answer.leakage > budget:
+            answer = self._audited(problem.constant(), planes.lower, planes.rounds, budget)
+        return answer
+
+    def _missed(self, planes: CuttingPlanes, answer: Designed) -> bool:
+        """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""
+        worst = max(answer.found, key=lambda item: item.audit.lower)
+        prior = prior_of(answer.mechanism, worst)
+        leakage = leaked(prior.masses, planes.rows)
+        planes.learn(Attack(leakage, prior.record, prior.masses))
+        if leakage <= planes.leakage + AUDIT_SHARE * self.tolerance:
+            return False
+        planes.judge(planes.rows, leakage)
+        return True
+
+    def _audited(self, rows: Floats, lower: LowerBound, rounds: int, enough: float) -> Designed:
+        """Make a mechanism fit for use and audit it; `enough` is a leakage below which no finer bound is needed."""
+        problem, domain = self.problem, self.problem.domain
+        if problem.goal == "leakage":
+            spare = 2 * rows.shape[1] * float(domain.distance.max()) / GRID
+            rows = problem.within_distortion(rows, problem.budget * (1 - 2 * self._rounding) - spare)
+        rows = _on_grid(rows)
+        query = self.distortion.query
+        mechanism = Mechanism(domain.statistic, rows, self.distortion.labels, query)
+        watch = self.watch.part(self.watch.left) if not self.watch.expired() else Watch(GRACE)
+        tolerance = AUDIT_SHARE * self.tolerance
+        found = audit_records(mechanism, problem.knowledge, tolerance, watch, self.seed, enough=enough - 1e-10)
+        self.watch.nodes += watch.nodes
+        leakage = max(stated(mechanism, item)[1] for item in found)
+        distortion = problem.distortion(rows) * (1 + self._rounding)
+        return Designed(mechanism, distortion, leakage, found, lower, rounds)
+
+    @property
+    def _rounding(self) -> float:
+        """How far, relatively, float sums over classes may be off."""
+        return 1e-14 * (10 + self.problem.domain.statistic.log_universe)
+
+
+def _on_grid(rows: Floats) -> Floats:
+    """Round to multiples of 1 / GRID with rows that sum to one exactly; the largest entry takes the rest."""
+    whole = np.floor(rows * GRID)
+    k = np.arange(len(rows))
+    whole[k, rows.argmax(axis=1)] += GRID - whole.sum(axis=1)
+    return np.asarray(whole / GRID)

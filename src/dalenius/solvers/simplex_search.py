@@ -1,0 +1,111 @@
+"""Best-first branch and bound over simplices of conditionals, nodes in batches (MATH 4.7)."""
+
+import heapq
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dalenius.solvers.batch import take
+from dalenius.solvers.cells import Floats
+from dalenius.solvers.frontier import Frontier
+from dalenius.solvers.simplex_bound import Dual, Frame, Simplices, Solved, evaluate, maximise
+from dalenius.solvers.watch import Watch
+
+BATCH = 256
+MOST_BATCH_ENTRIES = 4_000_000  # nodes x cells x (cells + outputs) held at once
+DIGITS = 0.003  # of the tolerance: to this the numbers of a leaf are rounded
+
+Node = tuple[Floats, Floats]  # vertices (C, C) and the relaxation's weights (C,)
+
+
+@dataclass
+class SimplexSearch:
+    """A tree over simplices; `step` works off one batch of its worst nodes."""
+
+    frame: Frame
+    lower: float
+    tolerance: float
+    frontier: Frontier[Dual, Node] = field(default_factory=Frontier)
+
+    @property
+    def target(self) -> float:
+        """Leaves at or below it need no more work."""
+        return self.lower + self.tolerance
+
+    @property
+    def upper(self) -> float:
+        """The bound of the whole tree so far."""
+        return self.frontier.upper
+
+    def open_root(self, watch: Watch) -> None:
+        """Bound the root, whose vertices are the cells."""
+        size = self.frame.cells.size
+        self._bound([0], np.eye(size)[None], np.full((1, size), 1 / size), [], watch)
+
+    def step(self, watch: Watch) -> None:
+        """Split the worst nodes and bound their children."""
+        cells = self.frame.cells
+        most = max(1, min(BATCH, MOST_BATCH_ENTRIES // (2 * cells.size * (cells.size + cells.y_size))))
+        taken = self.frontier.pop(most, self.target)
+        if not taken:
+            return
+        vertices, m = (np.stack([node[k] for _, node in taken]) for k in (0, 1))
+        first, second, share = self._edge(vertices, m)
+        k = np.arange(len(taken))
+        middle = share[:, None] * vertices[k, first] + (1 - share)[:, None] * vertices[k, second]
+        left, right = vertices.copy(), vertices.copy()
+        left[k, first], right[k, second] = middle, middle
+        parents = [self.frontier.leaf[node] for node, _ in taken]
+        grown = [
+            self.frontier.grow(node, (int(i), int(j), float(c)))
+            for (node, _), i, j, c in zip(taken, first, second, share, strict=True)
+        ]
+        weights = [_moved(m, first, second, share), _moved(m, second, first, 1 - share)]
+        nodes = [a for a, _ in grown] + [b for _, b in grown]
+        children = np.concatenate([left, right])
+        self._bound(nodes, children, np.concatenate(weights), parents * 2, watch)
+        watch.nodes += len(nodes)
+
+    def _edge(self, vertices: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
+        """The edge whose ends are both in use and differ most, and where on it the relaxation stands."""
+        cells = self.frame.cells
+        laws = vertices @ cells.q
+        apart = ((laws[:, :, None] - laws[:, None]) ** 2 / (laws[:, :, None] + laws[:, None] + 1e-12)).sum(axis=-1)
+        p = (m @ self.frame.member)[:, cells.secret]
+        used = m[:, :, None] * m[:, None, :] / p[:, :, None] + 1e-9
+        measure = np.where(self.frame.same_row > 0, used * apart, -1.0)
+        first, second = np.divmod(measure.reshape(len(m), -1).argmax(axis=1), cells.size)
+        k = np.arange(len(m))
+        one, other = m[k, first], m[k, second]
+        return first, second, np.clip(one / (one + other), 0.25, 0.75)
+
+    def _bound(
+        self, nodes: list[int], vertices: Floats, m: Floats, parents: list[tuple[float, Dual]], watch: Watch
+    ) -> None:
+        """Bound and file nodes; where that fails to improve on a parent, its proof holds on its parts as well."""
+        simplices = Simplices.of(self.frame.cells, vertices)
+        solved = self._rounded(simplices, maximise(self.frame, simplices, m, self.target, watch))
+        for k, node in enumerate(nodes):
+            own = float(solved.bound[k]), take(solved.dual, slice(k, k + 1))
+            bound, dual = min([own, *parents[k : k + 1]], key=lambda proof: proof[0])
+            self.frontier.file(node, bound, dual, (vertices[k], solved.m[k]) if bound > self.target else None)
+
+    def _rounded(self, nodes: Simplices, solved: Solved) -> Solved:
+        """Round what a certificate will hold, then state what it then proves."""
+        places = int(np.ceil(-np.log10(DIGITS * self.tolerance)))
+        dual = Dual(solved.dual.s.round(places + 2), solved.dual.log_r.round(places), solved.dual.log_pi.round(places))
+        return Solved(evaluate(self.frame, nodes, dual), dual, solved.m)
+
+    def priors(self, many: int) -> Floats:
+        """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
+        worst = heapq.nsmallest(many, self.frontier.heap)
+        return np.stack([m @ vertices for *_, (vertices, m) in worst])
+
+
+def _moved(m: Floats, replaced: Floats, kept: Floats, share: Floats) -> Floats:
+    """Weights of the parent's point over a child's vertices, drawn towards the middle of the child."""
+    k = np.arange(len(m))
+    new = m.copy()
+    new[k, replaced] = m[k, replaced] / share
+    new[k, kept] = np.maximum(m[k, kept] - m[k, replaced] * (1 - share) / share, 0.0)
+    return np.asarray(0.7 * new / new.sum(axis=1, keepdims=True) + 0.3 / m.shape[1])

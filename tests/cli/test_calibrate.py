@@ -1,0 +1,92 @@
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from design_samples import least_leakage, noise
+from samples import parity
+from scipy.optimize import brentq
+
+from dalenius import calibration
+from dalenius.certificates.certificate import Certificate
+from dalenius.cli import main
+from dalenius.model.mechanism import Mechanism
+
+ASKED = ["--family", "symmetric", "--query", "modular_sum(n=4, modulus=2)", "--leakage", "0.08", "--entropy", "2.2"]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Stands for the solver, and remembers what it was asked."""
+    found: dict[str, Any] = {"stopped": "accuracy"}
+
+    def calibrate(family: str, query: object, **options: Any) -> SimpleNamespace:  # noqa: ANN401
+        found.update(options, family=family, query=str(query))
+        audit = parity()
+        answer = {"mechanism": audit.mechanism, "leakage": audit, "stopped": found["stopped"]}
+        return SimpleNamespace(**answer, summary=lambda: "the answer", to_dict=lambda: {"value": 0.3})
+
+    monkeypatch.setattr(calibration, "calibrate", calibrate)
+    return found
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["calibrate", *map(str, arguments)])
+
+
+def test_every_option_reaches_the_solver(asked: dict[str, Any]) -> None:
+    options = ["--unit", "bits", "--tolerance", 1e-3, "--accuracy", 0.01, "--time-limit", 7, "--seed", 3]
+    result = run(*ASKED, *options)
+    assert (result.exit_code, result.stdout) == (0, "the answer\n")
+    assert asked == {
+        "family": "symmetric",
+        "query": "modular_sum(n=4, modulus=2)",
+        "leakage": 0.08,
+        "entropy": 2.2,
+        "knowledge": None,
+        "unit": "bits",
+        "tolerance": 1e-3,
+        "accuracy": 0.01,
+        "time_limit": 7.0,
+        "seed": 3,
+        "progress": False,
+        "stopped": "accuracy",
+    }
+
+
+@pytest.mark.usefixtures("asked")
+def test_files_are_written(tmp_path: Path) -> None:
+    paths = {name: tmp_path / f"{name}.json" for name in ("certificate", "out", "save")} | {"plot": tmp_path / "p.svg"}
+    result = run(*ASKED, "--json", *(word for name, path in paths.items() for word in (f"--{name}", path)))
+    assert json.loads(result.stdout) == {"value": 0.3}
+    assert Certificate.load(paths["certificate"]) == parity().certificate
+    assert Mechanism.load(paths["out"]).name == "symmetric(flip=0.3)"
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_an_interrupt_keeps_what_was_found(asked: dict[str, Any], tmp_path: Path) -> None:
+    asked["stopped"] = "interrupted"
+    result = run(*ASKED, "--out", tmp_path / "m.json")
+    assert result.exit_code == 130
+    assert result.stdout.startswith("the answer\n")
+    assert (tmp_path / "m.json").exists()
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize("missing", ["--family", "--query", "--leakage", "--entropy"])
+def test_what_is_missing_is_named(missing: str) -> None:
+    place = ASKED.index(missing)
+    result = run(*ASKED[:place], *ASKED[place + 2 :])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert missing in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_real_calibration_meets_its_budget() -> None:
+    result = run(*ASKED, "--json")
+    found = json.loads(result.stdout)
+    assert found["leakage"]["upper"] <= 0.08
+    least = brentq(lambda flip: least_leakage(flip, noise(4, 2.2)) - 0.08, 0.0, 0.5)
+    assert least <= found["value"] <= 1.002 * least

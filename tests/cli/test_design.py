@@ -1,0 +1,185 @@
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from design_samples import parity_design
+
+import dalenius
+from dalenius.certificates.certificate import Certificate
+from dalenius.cli import common, main
+from dalenius.cli.design import output_list
+from dalenius.design_results import Design
+from dalenius.model.adversary import Adversary
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
+
+PARITY = ["--query", "modular_sum(n=4, modulus=2)"]
+ASKED = [*PARITY, "--distortion", "0.1", "--entropy", "2.2"]
+
+
+class Solver:
+    """Stands for the solver: checks the adversary as the real one does, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answer = parity_design()
+        self.asked: dict[str, Any] = {}
+
+    def design(self, query: Query, **asked: Any) -> Design:  # noqa: ANN401
+        Adversary.from_user(query.records, asked["entropy"], asked["knowledge"], asked["unit"])
+        self.asked = {"query": str(query), **asked}
+        return self.answer
+
+
+@pytest.fixture
+def solver(monkeypatch: pytest.MonkeyPatch) -> Solver:
+    stand_in = Solver()
+    api = SimpleNamespace(design=stand_in.design)
+    monkeypatch.setitem(sys.modules, "dalenius.api", api)  # type: ignore[arg-type]
+    monkeypatch.setattr(dalenius, "api", api, raising=False)
+    return stand_in
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["design", *map(str, arguments)])
+
+
+def refused(result: Result, *words: str) -> None:
+    """One message, exit code 2, nothing on standard output, no traceback."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("dalenius: ")
+    assert result.stderr.count("\n") == 1
+    for word in words:
+        assert word in result.stderr
+
+
+@pytest.mark.usefixtures("solver")
+def test_the_answer_is_printed_in_plain_words_or_as_one_object() -> None:
+    result = run(*ASKED)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, parity_design().summary() + "\n", "")
+    result = run(*ASKED, "--json")
+    assert json.loads(result.stdout) == parity_design().to_dict()
+    assert (result.exit_code, result.stdout.count("\n"), result.stderr) == (0, 1, "")
+
+
+def test_every_option_reaches_the_solver(solver: Solver) -> None:
+    assert run(*ASKED).exit_code == 0
+    assert solver.asked == {
+        "query": "modular_sum(n=4, modulus=2)",
+        "distortion": 0.1,
+        "leakage": None,
+        "entropy": 2.2,
+        "knowledge": None,
+        "unit": "nats",
+        "p0": None,
+        "measure": "absolute",
+        "outputs": None,
+        "tolerance": 1e-4,
+        "time_limit": 300.0,
+        "seed": 0,
+        "progress": False,
+    }
+    options = ["--unit", "bits", "--tolerance", 1e-3, "--time-limit", 7, "--seed", 3, "--method", "certified"]
+    assert run(*PARITY, "--leakage", 0.2, "--knowledge", 1, "--measure", "zero-one", *options).exit_code == 0
+    expected = {"leakage": 0.2, "distortion": None, "knowledge": 1.0, "entropy": None, "measure": "zero-one"}
+    expected |= {"unit": "bits", "tolerance": 1e-3, "time_limit": 7.0, "seed": 3}
+    assert expected.items() <= solver.asked.items()
+
+
+def test_tables_and_distributions_are_read(solver: Solver, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("zero,one,two\n0,1,2\n1,0,5\n")
+    assert run(*ASKED, "--measure", tmp_path / "d.csv", "--outputs", "0,1,2.5").exit_code == 0
+    np.testing.assert_array_equal(solver.asked["measure"], [[0, 1, 2], [1, 0, 5]])
+    assert solver.asked["outputs"] == [0, 1, 2.5]
+    for name, text in (("row.csv", "0.4,0.6\n"), ("column.csv", "0.4\n0.6\n"), ("p.json", "[0.4, 0.6]")):
+        (tmp_path / name).write_text(text)
+        assert run(*ASKED, "--p0", tmp_path / name).exit_code == 0
+        np.testing.assert_array_equal(solver.asked["p0"], [0.4, 0.6])
+    np.save(tmp_path / "p.npy", np.full((4, 2), 0.5))
+    assert run(*ASKED, "--p0", tmp_path / "p.npy").exit_code == 0
+    np.testing.assert_array_equal(solver.asked["p0"], np.full((4, 2), 0.5))
+
+
+def test_outputs_are_numbers_or_count_vectors() -> None:
+    assert output_list("0, 1,-2") == [0, 1, -2]
+    assert all(type(y) is int for y in output_list("0,1"))
+    assert output_list("2,0; 1,1;0,2;") == [(2, 0), (1, 1), (0, 2)]
+
+
+@pytest.mark.usefixtures("solver")
+def test_files_are_written_and_named(tmp_path: Path) -> None:
+    names = {"certificate": "c.json", "out": "m.json", "table": "t.csv", "save": "d.json", "plot": "p.png"}
+    options = [word for option, name in names.items() for word in (f"--{option}", tmp_path / name)]
+    result = run(*ASKED, *options)
+    assert result.exit_code == 0
+    assert f"check it with: dalenius verify {tmp_path / 'c.json'}" in result.stdout
+    assert all(f"Wrote      {tmp_path / name}" in result.stdout for name in names.values())
+    assert Certificate.load(tmp_path / "c.json") == parity_design().certificate
+    assert Design.load(tmp_path / "d.json").to_dict() == parity_design().to_dict()
+    np.testing.assert_array_equal(Mechanism.load(tmp_path / "m.json").rows, parity_design().mechanism.rows)
+    assert (tmp_path / "t.csv").read_text().startswith("class,0,1,total\n")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_an_interrupted_design_prints_its_bracket_and_keeps_its_files(solver: Solver, tmp_path: Path) -> None:
+    solver.answer = parity_design(stopped="interrupted", lower=0.2)
+    result = run(*ASKED, "--certificate", tmp_path / "c.json", "--out", tmp_path / "m.json")
+    assert result.exit_code == 130
+    assert "0.200000 <= least leakage <= 0.324629 nats" in result.stdout
+    assert "it was interrupted" in result.stdout
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+BAD = {
+    "no query": (ASKED[2:], ["--query"]),
+    "no budget": ([*PARITY, "--entropy", "2"], ["--distortion and --leakage", "neither"]),
+    "two budgets": ([*ASKED, "--leakage", "1"], ["--distortion and --leakage", "both"]),
+    "no adversary": ([*PARITY, "--distortion", "1"], ["--entropy and --knowledge", "neither"]),
+    "two adversaries": ([*ASKED, "--knowledge", "1"], ["--entropy and --knowledge", "both"]),
+    "entropy above": ([*PARITY, "--distortion", "1", "--entropy", "3"], ["entropy = 3.0", "2.77258872224"]),
+    "budget word": ([*PARITY, "--distortion", "little", "--entropy", "1"], ["--distortion", "little"]),
+    "unknown query": (["--query", "cuont(n=4)", *ASKED[2:]], ["'cuont'", "'count'"]),
+    "measure": ([*ASKED, "--measure", "absolut"], ["--measure 'absolut'", "absolute, squared, zero-one"]),
+    "no table": ([*ASKED, "--measure", "none.csv"], ["cannot read none.csv"]),
+    "no distribution": ([*ASKED, "--p0", "none.csv"], ["cannot read none.csv"]),
+    "outputs": ([*ASKED, "--outputs", "0,one"], ["--outputs '0,one'", "0,1,2"]),
+    "no outputs": ([*ASKED, "--outputs", ""], ["--outputs ''"]),
+    "method": ([*ASKED, "--method", "paper"], ["--method", "certified"]),
+    "picture": ([*ASKED, "--plot", "p.gif"], ["--plot p.gif", ".png, .svg, .pdf"]),
+    "table": ([*ASKED, "--table", "t.txt"], ["--table t.txt", ".csv"]),
+    "one name": ([*ASKED, "--out", "x.json", "--save", "x.json"], ["the file of --out"]),
+}
+
+
+@pytest.mark.usefixtures("solver")
+@pytest.mark.parametrize(("arguments", "words"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_message_and_no_file(
+    arguments: list[str], words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(run(*arguments, "--certificate", "c.json"), *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_with_no_numbers_are_refused_and_inputs_are_kept(solver: Solver, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text("[[0.5], [0.5, 0.5]]")
+    refused(run(*ASKED, "--p0", path), "--p0", "p.json", "equal count")
+    refused(run(*ASKED, "--p0", path, "--out", path), "also an input")
+    refused(run(*ASKED, "--measure", path, "--out", path), "also an input")
+    assert solver.asked == {}
+
+
+def test_progress_names_what_is_bracketed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    with common.progress_line("", "least distortion") as listener:
+        listener(SimpleNamespace(record=0, records=4, lower=0.1, upper=0.25, nodes=7, seconds=1.0, stage="round 3"))
+    assert "round 3: 0.100000 <= least distortion <= 0.250000, gap 1.5e-1, 1.0 s" in capfd.readouterr().err

@@ -1,0 +1,108 @@
+"""dp_epsilon against enumeration of all pairs of neighbouring datasets, and closed forms."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dalenius.errors import InputError
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.neighbours import dp_epsilon
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+
+STATISTICS: list[Statistic] = [
+    Sum(4, (0, 1)),
+    Sum(1, (0, 1)),
+    Sum(5, (0, 1), 3),
+    Sum(2, (0, 1), 7),
+    Sum(3, (0, 2, 7)),
+    Sum(3, (-1, 3, 3), 4),
+    Sum(2, (7,)),
+    Histogram(3, 3),
+    Histogram(1, 4),
+    Histogram(4, 2),
+    Histogram(2, 1),
+    Table((2, 3), np.array([0, 1, 2, 0, 1, 1])),
+    Table((1, 2, 2), np.array([1, 0, 0, 1])),
+    Table.everything((3, 2)),
+]
+
+
+def _neighbouring_datasets(statistic: Statistic) -> list[tuple[int, int]]:
+    """Classes of all ordered pairs of datasets that differ in one record."""
+    datasets = list(product(*map(range, statistic.records)))
+    classes = statistic.class_of(np.array(datasets)).tolist()
+    return [
+        (s, t)
+        for x, s in zip(datasets, classes, strict=True)
+        for z, t in zip(datasets, classes, strict=True)
+        if sum(a != b for a, b in zip(x, z, strict=True)) == 1
+    ]
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=repr)
+def test_lines_hold_the_classes_of_neighbouring_datasets(statistic: Statistic) -> None:
+    arrays = list(statistic.neighbours())
+    assert len(arrays) == len(statistic.orbits)
+    found = {
+        (s, t)
+        for lines in arrays
+        for line in lines.tolist()
+        for i, s in enumerate(line)
+        for j, t in enumerate(line)
+        if i != j
+    }
+    assert found == set(_neighbouring_datasets(statistic))
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=repr)
+def test_epsilon_is_the_worst_ratio_of_neighbours(statistic: Statistic) -> None:
+    rows = np.random.default_rng(1).dirichlet(np.ones(3), size=statistic.size)
+    rows[:, 1] = 0.0  # 0/0 is ignored
+    expected = max(
+        (math.log(rows[s, y] / rows[t, y]) for s, t in _neighbouring_datasets(statistic) for y in (0, 2)), default=0.0
+    )
+    assert dp_epsilon(statistic, rows) == pytest.approx(max(expected, 0.0), abs=1e-12)
+
+
+def test_epsilon_in_closed_form() -> None:
+    parity = mechanisms.symmetric(queries.modular_sum(n=1000, modulus=2), flip=0.2)
+    assert parity.dp_epsilon() == pytest.approx(math.log(0.8 / 0.2), abs=1e-12)
+    count = queries.count(n=6)
+    assert mechanisms.geometric(count, epsilon=0.7).dp_epsilon() == pytest.approx(0.7, abs=1e-12)
+    assert mechanisms.geometric(count, epsilon=0.7, sensitivity=2).dp_epsilon() == pytest.approx(0.35, abs=1e-12)
+    assert mechanisms.randomized_response(count, epsilon=0.7).dp_epsilon() == pytest.approx(0.7, abs=1e-12)
+    assert mechanisms.symmetric(queries.identity(k=2000), flip=0.5).dp_epsilon() == pytest.approx(
+        math.log(1999), abs=1e-9
+    )
+    for query in (count, queries.pairs(n=4), queries.histogram(n=3, k=3), queries.modular_sum(n=5, modulus=3)):
+        assert mechanisms.exponential(query, epsilon=0.7).dp_epsilon() <= 0.7 + 1e-12
+    for query in (count, queries.pairs(n=4), queries.total(n=3, values=[0, 2, 5])):
+        assert mechanisms.laplace(query, epsilon=0.7).dp_epsilon() <= 0.7 + 1e-12
+
+
+def test_epsilon_of_extremes() -> None:
+    count = queries.count(n=3)
+    assert mechanisms.symmetric(count, flip=0).dp_epsilon() == math.inf
+    assert mechanisms.constant(count).dp_epsilon() == 0
+    assert mechanisms.symmetric(queries.total(n=3, values=[2]), flip=0).dp_epsilon() == 0
+    tiny = Mechanism.from_matrix([[1, 5e-324], [5e-324, 1]], [2])  # a ratio beyond the largest float
+    assert tiny.dp_epsilon() == pytest.approx(1074 * math.log(2), rel=1e-12)
+
+
+def test_too_many_neighbours_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dalenius.model.statistic.MOST_LINES", 10)
+    with pytest.raises(InputError, match=r"the table of neighbours would have 7 x 2 entries, .* use fewer records"):
+        next(Sum(7, (0, 1)).neighbours())
+    monkeypatch.setattr("dalenius.model.neighbours.MOST_COMPARED", 10)
+    with pytest.raises(InputError, match="comparing neighbouring datasets takes 24 steps, above the limit of 10"):
+        mechanisms.symmetric(queries.count(n=3), flip=0.1).dp_epsilon()
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = mechanisms.exponential(queries.histogram(n=4, k=3), epsilon=1)
+    whole = mechanism.dp_epsilon()
+    monkeypatch.setattr("dalenius.model.neighbours.BLOCK", 40)
+    assert mechanism.dp_epsilon() == whole

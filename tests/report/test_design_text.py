@@ -1,0 +1,85 @@
+from dataclasses import replace
+
+import pytest
+from design_samples import any_design, parity_design, parity_frontier
+
+from dalenius.gallery import mechanisms, queries
+from dalenius.report.design_text import MOST_ROWS, WIDEST
+from dalenius.report.numbers import written_up
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (0.1, "0.1"),
+        (0.0, "0"),
+        (0.5819767068693265, "0.5819768"),
+        (12.0, "12"),
+        (1e-9, "0.000000001"),
+        (2e8, "200000000"),
+    ],
+)
+def test_distortions_are_written_as_people_write_them_and_never_below(x: float, text: str) -> None:
+    assert written_up(x) == text
+
+
+def test_the_summary_says_what_was_asked_and_what_was_found() -> None:
+    text = parity_design().summary()
+    for words in (
+        "a mechanism for modular_sum(n=4, modulus=2): 4 records, 16 datasets, 2 outputs",
+        "the least leakage about a record with an expected absolute error of at most 0.1",
+        "0.324626 <= least leakage <= 0.324629 nats; the gap is at most 2.0e-6, both bounds are certified",
+        "no mechanism with these outputs does better than the one found by more than 0.01 %",
+        "leaks 0.324626 to 0.324629 nats about a record, certified",
+        "its expected absolute error is at most 0.1\n",
+        "it is differentially private with epsilon = 2.197",
+        "knows at most 0.5726 of 2.773 nats: H(X) >= 2.2",
+        "modular_sum = 0  0.9000  0.1000",
+        "the gap is within the tolerance 0.0001; 1.25 s, 9 rounds",
+    ):
+        assert words in text
+
+
+def test_the_summary_of_the_other_problem_and_unit() -> None:
+    text = parity_design(goal="distortion", unit="bits", b=3.5).summary()
+    assert "the least expected absolute error with a leakage of at most 0.302685135 bits" in text
+    assert "0.099997 <= least absolute error <= 0.100001; the gap" in text
+    assert "leaks 0.302683 to 0.302686 bits about a record" in text
+
+
+def test_the_summary_at_the_ends() -> None:
+    noiseless = parity_design(0.0).summary()
+    assert "not differentially private at any epsilon" in noiseless
+    nothing = parity_design(0.5, lower=0.0).summary()
+    assert "epsilon = 0" in nothing
+    assert "%" not in nothing
+
+
+def test_the_summary_tells_of_open_gaps_and_why() -> None:
+    limit = parity_design(lower=0.3, stopped="time_limit").summary()
+    assert "the time limit was reached; 1.25 s" in limit
+    assert "the gap of 2.5e-2 is open" in limit
+    assert "it was interrupted" in parity_design(lower=0.3, stopped="interrupted").summary()
+    assert "no more to give" in parity_design(lower=0.3, stopped="method").summary()
+    assert "progress had become slow" in parity_design(lower=0.324).summary()
+
+
+def test_long_tables_are_cut() -> None:
+    lines = any_design(queries.count(n=60), mechanisms.geometric(queries.count(n=60), epsilon=1)).summary().splitlines()
+    assert sum("count = " in line for line in lines) == MOST_ROWS
+    assert f"... {61 - MOST_ROWS} more rows" in "\n".join(lines)
+    assert all(len(line) <= WIDEST + 11 for line in lines)
+
+
+def test_a_frontier_is_a_table_of_true_digits() -> None:
+    lines = parity_frontier().summary().splitlines()
+    assert lines[0] == "absolute error at most   least leakage of any mechanism (nats)"
+    assert lines[2] == "                   0.1   0.324626 to 0.324629"
+    assert " ".join(lines[8].split()) == "mechanism absolute error leaks at most above the best by"
+    assert lines[9].split()[:5] == ["symmetric(flip=0.05)", "0.05", "0.430797", "at", "most"]
+    assert 0 < float(lines[9].split()[-1]) < 0.02
+    frontier = parity_frontier()
+    point = frontier.named[0]
+    worse = replace(point, leakage=replace(point.leakage, lower=0.6, upper=0.6))
+    low, _, high = replace(frontier, named=(worse,)).summary().splitlines()[9].split()[-3:]
+    assert 0.6 - 0.4488 <= float(low) <= 0.6 - 0.430798 <= float(high)
