@@ -33,6 +33,26 @@ class Case:
 
 
 @dataclass(frozen=True)
+class DesignCase:
+    """A design, its budget of distortion or of leakage, and the true optimum in nats or in units of distortion."""
+
+    query: str
+    entropy: float
+    value: float
+    distortion: float | None = None
+    leakage: float | None = None
+    measure: str = "absolute"
+
+    def __repr__(self) -> str:
+        budget = f"D={self.distortion}" if self.leakage is None else f"L={self.leakage}"
+        return f"{self.query} {budget} b={self.entropy:.6g}"
+
+    @property
+    def budget(self) -> dict[str, float | None]:
+        return {"distortion": self.distortion, "leakage": self.leakage}
+
+
+@dataclass(frozen=True)
 class Instance:
     """An audit whose gap must close, whatever the answer."""
 
@@ -94,6 +114,20 @@ def symmetric_capacity(k: int, flip: float) -> float:
 def z_capacity(p: float) -> float:
     """1 is received as 0 with probability p."""
     return math.log1p((1 - p) * p ** (p / (1 - p)))
+
+
+def hamming_rate(k: int, d: float) -> float:
+    """The rate-distortion function of a uniform source on k values under the share of wrong answers."""
+    return symmetric_capacity(k, d) if d < 1 - 1 / k else 0.0
+
+
+def parity_distortion(n: int, leakage: float, b: float) -> float:
+    """The least flip at which a parity leaks no more: the inverse of parity_leakage, by bisection."""
+    low, high = 0.0, 0.5
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if parity_leakage(n, middle, b) > leakage else (low, middle)
+    return high
 
 
 def _parity() -> Iterator[Case]:
@@ -229,3 +263,57 @@ def _must_close() -> Iterator[Instance]:
 
 
 MUST_CLOSE = list(_must_close())  # gap <= 1e-5 by default settings; an open gap is acceptable only outside it
+
+
+def _designs() -> Iterator[DesignCase]:
+    """Parity: by symmetry the best mechanism is the binary symmetric channel, so eps(D,b) = L of symmetric(flip=D)."""
+    for n, d, b in [
+        (3, 0.05, 1.5),
+        (3, 0.1, 1.5),
+        (3, 0.2, 1.5),
+        (3, 0.3, 1.5),
+        (3, 0.4, 1.5),
+        (2, 0.1, 0.0),
+        (5, 0.25, 3.0),
+        (4, 0.1, 2.5),  # beyond the flat part
+    ]:
+        yield DesignCase(f"modular_sum(n={n}, modulus=2)", b, parity_leakage(n, d, b), distortion=d)
+    for n, leakage, b in [
+        (2, 0.02, 0.0),
+        (2, 0.05, 0.0),
+        (2, 0.1, 0.0),
+        (2, 0.2, 0.0),
+        (2, 0.3, 0.0),
+        (2, 0.5, 0.0),
+        (4, 0.05, 2.4),
+    ]:
+        yield DesignCase(f"modular_sum(n={n}, modulus=2)", b, parity_distortion(n, leakage, b), leakage=leakage)
+
+
+def _rates() -> Iterator[DesignCase]:
+    """n = 1: the rate-distortion function, for the symmetric channel has the uniform prior as its worst at every b."""
+    for k, d in [(2, 0.05), (2, 0.3), (3, 0.1), (3, 0.5), (8, 0.2), (8, 0.7)]:
+        for b in (math.log(k), 0.0):
+            yield DesignCase(f"identity(k={k})", b, hamming_rate(k, d), distortion=d, measure="zero-one")
+
+
+DESIGNS = [*_designs(), *_rates()]
+
+# Values by people who wrote none of this code, with which the closed forms above must agree.
+DESIGN_TRUTH = {
+    "modular_sum(n=3, modulus=2) D=0.05 b=1.5": 0.4350882447967535,
+    "modular_sum(n=3, modulus=2) D=0.1 b=1.5": 0.3276104430948443,
+    "modular_sum(n=3, modulus=2) D=0.2 b=1.5": 0.17331724016444394,
+    "modular_sum(n=3, modulus=2) D=0.3 b=1.5": 0.07432508536854476,
+    "modular_sum(n=3, modulus=2) D=0.4 b=1.5": 0.018227158856787606,
+    "modular_sum(n=2, modulus=2) D=0.1 b=0": 0.3680642071684971,
+    "modular_sum(n=5, modulus=2) D=0.25 b=3": 0.10011768041011893,
+    "modular_sum(n=2, modulus=2) L=0.02 b=0": 0.40033479340163813,
+    "modular_sum(n=2, modulus=2) L=0.05 b=0": 0.34321840163503314,
+    "modular_sum(n=2, modulus=2) L=0.1 b=0": 0.28020537383859023,
+    "modular_sum(n=2, modulus=2) L=0.2 b=0": 0.1948271627701846,
+    "modular_sum(n=2, modulus=2) L=0.3 b=0": 0.13358602535325795,
+    "modular_sum(n=2, modulus=2) L=0.5 b=0": 0.048188745843603914,
+    "modular_sum(n=4, modulus=2) L=0.05 b=2.4": 0.3050215452181421,
+}
+COUNT_DESIGN = ("count(n=4)", 0.5, 2.0, (0.1528, 0.1532))  # D, b, and what cutting planes of others found

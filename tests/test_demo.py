@@ -26,16 +26,18 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     def curve(mechanism: Mechanism, entropies: list[float]) -> Curve:
         return Curve(tuple(entropies), tuple(audit(mechanism, b) for b in entropies))
 
-    def design(query: Query, distortion: float, entropy: float) -> Design:
+    def design(query: Query, distortion: float, entropy: float, tolerance: float) -> Design:
         counts = np.indices((2, 2, 2, 2)).sum(axis=0).reshape(16, 1)
         matrix = mechanisms.geometric(query, epsilon=1).matrix()
         assert distortion == pytest.approx((matrix * abs(counts - np.arange(5))).sum() / 16)
         assert entropy == 2.2
-        return any_design(query, budget=distortion, distortion=distortion)
+        return any_design(query, budget=distortion, distortion=distortion, tolerance=tolerance)
 
-    def frontier(query: Query, entropy: float, points: int) -> Frontier:
+    def frontier(query: Query, entropy: float, points: int, tolerance: float) -> Frontier:
         assert entropy == 2.2
-        designs = tuple(any_design(query, budget=d / points, distortion=d / points) for d in range(points))
+        designs = tuple(
+            any_design(query, budget=d / points, distortion=d / points, tolerance=tolerance) for d in range(points)
+        )
         return Frontier(query, designs)
 
     invented = {"audit": audit, "curve": curve, "design": design, "frontier": frontier}
@@ -68,3 +70,11 @@ def test_a_folder_that_cannot_be_made_is_one_message(tmp_path: Path, capsys: pyt
     (tmp_path / "file").write_text("")
     assert demo.main(["--out", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err.startswith("dalenius: ")
+
+
+@pytest.mark.slow
+def test_the_real_demo_finds_a_better_mechanism(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "86." in printed.split(" % less")[0][-5:]
+    assert printed.count(": verified.") == 3

@@ -465,7 +465,19 @@ def _at(value: Json, path: tuple[str | int, ...]) -> Json:
 
 # Independence.
 
-FILES = ("balls", "boxes", "channel", "contraction", "counting", "design", "named", "proofs", "reading", "verify")
+FILES = (
+    "balls",
+    "boxes",
+    "channel",
+    "contraction",
+    "counting",
+    "design",
+    "named",
+    "proofs",
+    "reading",
+    "simplices",
+    "verify",
+)
 
 
 @pytest.mark.parametrize("name", FILES)

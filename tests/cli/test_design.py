@@ -183,3 +183,14 @@ def test_progress_names_what_is_bracketed(monkeypatch: pytest.MonkeyPatch, capfd
     with common.progress_line("", "least distortion") as listener:
         listener(SimpleNamespace(record=0, records=4, lower=0.1, upper=0.25, nodes=7, seconds=1.0, stage="round 3"))
     assert "round 3: 0.100000 <= least distortion <= 0.250000, gap 1.5e-1, 1.0 s" in capfd.readouterr().err
+
+
+def test_a_real_design_keeps_its_budget_and_is_verified(tmp_path: Path) -> None:
+    asked = ["--query", "modular_sum(n=2, modulus=2)", "--leakage", 0.05, "--entropy", 0]
+    found = json.loads(run(*asked, "--json", "--save", tmp_path / "d.json", "--out", tmp_path / "m.json").stdout)
+    assert found["leakage"]["upper"] <= 0.05 + 1e-9
+    assert found["lower"] <= 0.34321840163503314 <= found["upper"] <= found["lower"] + 1e-4  # closed form (MATH 7)
+    checked = CliRunner().invoke(main, ["verify", str(tmp_path / "d.json"), "--mechanism", str(tmp_path / "m.json")])
+    assert checked.exit_code == 0
+    again = Design.load(tmp_path / "d.json")
+    assert again.to_dict() == found

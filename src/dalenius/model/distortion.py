@@ -20,6 +20,7 @@ Ints = NDArray[np.int64]
 
 MEASURES = ("absolute", "squared", "zero-one")
 SUM_TOLERANCE = 1e-9
+LARGEST_OUTPUT = 2**53  # floats hold every integer up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +41,9 @@ class Data:
                 raise InputError(_misfit(query, f"{len(vectors)} lists of {[v.size for v in vectors][:8]} numbers"))
             listed = [_distribution(v, f"the marginal of record {i} in p0") for i, v in enumerate(vectors)]
             return cls("marginals", tuple(listed))
-        try:
-            weights = np.asarray(p0, dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(_misfit(query, "what is no list of numbers")) from None
+        weights = _reals(p0)
+        if weights is None:
+            raise InputError(_misfit(query, "no list of numbers"))
         datasets = query.log_universe <= math.log(checks.MOST_DATASETS) + 1e-9 and weights.shape == (
             math.prod(query.records),
         )
@@ -120,8 +120,9 @@ class Distortion:
                 message = f"measure = {measure!r} is unknown; use one of {', '.join(MEASURES)}, or a matrix"
                 raise InputError(message)
             distance = replace(query, outputs=allowed).distance()
-            table = {"absolute": distance, "squared": distance**2, "zero-one": (distance != 0).astype(float)}[measure]
-            return cls(query, allowed, measure, table, data)
+            if measure != "absolute":
+                distance = distance**2 if measure == "squared" else (distance != 0).astype(float)
+            return cls(query, allowed, measure, distance, data)
         return cls(query, allowed, "table", _table(query, measure, len(allowed)), data)
 
     def expected(self, mechanism: Mechanism) -> float:
@@ -152,8 +153,11 @@ class Distortion:
     @property
     def name(self) -> str:
         """Words for reports."""
-        words = {"absolute": "absolute error", "squared": "squared error", "zero-one": "share of wrong answers"}
-        return words.get(self.measure, "the given table")
+        wrong = "share of wrong answers"
+        if self.measure in MEASURES and not (self.query.real or self.query.vector):
+            return wrong
+        words = {"absolute": "absolute error", "squared": "squared error", "zero-one": wrong}
+        return words.get(self.measure, "distortion")
 
 
 def class_of_counts(statistic: Statistic, counts: Ints) -> Ints:
@@ -172,10 +176,20 @@ def _vectors(p0: ArrayLike) -> list[Floats] | None:
         return None
     rows: Any = p0
     try:
-        vectors = [np.asarray(row, dtype=float) for row in rows]
-    except (TypeError, ValueError):
+        vectors = [_reals(row) for row in rows]
+    except TypeError:
         return None
-    return vectors if vectors and all(v.ndim == 1 for v in vectors) else None
+    listed = [v for v in vectors if v is not None and v.ndim == 1]
+    return listed if listed and len(listed) == len(vectors) else None
+
+
+def _reals(values: ArrayLike) -> Floats | None:
+    """An array of real numbers, or None where there is none."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # ragged
+        return None
+    return array.astype(float) if array.dtype.kind in "biuf" else None
 
 
 def _distribution(weights: Floats, where: str) -> Floats:
@@ -198,36 +212,43 @@ def _misfit(query: Query, what: str) -> str:
 
 
 def _outputs(query: Query, outputs: Sequence[object]) -> tuple[object, ...]:
-    listed = tuple(tuple(y) if isinstance(y, (list, np.ndarray)) else _plain(y) for y in outputs)
-    if not listed:
-        message = "outputs is empty; list what the mechanism may answer"
-        raise InputError(message)
-    if len(set(listed)) < len(listed):
-        message = f"outputs = {list(listed)} names an output twice"
+    try:
+        listed = tuple(map(_plain, outputs))
+        repeated = len(set(listed)) < len(listed)
+    except TypeError:
+        message = f"outputs = {outputs!r} must list what the mechanism may answer, such as [0, 1, 2]"
+        raise InputError(message) from None
+    if not listed or repeated:
+        message = f"outputs = {list(listed)} must list one output or more, each once"
         raise InputError(message)
     for y in listed:
-        if query.numeric and not (isinstance(y, (int, float)) and math.isfinite(y)):
+        if query.real and not _number(y):
             message = f"outputs holds {y!r}; answers of {query} are numbers, so outputs are finite numbers"
             raise InputError(message)
-        if query.vector and not (isinstance(y, tuple) and len(y) == query.records[0]):
-            message = f"outputs holds {y!r}; answers of {query} are vectors of {query.records[0]} counts"
+        if query.vector and not (isinstance(y, tuple) and len(y) == query.records[0] and all(map(_number, y))):
+            message = f"outputs holds {y!r}; answers of {query} are vectors of {query.records[0]} numbers"
             raise InputError(message)
     return listed
 
 
 def _plain(y: object) -> object:
-    return y.item() if isinstance(y, np.generic) else int(y) if isinstance(y, bool) else y
+    """Python's own numbers, texts and tuples of them."""
+    if isinstance(y, (list, tuple, np.ndarray)):
+        return tuple(map(_plain, y))
+    y = y.item() if isinstance(y, np.generic) else y
+    return int(y) if isinstance(y, bool) else y
+
+
+def _number(y: object) -> bool:
+    return isinstance(y, (int, float)) and abs(y) <= LARGEST_OUTPUT
 
 
 def _table(query: Query, matrix: ArrayLike, width: int) -> Floats:
     shape = (query.statistic.size, width)
-    try:
-        table = np.array(matrix, dtype=float)
-    except (TypeError, ValueError):
-        table = np.empty(0)
-    if table.shape != shape:
+    table = _reals(matrix)
+    if table is None or table.shape != shape:
         message = (
-            f"the distortion matrix has shape {table.shape}; {query} needs {shape}: one row per class "
+            f"the distortion matrix has shape {None if table is None else table.shape}; {query} needs {shape}: one row per class "
             f"(answers {_shown(query)}), one column per output"
         )
         raise InputError(message)

@@ -73,6 +73,11 @@ class Query:
         return isinstance(self.answers, np.ndarray) and self.answers.ndim == 1
 
     @property
+    def real(self) -> bool:
+        """Whether answers are numbers, integers or not."""
+        return self.numeric or all(isinstance(f, (int, float)) for f in self.answers)
+
+    @property
     def vector(self) -> bool:
         """Whether answers are count vectors."""
         return isinstance(self.answers, np.ndarray) and self.answers.ndim > 1
@@ -89,10 +94,12 @@ class Query:
             f = self.answers.reshape(len(self.answers), -1).T
             y = np.asarray(self.outputs).reshape(len(self.outputs), -1).T
             return np.asarray(sum(np.abs(a[:, None] - b) for a, b in zip(f, y, strict=True)), dtype=float)
-        if all(isinstance(y, float) for y in self.outputs):
-            return np.asarray(np.abs(np.subtract.outer(np.array(self.answers), np.array(self.outputs))))
+        if self.real:
+            f, y = (np.array(values, dtype=float) for values in (self.answers, self.outputs))
+            return np.asarray(np.abs(np.subtract.outer(f, y)))
         column = {y: j for j, y in enumerate(self.outputs)}
-        return 1.0 - np.eye(len(self.outputs))[[column[f] for f in self.answers]]
+        hits = np.vstack([np.eye(len(self.outputs)), np.zeros(len(self.outputs))])  # the last for no output at all
+        return np.asarray(1.0 - hits[[column.get(f, -1) for f in self.answers]])
 
 
 def _label(y: object) -> str | int:

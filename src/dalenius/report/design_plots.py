@@ -153,13 +153,13 @@ def _draw_bracket(design: Design, ax: Any) -> None:  # noqa: ANN401
     primal = design.goal == "leakage"
     x, y = design.distortion, design.leakage.upper
     free = design.budget + design.lower / design.slope if design.slope else 0.0  # the budget at which the bound is 0
-    wide = 2 * max(x, design.budget if primal else design.lower) or (free if primal else 0.0) or 1.0
+    wide = 2.5 * max(x, design.budget if primal else design.lower) or (free if primal else 0.0) or 1.0
     high = 2 * max(y, design.lower if primal else design.budget) or (0.0 if primal else free) or 1.0
     budgets = np.linspace(0, wide if primal else high, BAND_POINTS)
     fill, line = (ax.fill_between, ax.vlines) if primal else (ax.fill_betweenx, ax.hlines)
     fill(budgets, 0, design.lower_at(budgets), color=LIGHT, linewidth=0, label="no mechanism is here (certified)")
     words = f"budget {short(design.budget)}" + ("" if primal else f" {design.unit}")
-    line(design.budget, 0, 0.7 * high if primal else wide, color="0.3", linestyle="--", linewidth=1, label=words)
+    line(design.budget, 0, high if primal else wide, color="0.3", linestyle="--", linewidth=1, label=words)
     bar = np.array([[design.gap], [0.0]])
     ax.errorbar([x], [y], bar if primal else None, None if primal else bar, fmt="none", ecolor=DARK, capsize=4)
     ax.plot([x], [y], "o", color=DARK, markersize=6, label="this mechanism", zorder=3, clip_on=False)
@@ -172,7 +172,7 @@ def _draw_bracket(design: Design, ax: Any) -> None:  # noqa: ANN401
     low, top = round_down(design.lower, digits), round_up(design.upper, digits)
     what, unit = ("leakage", f" {design.unit}") if primal else (design.distortion_name, "")
     ax.set_title(f"least {what}: {low} to {top}{unit}", fontsize=10)
-    ax.legend(fontsize=8, edgecolor="none", framealpha=1, loc="upper right")
+    ax.legend(fontsize=8, frameon=False, loc="upper right")  # above and right of the mechanism nothing is drawn
     tidy(ax)
 
 

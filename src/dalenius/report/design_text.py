@@ -29,7 +29,7 @@ def frontier_table(frontier: Frontier) -> str:
     first = frontier.designs[0]
     lines = [f"{first.distortion_name} at most   least leakage of any mechanism ({frontier.unit})"]
     width = len(first.distortion_name) + len(" at most")
-    lines += [f"{short(d.budget):>{width}}   {_between(d.lower, d.upper)}" for d in frontier.designs]
+    lines += [f"{short(d.budget):>{width}}   {round_down(d.lower)} to {round_up(d.upper)}" for d in frontier.designs]
     if frontier.named:
         longest = max(len(point.name) for point in frontier.named)
         lines += ["", f"{'mechanism':{longest}}   {first.distortion_name:>{width}}   leaks at most   above the best by"]
@@ -102,7 +102,7 @@ def _stopped(design: Design) -> list[str]:
     }
     done = f"the gap is within the tolerance {design.tolerance:.2g}"
     reason = done if design.closed and design.stopped == "gap" else reasons[design.stopped]
-    lines = [f"{reason}; {design.seconds:.3g} s, {design.rounds} rounds"]
+    lines = [f"{reason}; {design.seconds:.3g} s, {design.rounds} round{'' if design.rounds == 1 else 's'}"]
     if not design.closed and design.stopped != "gap":
         gap = short_up(design.gap)
         lines.append(

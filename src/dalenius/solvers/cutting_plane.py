@@ -64,12 +64,19 @@ class Problem:
         return float((self.domain.cost * rows).sum())
 
     def within_distortion(self, rows: Floats, most: float) -> Floats:
-        """Mix in as little truth as brings the distortion down to `most`, or as near as truth is."""
+        """Mix in as little truth as brings the distortion down to `most`, or as near as truth is.
+
+        The truth mixed in is what the rows say already of their nearest outputs, where they say anything.
+        """
         have, least = self.distortion(rows), self.least
         if have <= most:
             return rows
+        distance = self.domain.distance
+        near = rows * (distance == distance.min(axis=1, keepdims=True))
+        said = near.sum(axis=1, keepdims=True)
+        truth = np.where(said > NEGLIGIBLE, near / np.maximum(said, NEGLIGIBLE), self.truthful())
         share = min(1.0, (have - most) / max(have - least, 1e-300))
-        return np.asarray((1 - share) * rows + share * self.truthful())
+        return np.asarray((1 - share) * rows + share * truth)
 
     def within_leakage(self, rows: Floats, leakage: float, most: float) -> Floats:
         """Mix in a constant: I((1-c) q + c const) <= (1-c) I(q)."""

@@ -1,5 +1,6 @@
 """Both design problems with a bracket: cutting planes below, a certified audit above (MATH 6)."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,7 +53,29 @@ class Designer:
     seed: int
 
     def solve(self, known: tuple[Attack, ...] = ()) -> tuple[Designed, tuple[Attack, ...]]:
-        """Return the best design within the limits, and the priors of the pool, for a next design."""
+        """Return the best design within the limits, and the priors of the pool, for a next design.
+
+        Distortions are measured in a power of two near the constant's, so that solvers meet numbers near 1 and
+        nothing is rounded on the way there and back.
+        """
+        typical = self.problem.distortion(self.problem.constant())
+        scale = 2.0 ** round(math.log2(typical)) if typical > 0 else 1.0
+        primal = self.problem.goal == "leakage"
+        scaled = replace(
+            self,
+            problem=replace(
+                self.problem,
+                domain=replace(self.problem.domain, distance=self.problem.domain.distance / scale),
+                budget=self.problem.budget / scale if primal else self.problem.budget,
+            ),
+            tolerance=self.tolerance if primal else self.tolerance / scale,
+        )
+        best, pool = scaled._solve(known)
+        lower, factor = best.lower, 1.0 if primal else scale
+        back = LowerBound(factor * lower.value, lower.evidence, factor * lower.weights, lower.multiplier / scale)
+        return replace(best, distortion=scale * best.distortion, lower=back), pool
+
+    def _solve(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
         problem, rng = self.problem, np.random.default_rng(self.seed)
         if problem.goal == "distortion" and problem.budget == 0:
             rows, lower = no_leakage(problem, rng)
@@ -107,7 +130,7 @@ class Designer:
         prior = prior_of(answer.mechanism, worst)
         leakage = leaked(prior.masses, planes.rows)
         planes.learn(Attack(leakage, prior.record, prior.masses))
-        if leakage <= planes.leakage + AUDIT_SHARE * self.tolerance:
+        if leakage <= planes.leakage + self._fine(planes.lower):
             return False
         planes.judge(planes.rows, leakage)
         return True
@@ -115,24 +138,30 @@ class Designer:
     def _audited(self, rows: Floats, lower: LowerBound, rounds: int, enough: float) -> Designed:
         """Make a mechanism fit for use and audit it; `enough` is a leakage below which no finer bound is needed."""
         problem, domain = self.problem, self.problem.domain
-        if problem.goal == "leakage":
+        if problem.goal == "leakage" and not np.array_equal(rows, problem.constant()):
             spare = 2 * rows.shape[1] * float(domain.distance.max()) / GRID
             rows = problem.within_distortion(rows, problem.budget * (1 - 2 * self._rounding) - spare)
         rows = _on_grid(rows)
         query = self.distortion.query
         mechanism = Mechanism(domain.statistic, rows, self.distortion.labels, query)
         watch = self.watch.part(self.watch.left) if not self.watch.expired() else Watch(GRACE)
-        tolerance = AUDIT_SHARE * self.tolerance
-        found = audit_records(mechanism, problem.knowledge, tolerance, watch, self.seed, enough=enough - 1e-10)
+        found = audit_records(mechanism, problem.knowledge, self._fine(lower), watch, self.seed, enough=enough - 1e-10)
         self.watch.nodes += watch.nodes
         leakage = max(stated(mechanism, item)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)
         return Designed(mechanism, distortion, leakage, found, lower, rounds)
 
+    def _fine(self, lower: LowerBound) -> float:
+        """The finest gap, in nats, that is worth asking of an audit."""
+        if self.problem.goal == "leakage":
+            return AUDIT_SHARE * self.tolerance
+        price = float(lower.weights.sum())  # of leakage, in distortion
+        return AUDIT_SHARE * min(self.tolerance / price if price > 0 else np.inf, 0.1 * self.problem.budget + 1e-6)
+
     @property
     def _rounding(self) -> float:
         """How far, relatively, float sums over classes may be off."""
-        return 1e-14 * (10 + self.problem.domain.statistic.log_universe)
+        return 1e-15 * (8 + self.problem.domain.statistic.log_universe)
 
 
 def _on_grid(rows: Floats) -> Floats:
