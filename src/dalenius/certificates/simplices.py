@@ -87,7 +87,8 @@ class Simplices:
         """Guarantee: I <= result for every prior whose conditionals lie in these simplices."""
         s = arb(number(entry(leaf, "s", "it"), "s", low=0.0))
         r = [arb(x) for x in numbers(entry(leaf, "r", "it"), self.outputs, "r")]
-        log_r = [x - log_sum_exp(r) for x in r]
+        whole_r = log_sum_exp(r)
+        log_r = [x - whole_r for x in r]
         listed = sequence(entry(leaf, "pi", "it"), "pi", len(node))
         log_pi = [
             [arb(x) for x in numbers(listed[a], len(rows), f"pi of value {a}")] for a, rows in enumerate(self.rows)

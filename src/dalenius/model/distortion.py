@@ -247,8 +247,9 @@ def _table(query: Query, matrix: ArrayLike, width: int) -> Floats:
     shape = (query.statistic.size, width)
     table = _reals(matrix)
     if table is None or table.shape != shape:
+        what = "is no array of numbers" if table is None else f"has shape {table.shape}"
         message = (
-            f"the distortion matrix has shape {None if table is None else table.shape}; {query} needs {shape}: one row per class "
+            f"the distortion matrix {what}; {query} needs shape {shape}: one row per class "
             f"(answers {_shown(query)}), one column per output"
         )
         raise InputError(message)

@@ -88,12 +88,11 @@ def _told_apart(mechanism: Mechanism, merged: Merged) -> bool:
     It merges rows that are given as equal numbers, and rows of a named mechanism for equal answers; two
     formulas may also happen to round to the same floats.
     """
-    if mechanism.name is None or mechanism.query is None:
+    query = mechanism.query
+    if mechanism.name is None or query is None or not query.named:
         return True
-    rows = len(mechanism.rows)
-    distinct = (
-        len(np.unique(np.asarray(mechanism.query.answers), axis=0)) if mechanism.query.statistic.size == rows else rows
-    )
+    rows = len(mechanism.rows)  # one per dataset in randomized_response
+    distinct = len(np.unique(np.asarray(query.answers), axis=0)) if query.statistic.size == rows else rows
     return int(merged.first.size) == distinct
 
 

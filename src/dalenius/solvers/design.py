@@ -70,12 +70,13 @@ class Designer:
             ),
             tolerance=self.tolerance if primal else self.tolerance / scale,
         )
-        best, pool = scaled._solve(known)
+        best, pool = scaled.solve_scaled(known)
         lower, factor = best.lower, 1.0 if primal else scale
         back = LowerBound(factor * lower.value, lower.evidence, factor * lower.weights, lower.multiplier / scale)
         return replace(best, distortion=scale * best.distortion, lower=back), pool
 
-    def _solve(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
+    def solve_scaled(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
+        """Solve where distortions are near 1: cutting planes and certified audits in turn."""
         problem, rng = self.problem, np.random.default_rng(self.seed)
         if problem.goal == "distortion" and problem.budget == 0:
             rows, lower = no_leakage(problem, rng)
