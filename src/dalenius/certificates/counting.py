@@ -190,19 +190,30 @@ def histogram(n: int, k: int) -> Histogram:
     return Histogram(n, k)
 
 
-def classes_are_orbits(statistic: Statistic) -> bool:
-    """Whether every class is one count vector, or every class one dataset.
+def is_parity(statistic: Statistic) -> bool:
+    """Whether the classes are the datasets of even and of odd sum, of bits."""
+    return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2  # noqa: PLR2004
 
-    Classes of a sum are unions of count vectors, so as many classes as count vectors means one each.
+
+def classes_are_orbits(statistic: Statistic) -> bool:
+    """Whether every class is one orbit of maps that permute records and rename values and keep classes as they are.
+
+    True where every class is one count vector (classes of a sum are unions of count vectors, so as many classes as
+    count vectors means one each), where it is one dataset, and for the parity of bits: flipping two bits keeps the
+    parity, and takes any dataset to any other of the same parity.
     """
     if isinstance(statistic, Table):
         return statistic.size == len(statistic.classes)
+    if is_parity(statistic):
+        return True
     n, bars = statistic.n, statistic.alphabet(0) - 1
     return min(n, bars) <= MOST_FREE and statistic.size == math.comb(n + bars, bars)
 
 
 def relabelled(statistic: Sum | Histogram, values: Sequence[int]) -> list[int]:
-    """Return where every class goes when each value v becomes values[v]; classes are count vectors."""
+    """Return where every class goes when each value v becomes values[v]; classes are orbits as above."""
+    if is_parity(statistic):
+        return [0, 1] if list(values) == [0, 1] or statistic.n % 2 == 0 else [1, 0]
     counts = histogram(statistic.n, statistic.alphabet(0)).counts
     if isinstance(statistic, Sum):
         counts = sorted(counts, key=statistic.total)

@@ -1,10 +1,10 @@
 """Re-checking a design: what no mechanism can do better than, and what the one given does.
 
 The mechanism of the audit inside has one row per class c of a domain whose classes are the orbits of a group of
-permutations of the records: count vectors, or single datasets. The distortion d(c,y) and the data distribution P0
-are given per class, P0 uniform inside. Let q(y|x) be any mechanism at all. Averaged over the group it has the same
-expected distortion; and L is convex in q and does not change when records change places, so it leaks no more. So q
-may be taken constant on classes, and for every prior pi(a,c) of the adversary about a record, uniform inside (a,c),
+maps of datasets that permute records and rename their values: count vectors, single datasets, or the two parities.
+The distortion d(c,y) and the data distribution P0 are given per class, P0 uniform inside. Let q(y|x) be any
+mechanism at all. Averaged over the group it has the same expected distortion; and L is convex in q and does not change
+when records change places or values their names, so it leaks no more. So q may be taken constant on classes, and for every prior pi(a,c) of the adversary about a record, uniform inside (a,c),
 and every r with sum_a p(a) exp r(a,y) <= 1 for all y, where p(a) = sum_c pi(a,c),
 
     L >= I(A;Y) >= sum_{a,c,y} pi(a,c) q(y|c) r(a,y)              (Gibbs: the posterior of a given y against p exp r).
@@ -190,7 +190,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     if statistic.size * width > MOST_PAIRS:
         refuse(f"a design of {statistic.size} rows and {width} outputs is too large to check; at most {MOST_PAIRS}")
     if not classes_are_orbits(statistic):
-        refuse("the mechanism needs one row per count vector or per dataset, or better ones are left out")
+        refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
     problem = mapping(field(content, "problem", "the certificate"), "the problem")
     if not set(problem) <= {"query", "outputs", "distribution", "distortion"}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")

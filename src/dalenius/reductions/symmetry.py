@@ -4,7 +4,8 @@ Averaging a mechanism over a group that leaves d, p0 and the uniform prior alone
 records changes no expected distortion and raises no leakage. So q may be taken
 
 1. equal on datasets with the same counts of values, where permuting records changes neither f nor p0: the
-   domain is then one class per count vector, and otherwise every dataset by itself;
+   domain is then one class per count vector, and otherwise every dataset by itself. For the parity of bits it is
+   the two parities, where p0 tells no more apart: flipping two bits changes nothing either;
 2. equal on the orbits of pairs (class, output) under further maps: values renamed in all records alike on
    count vectors, and records swapped or values of one record renamed on single datasets, each together with
    the permutation of outputs that undoes its effect on d.
@@ -87,6 +88,10 @@ def _interchangeable(distortion: Distortion) -> bool:
 def _on_counts(distortion: Distortion) -> Domain:
     query = distortion.query
     n, k = query.n, query.records[0]
+    uniform = distortion.data.kind == "uniform"
+    if _parity(query.statistic) and distortion.data.kind in ("uniform", "classes"):
+        weights = np.exp(query.statistic.log_class_sizes()) if uniform else distortion.data.weights[0]
+        return _plain(query.statistic, weights, distortion.table, uniform=uniform)
     _check_size(math.comb(n + k - 1, k - 1), len(distortion.outputs), distortion)
     histogram = Histogram(n, k)
     counts = histogram.counts
@@ -97,9 +102,12 @@ def _on_counts(distortion: Distortion) -> Domain:
         order = np.argsort(classes)
         counts, classes = counts[order], classes[order]
     weights = distortion.data.of_counts(query, counts, classes)
-    uniform = distortion.data.kind == "uniform"
     domain = _plain(statistic, weights, distortion.table[classes], uniform=uniform)
     return _tied(domain, _count_maps(counts))
+
+
+def _parity(statistic: Statistic) -> bool:
+    return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2  # noqa: PLR2004
 
 
 def _check_size(rows: int, outputs: int, distortion: Distortion) -> None:

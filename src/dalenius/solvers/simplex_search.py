@@ -8,7 +8,7 @@ import numpy as np
 from dalenius.solvers.batch import take
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.frontier import Frontier
-from dalenius.solvers.simplex_bound import Dual, Frame, Simplices, Solved, evaluate, maximise
+from dalenius.solvers.simplex_bound import TINY, Dual, Frame, Simplices, Solved, evaluate, maximise
 from dalenius.solvers.watch import Watch
 
 BATCH = 256
@@ -67,13 +67,19 @@ class SimplexSearch:
         watch.nodes += len(nodes)
 
     def _edge(self, vertices: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
-        """The edge whose ends are both in use and differ most, and where on it the relaxation stands."""
-        cells = self.frame.cells
+        """The edge whose ends are both in use and differ most, and where on it the relaxation stands.
+
+        A step x along an edge costs the interpolation of F about x^2 sum_y (U_i - U_j)^2 / u_a.
+        """
+        cells, member = self.frame.cells, self.frame.member
         laws = vertices @ cells.q
-        apart = ((laws[:, :, None] - laws[:, None]) ** 2 / (laws[:, :, None] + laws[:, None] + 1e-12)).sum(axis=-1)
-        p = (m @ self.frame.member)[:, cells.secret]
-        used = m[:, :, None] * m[:, None, :] / p[:, :, None] + 1e-9
-        measure = np.where(self.frame.same_row > 0, used * apart, -1.0)
+        p = m @ member
+        u = np.maximum(member.T @ (m[:, :, None] * laws), TINY) / p[..., None]
+        gram = (laws / u[:, cells.secret]) @ laws.transpose(0, 2, 1)
+        square = np.einsum("bii->bi", gram)
+        apart = square[:, :, None] + square[:, None, :] - 2 * gram
+        used = m[:, :, None] * m[:, None, :] / p[:, cells.secret][:, :, None] + 1e-9
+        measure = np.where((self.frame.same_row > 0) & ~np.eye(cells.size, dtype=bool), used * apart, -1.0)
         first, second = np.divmod(measure.reshape(len(m), -1).argmax(axis=1), cells.size)
         k = np.arange(len(m))
         one, other = m[k, first], m[k, second]
