@@ -553,9 +553,32 @@ def test_an_empty_pool_still_proves_the_distortion_that_the_outputs_force() -> N
 
 
 def coarse() -> Json:
-    audit = audited(dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.1), entropy=1.0)
-    pool = [{**item, "masses": [[1, 0], [0, 1]]} for item in parity_pool(3, 0.1)[:1]]
-    return parity(audit=audit, pool=pool, upper=audit["upper"])
+    audit = audited(dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=3), flip=0.1), entropy=1.0)
+    problem = {"query": "modular_sum(n=3, modulus=3)", "distortion": "absolute", "distribution": "uniform"}
+    return parity(audit=audit, problem=problem, pool=[], lower=0.0, upper=audit["upper"])
+
+
+def two_parities(n: int, flip: float, **changes: Json) -> Json:
+    """The same design with one row for each parity, which two flipped bits do not change."""
+    audit = audited(dl.mechanisms.symmetric(dl.queries.modular_sum(n=n, modulus=2), flip=flip), entropy=0.5)
+    same, other = math.log(2 * (1 - flip)), math.log(2 * flip)
+    pool = [
+        prior(0, [[1, 0], [0, 1]], [[same, other], [other, same]], 1.0),
+        prior(0, [[0, 1], [1, 0]], [[other, same], [same, other]], 1.0),
+    ]
+    return {**parity(n, flip, 0.5), "audit": audit, "upper": audit["upper"], "pool": pool, **copy.deepcopy(changes)}
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_two_rows_suffice_for_a_parity(n: int) -> None:
+    accepted(two_parities(n, 0.1))
+    flipped = {"values": [1, 0], "outputs": [1, 0]}
+    if n % 2:  # flipping all bits changes the parity, so either prior will do
+        accepted(two_parities(n, 0.1, symmetries=[flipped], pool=two_parities(n, 0.1)["pool"][:1]))
+    else:
+        refused(two_parities(n, 0.1, symmetries=[flipped]), "distortion")
+    skewed = {**two_parities(n, 0.1)["problem"], "distribution": [0.75, 0.25]}
+    refused(two_parities(n, 0.1, problem=skewed, symmetries=[flipped]))
 
 
 def partial_table() -> Json:
@@ -575,8 +598,8 @@ def wider() -> Json:
 
 FORGED: dict[str, tuple[Callable[[], Json], str]] = {
     "a column that the query has not": (wider, "3 outputs where modular_sum(n=3, modulus=2) has 2"),
-    "a domain of classes that are not orbits": (coarse, "one row per count vector or per dataset"),
-    "a table that is not the finest": (partial_table, "one row per count vector or per dataset"),
+    "a domain of classes that are not orbits": (coarse, "one row per count vector, per dataset or per parity"),
+    "a table that is not the finest": (partial_table, "one row per count vector, per dataset or per parity"),
     "another adversary in the audit": (lambda: parity(adversary={"entropy": 1.1}), "another adversary"),
     "a weaker adversary in the audit": (lambda: parity(audit=parity_audit(3, 0.1, 2.0), adversary={"entropy": 1.0}),
                                         "another adversary"),

@@ -167,10 +167,15 @@ def test_count_vectors_that_make_no_sense_are_refused(change: dict[str, object],
             rebuild({"query": query, "statistic": "histogram", "rows": [[1.0]]})
 
 
-def test_classes_are_orbits_where_each_is_one_count_vector() -> None:
+def test_classes_are_orbits_where_each_is_one_count_vector_and_for_parities() -> None:
     for statistic in (BallSum(4, (0, 1)), BallSum(1, (3, 1, 2)), BallSum(3, (0, 1), 5), BallSum(2, (0, 1, 3))):
         assert classes_are_orbits(statistic)
-    for statistic in (BallSum(4, (0, 1), 2), BallSum(2, (0, 1, 2)), BallSum(3, (0, 1), 3)):
+    for statistic in (BallSum(4, (0, 1), 2), BallSum(1, (0, 1), 2)):
+        assert classes_are_orbits(statistic)
+        flips = [int(sum(x) % 2 != sum(1 - v for v in x) % 2) for x in product(range(2), repeat=statistic.n)]
+        assert relabelled(statistic, [1, 0]) == ([1, 0] if flips[0] else [0, 1])
+        assert len(set(flips)) == 1
+    for statistic in (BallSum(4, (0, 3), 2), BallSum(2, (0, 1, 2)), BallSum(3, (0, 1), 3)):
         assert not classes_are_orbits(statistic)
     assert not classes_are_orbits(BallSum(200, tuple(range(300))))
 

@@ -2,10 +2,11 @@
 
 The mechanism of the audit inside has one row per class c of a domain whose classes are the orbits of a group of
 maps of datasets that permute records and rename their values: count vectors, single datasets, or the two parities.
-The distortion d(c,y) and the data distribution P0 are given per class, P0 uniform inside. Let q(y|x) be any
-mechanism at all. Averaged over the group it has the same expected distortion; and L is convex in q and does not change
-when records change places or values their names, so it leaks no more. So q may be taken constant on classes, and for every prior pi(a,c) of the adversary about a record, uniform inside (a,c),
-and every r with sum_a p(a) exp r(a,y) <= 1 for all y, where p(a) = sum_c pi(a,c),
+The distortion d(c,y) and the data distribution P0 are given per class, P0 uniform inside. Let q(y|x) be any mechanism
+at all. Averaged over the group it has the same expected distortion; and L is convex in q and does not change when
+records change places or values their names, so it leaks no more. So q may be taken constant on classes, and for
+every prior pi(a,c) of the adversary about a record, uniform inside (a,c), and every r with
+sum_a p(a) exp r(a,y) <= 1 for all y, where p(a) = sum_c pi(a,c),
 
     L >= I(A;Y) >= sum_{a,c,y} pi(a,c) q(y|c) r(a,y)              (Gibbs: the posterior of a given y against p exp r).
 

@@ -51,6 +51,7 @@ class Designer:
     tolerance: float
     watch: Watch
     seed: int
+    scale: float = 1.0  # what a distortion of 1 means to the user
 
     def solve(self, known: tuple[Attack, ...] = ()) -> tuple[Designed, tuple[Attack, ...]]:
         """Return the best design within the limits, and the priors of the pool, for a next design.
@@ -69,6 +70,7 @@ class Designer:
                 budget=self.problem.budget / scale if primal else self.problem.budget,
             ),
             tolerance=self.tolerance if primal else self.tolerance / scale,
+            scale=scale,
         )
         best, pool = scaled.solve_scaled(known)
         lower, factor = best.lower, 1.0 if primal else scale
@@ -99,7 +101,8 @@ class Designer:
         return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.attacks)
 
     def _tell(self, planes: CuttingPlanes) -> None:
-        self.watch.tell(0, 1, planes.lower.value, planes.value, f"round {planes.rounds}")
+        scale = 1.0 if self.problem.goal == "leakage" else self.scale
+        self.watch.tell(0, 1, scale * planes.lower.value, scale * planes.value, f"round {planes.rounds}")
 
     def _fitted(self, planes: CuttingPlanes) -> Designed:
         """Audit the mechanism of least leakage, as finely as the tolerance asks for."""

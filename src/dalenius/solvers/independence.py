@@ -14,7 +14,7 @@ from dalenius.solvers.cutting_plane import Problem
 from dalenius.solvers.master import Plane
 from dalenius.solvers.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
 
-STEP = 1e-8  # h times the largest multiplier
+STEP = 1e-11  # h times the largest multiplier
 EXTRA_TILTS = 2
 LARGEST_TILT, HALVINGS = 1.0, 60
 

@@ -1,0 +1,439 @@
+"""dl.design and dl.frontier: the table of truths, what must hold at the ends, invariants, limits and refusals."""
+
+import itertools
+import math
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import (
+    COUNT_DESIGN,
+    DESIGN_TRUTH,
+    DESIGNS,
+    LN2,
+    DesignCase,
+    binary_entropy,
+    parity_distortion,
+    parity_leakage,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dalenius as dl
+from dalenius.design_results import Design, Frontier
+from dalenius.gallery.parse import parse_query
+from dalenius.model.query import Query
+from dalenius.solvers.watch import Progress
+
+WIDE = 1e-3
+
+
+def verified(design: Design) -> Design:
+    """The certificate is verified, about this mechanism, and says what the design says."""
+    answer = dl.verify(design, design.mechanism)
+    assert answer.verified, answer.reason
+    assert (answer.lower, answer.upper) == (design.certificate.lower, design.certificate.upper)
+    assert design.lower <= design.upper
+    if design.goal == "leakage":
+        assert design.upper == design.leakage.upper
+        assert design.distortion <= design.budget + 1e-12 * (1 + design.budget)
+    else:
+        assert design.upper == design.distortion
+        assert design.leakage.upper <= design.budget + 1e-9
+    return design
+
+
+@pytest.mark.parametrize("case", DESIGNS, ids=repr)
+def test_the_truth_by_default_settings(case: DesignCase) -> None:
+    design = dl.design(parse_query(case.query), entropy=case.entropy, measure=case.measure, **case.budget)
+    verified(design)
+    assert design.stopped == "gap"
+    assert design.gap <= 1e-4
+    assert case.value - 1e-4 <= design.lower <= case.value + 1e-10
+    assert case.value - 1e-10 <= design.upper <= case.value + 1e-4
+
+
+def test_the_closed_forms_are_what_others_found() -> None:
+    table = {repr(case): case.value for case in DESIGNS}
+    for name, value in DESIGN_TRUTH.items():
+        assert table[name] == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.slow
+def test_a_count_of_four() -> None:
+    query, distortion, b, (low, high) = COUNT_DESIGN
+    design = verified(dl.design(parse_query(query), distortion=distortion, entropy=b))
+    assert design.gap <= 1e-3
+    assert design.lower <= high
+    assert design.upper >= low
+    assert design.upper <= high + 1e-3
+
+
+def test_one_bit_unconstrained() -> None:
+    # n = 1, b = 0: the capacity of the mechanism, least for the symmetric channel: log 2 - h(D).
+    design = verified(dl.design(dl.queries.count(n=1), distortion=0.2, entropy=0.0))
+    assert design.lower - 1e-9 <= LN2 - binary_entropy(0.2) <= design.upper + 1e-9
+    # With three values apart by 1 and 2 the capacity is at least the rate at every prior, the uniform one's too.
+    free, uniform = (dl.design(dl.queries.identity(k=3), distortion=0.3, entropy=b) for b in (0.0, math.log(3)))
+    assert uniform.lower <= free.upper
+    assert verified(free).gap <= 1e-4
+    assert verified(uniform).gap <= 1e-4
+
+
+# The ends of the curve.
+
+
+@pytest.mark.parametrize("query", ["count(n=3)", "pairs(n=3)", "modular_sum(n=3, modulus=2)"])
+def test_without_distortion_the_mechanism_is_the_query(query: str) -> None:
+    asked = parse_query(query)
+    design = verified(dl.design(asked, distortion=0.0, entropy=1.8))
+    noiseless = dl.mechanisms.symmetric(asked, flip=0)
+    audit = dl.audit(noiseless, entropy=1.8)
+    assert (design.mechanism.matrix() == noiseless.matrix()).all()
+    assert max(design.lower, audit.lower) <= min(design.upper, audit.upper)
+    assert design.gap <= 1e-4
+
+
+@pytest.mark.parametrize("d", [0.75, 0.8, 100.0])
+def test_as_much_distortion_as_a_constant_has_leaks_nothing(d: float) -> None:
+    design = verified(dl.design(dl.queries.count(n=3), distortion=d, entropy=1.0))
+    assert design.lower == 0
+    assert design.upper <= 1e-8
+
+
+@pytest.mark.parametrize("leakage", [0.6931472, 0.7, 50.0])
+def test_as_much_leakage_as_the_query_has_needs_no_distortion(leakage: float) -> None:
+    design = verified(dl.design(dl.queries.count(n=3), leakage=leakage, entropy=1.0))
+    assert design.lower == 0
+    assert design.upper <= 1e-9
+    parity = dl.queries.modular_sum(n=4, modulus=2)
+    beyond = parity_leakage(4, 0.0, 2.5) + 1e-6
+    assert verified(dl.design(parity, leakage=beyond, entropy=2.5)).upper <= 1e-4
+
+
+@pytest.mark.parametrize(
+    ("query", "least"),
+    [
+        ("count(n=3)", 0.75),
+        ("modular_sum(n=3, modulus=2)", 0.5),
+        ("pairs(n=3)", 0.75),
+        ("histogram(n=2, k=2)", 1.0),
+        ("identity(k=3)", 2 / 3),
+    ],
+)
+def test_without_leakage_only_a_constant_is_left(query: str, least: float) -> None:
+    design = verified(dl.design(parse_query(query), leakage=0.0, knowledge=0.5))
+    assert design.upper == pytest.approx(least, abs=1e-9)
+    assert least - 1e-6 <= design.lower <= least
+    assert (design.mechanism.rows == design.mechanism.rows[0]).all()
+
+
+def test_without_leakage_and_knowledge_a_parity_needs_no_distortion() -> None:
+    query = dl.queries.modular_sum(n=3, modulus=2)
+    for adversary in ({"knowledge": 0.0}, {"entropy": math.nextafter(math.log(8), 3)}):
+        design = verified(dl.design(query, leakage=0.0, **adversary))
+        assert design.lower == 0
+        assert design.upper <= 1e-9
+
+
+def test_tiny_budgets_of_leakage() -> None:
+    for leakage in (1e-12, 1e-8, 1e-5):
+        design = verified(dl.design(dl.queries.modular_sum(n=2, modulus=2), leakage=leakage, entropy=0.0))
+        truth = parity_distortion(2, leakage, 0.0)
+        assert design.lower - 1e-9 <= truth <= design.upper + 1e-9
+        assert design.gap <= 1e-4
+
+
+def test_bits() -> None:
+    query = dl.queries.modular_sum(n=2, modulus=2)
+    primal = verified(dl.design(query, distortion=0.1, entropy=0.0, unit="bits"))
+    truth = 1 - binary_entropy(0.1) / LN2
+    assert truth - 1e-4 <= primal.lower <= truth + 1e-10
+    assert truth - 1e-10 <= primal.upper <= truth + 1e-4
+    assert primal.certificate.upper == pytest.approx(primal.upper * LN2, rel=1e-14)
+    dual = dl.design(query, leakage=0.3, entropy=0.0, unit="bits")
+    assert dl.verify(dual, dual.mechanism).verified
+    assert dual.leakage.upper <= 0.3 + 1e-9
+    truth = parity_distortion(2, 0.3 * LN2, 0.0)
+    assert truth - 1e-4 <= dual.lower <= truth + 1e-9
+    assert truth - 1e-9 <= dual.upper <= truth + 1e-4
+    assert dual.certificate.data["budget"]["leakage"] == pytest.approx(0.3 * LN2, rel=1e-15)
+
+
+# Queries of every kind, data and measures.
+
+
+@pytest.mark.parametrize(
+    ("query", "arguments"),
+    [
+        (dl.queries.function([2, 2], lambda x: "ab"[x[0] ^ x[1]]), {"distortion": 0.2}),
+        (dl.queries.function([2, 2], lambda x: "ab"[x[0] ^ x[1]]), {"distortion": 0.6, "outputs": ["a"]}),
+        (dl.queries.function([2, 2], lambda x: "ab"[x[0] ^ x[1]]), {"distortion": 0.2, "outputs": ["a", "b", "c"]}),
+        (dl.queries.function([2, 2], lambda x: tuple(range(sum(x)))), {"distortion": 0.3}),
+        (dl.queries.function([2, 2], lambda x: 0.5 * x[0] + x[1]), {"distortion": 0.3, "outputs": [0, 1]}),
+        (dl.queries.function([1, 2], lambda x: x[1]), {"leakage": 0.1}),
+        (dl.queries.function([1, 1], lambda _: 0), {"distortion": 0.0}),
+        (dl.queries.function([2, 2], lambda _: 3), {"leakage": 0.1}),
+        (dl.queries.histogram(n=2, k=2), {"distortion": 0.9, "outputs": np.array([[0, 2], [1, 1], [2, 0]])}),
+        (dl.queries.count(n=2), {"distortion": 0.3, "outputs": [0.25, 1, 1.75], "measure": "squared"}),
+        (dl.queries.count(n=2), {"distortion": 0.3, "p0": [[0.3, 0.7]] * 2, "measure": "zero-one"}),
+        (dl.queries.count(n=2), {"distortion": 0.3, "p0": [0.1, 0.2, 0.3, 0.4]}),
+        (dl.queries.count(n=2), {"leakage": 0.2, "p0": [1.0, 0.0, 0.0]}),
+        (dl.queries.count(n=2), {"leakage": 0.2, "measure": [[0, 3, 1], [1, 0, 5], [2, 2, 0]]}),
+        (dl.queries.total(n=2, values=[0, 5, 1]), {"leakage": 0.3}),
+        (dl.queries.count(n=2), {"distortion": 0.5, "outputs": [0, 2]}),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_every_kind_of_problem_closes_and_is_verified(query: Query, arguments: dict[str, float]) -> None:
+    design = verified(dl.design(query, knowledge=0.3, tolerance=WIDE, **arguments))
+    assert design.gap <= WIDE
+    assert design.stopped == "gap"
+
+
+def test_a_saved_design_comes_back(tmp_path: Path) -> None:
+    query = dl.queries.histogram(n=2, k=2)
+    design = dl.design(query, distortion=0.6, knowledge=0.3, tolerance=WIDE, outputs=np.array([[0, 2], [1, 1], [2, 0]]))
+    design.save(tmp_path / "design.json")
+    again = dl.load(tmp_path / "design.json")
+    assert isinstance(again, Design)
+    assert again.to_dict() == design.to_dict()
+    assert dl.verify(tmp_path / "design.json").verified
+    design.mechanism.save(tmp_path / "mechanism.json")
+    assert dl.verify(design, dl.Mechanism.load(tmp_path / "mechanism.json")).verified
+    other = dl.mechanisms.symmetric(query, flip=0.1)
+    assert not dl.verify(design, other).verified
+
+
+def test_the_same_seed_gives_the_same_design() -> None:
+    query = dl.queries.count(n=2)
+    one, two, other = (dl.design(query, distortion=0.2, entropy=0.8, tolerance=WIDE, seed=s) for s in (3, 3, 4))
+    assert one.certificate.text() == two.certificate.text()
+    assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+
+
+# Invariants of the curve.
+
+ANSWERS = st.lists(st.integers(0, 2), min_size=4, max_size=4)
+
+
+@settings(max_examples=4)
+@given(ANSWERS, st.sampled_from([0.3, 0.9]), st.sampled_from([None, [[0.25, 0.75], [0.5, 0.5]]]))
+def test_the_curve_falls_and_is_convex(answers: list[int], share: float, p0: list[list[float]] | None) -> None:
+    query = dl.queries.function([2, 2], lambda x: answers[2 * x[0] + x[1]])
+    b = share * math.log(4)
+    worst = 0.5 * (max(answers) - min(answers))
+    budgets = [0.0, 0.2 * worst, 0.4 * worst]
+    near, middle, far = (dl.design(query, distortion=d, entropy=b, p0=p0, tolerance=5e-3) for d in budgets)
+    assert far.lower <= middle.upper
+    assert middle.lower <= near.upper
+    assert middle.lower <= (near.upper + far.upper) / 2 + 1e-12
+    assert (middle.lower_at(budgets) <= [near.upper, middle.upper, far.upper]).all()
+    less = dl.design(query, distortion=budgets[1], entropy=min(b + 0.3, math.log(4)), p0=p0, tolerance=5e-3)
+    assert less.lower <= middle.upper  # the more entropy, the less leakage
+
+
+@settings(max_examples=3)
+@given(ANSWERS, st.sampled_from([0.2, 0.7]))
+def test_the_dual_inverts_the_primal(answers: list[int], share: float) -> None:
+    query = dl.queries.function([2, 2], lambda x: answers[2 * x[0] + x[1]])
+    b = share * math.log(4)
+    budget = 0.2 * (max(answers) - min(answers))
+    primal = dl.design(query, distortion=budget, entropy=b, tolerance=5e-3)
+    dual = dl.design(query, leakage=primal.upper, entropy=b, tolerance=5e-3)
+    assert dual.lower <= primal.distortion + 1e-9  # the primal's mechanism is allowed
+    tighter = dl.design(query, leakage=0.5 * primal.lower, entropy=b, tolerance=5e-3)
+    assert tighter.upper >= dual.lower
+    if primal.lower > 0.02:  # less leakage than the least needs more distortion
+        assert tighter.upper >= budget
+        assert (dual.lower_at([0.5 * primal.lower]) <= tighter.upper).all()
+
+
+# The frontier.
+
+
+@pytest.fixture(scope="module")
+def frontier() -> Frontier:
+    return dl.frontier(dl.queries.count(n=2), entropy=0.9, points=5, tolerance=WIDE)
+
+
+def test_the_band_holds_dedicated_designs(frontier: Frontier) -> None:
+    assert frontier.distortions == pytest.approx(np.linspace(0, 0.5, 5), abs=1e-12)
+    for design in frontier.designs:
+        verified(design)
+        assert design.gap <= WIDE
+    between = [0.03, 0.2]
+    low, high = frontier.band(between)
+    for d, lower, upper in zip(between, low, high, strict=True):
+        design = dl.design(dl.queries.count(n=2), distortion=d, entropy=0.9, tolerance=WIDE)
+        assert lower <= design.upper
+        assert design.lower <= upper
+        assert 0 <= upper - lower <= 0.05
+    low, high = frontier.band(frontier.distortions)
+    assert (low >= frontier.lower - 1e-12).all()
+    assert (high <= frontier.upper + 1e-12).all()
+    assert (np.diff(high) <= 1e-12).all()
+
+
+def test_named_mechanisms_lie_on_or_above_the_band(frontier: Frontier) -> None:
+    assert len(frontier.named) == 20
+    assert {point.family for point in frontier.named} == {"symmetric", "geometric", "laplace", "exponential", "gaussian"}
+    uniform = np.array([1, 2, 1]) / 4
+    for point in frontier.named:
+        table = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+        assert point.distortion == pytest.approx(float(uniform @ (point.mechanism.rows * table).sum(axis=1)), abs=1e-12)
+        low, high = frontier.excess(point)
+        assert low <= high
+        assert high >= 0
+        at = min(point.distortion, frontier.distortions[-1])
+        lower, upper = frontier.band([at])
+        assert point.leakage.upper >= lower[0]
+        assert low <= point.leakage.upper - lower[0] <= high + 1e-12 or point.distortion > at
+        if point.distortion <= at:
+            assert point.leakage.lower - upper[0] <= high
+
+
+def test_a_frontier_of_a_parity_is_its_closed_form() -> None:
+    found = dl.frontier(dl.queries.modular_sum(n=2, modulus=2), entropy=0.0, points=4, tolerance=WIDE)
+    for design in found.designs:
+        truth = parity_leakage(2, design.budget, 0.0)
+        assert design.lower - 1e-9 <= truth <= design.upper + 1e-9
+    for point in found.named:
+        if point.family == "symmetric" and point.distortion <= 0.5:  # the optimum itself
+            low, high = found.excess(point)
+            assert low <= 1e-9
+            assert high >= -1e-9
+            assert high <= 0.05
+
+
+def test_frontiers_of_other_data_and_outputs() -> None:
+    query = dl.queries.count(n=2)
+    found = dl.frontier(query, knowledge=0.3, points=2, tolerance=1e-2, outputs=[0, 2], p0=[0.2, 0.3, 0.5])
+    assert found.named == ()
+    assert found.distortions == pytest.approx([0.3, 0.7], abs=1e-12)
+    for design in found.designs:
+        verified(design)
+        assert design.gap <= 1e-2
+    labels = dl.queries.function([2, 2], lambda x: tuple(range(sum(x))))
+    found = dl.frontier(labels, knowledge=0.3, points=2, tolerance=1e-2, unit="bits")
+    assert {point.family for point in found.named} == {"symmetric", "exponential"}
+    with pytest.raises(dl.InputError, match="points"):
+        dl.frontier(query, knowledge=0.3, points=1)
+
+
+# Limits and interruption.
+
+
+class Interrupt:
+    """Sends SIGINT once, at the first report of a stage that begins like this."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage, self.sent = stage, False
+
+    def __call__(self, progress: Progress) -> None:
+        if not self.sent and progress.stage.startswith(self.stage):
+            self.sent = True
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("budget", [{"distortion": 0.3}, {"leakage": 0.2}])
+def test_an_interrupted_design_is_sound(budget: dict[str, float]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    interrupt = Interrupt("round")
+    design = dl.design(dl.queries.count(n=4), **budget, entropy=1.5, tolerance=1e-9, progress=interrupt)
+    assert interrupt.sent
+    assert design.stopped == "interrupted"
+    assert signal.getsignal(signal.SIGINT) is before
+    verified(design)
+    assert design.seconds < 20
+
+
+@pytest.mark.parametrize("budget", [{"distortion": 0.2}, {"leakage": 0.2}])
+@pytest.mark.parametrize("limit", [1e-9, 0.2])
+def test_the_shortest_limit_still_gives_a_sound_design(budget: dict[str, float], limit: float) -> None:
+    query = dl.queries.modular_sum(n=3, modulus=2)
+    design = verified(dl.design(query, **budget, entropy=1.8, time_limit=limit, tolerance=1e-11))
+    assert design.stopped == "time_limit"
+    truth = parity_leakage(3, 0.2, 1.8) if "distortion" in budget else parity_distortion(3, 0.2, 1.8)
+    assert design.lower - 1e-9 <= truth <= design.upper + 1e-9
+
+
+def test_an_interrupted_frontier_keeps_its_points() -> None:
+    found = dl.frontier(
+        dl.queries.modular_sum(n=2, modulus=2), entropy=0.0, points=6, tolerance=WIDE, progress=Interrupt("point 2")
+    )
+    assert 2 <= len(found.designs) <= 3
+    assert found.named == ()
+    for design in found.designs:
+        verified(design)
+
+
+@pytest.mark.parametrize("budget", [{"distortion": 0.2}, {"leakage": 0.2}])
+def test_progress_is_told_in_the_units_of_the_answer(budget: dict[str, float]) -> None:
+    told: list[Progress] = []
+    design = dl.design(dl.queries.count(n=2), **budget, entropy=0.8, tolerance=WIDE, progress=told.append)
+    rounds = [p for p in told if p.stage.startswith("round")]
+    assert rounds
+    assert all(p.lower <= design.upper + 1e-9 for p in rounds)
+    assert all(p.upper >= design.lower - 1e-9 for p in rounds)
+    assert rounds[-1].lower == pytest.approx(design.lower, abs=1e-9)
+    assert all(a.lower <= b.lower for a, b in itertools.pairwise(rounds))
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "exactly one of distortion and leakage"),
+        ({"distortion": 0.1, "leakage": 0.1}, "exactly one of distortion and leakage"),
+        ({"distortion": -1e-9}, "distortion = -1e-09"),
+        ({"distortion": math.nan}, "distortion = nan"),
+        ({"distortion": math.inf}, "distortion = inf"),
+        ({"distortion": "little"}, "distortion"),
+        ({"leakage": -0.1}, "leakage = -0.1"),
+        ({"leakage": math.nan}, "leakage = nan"),
+        ({"leakage": math.inf}, "leakage = inf"),
+        ({"distortion": 0.1, "entropy": None}, "exactly one of entropy and knowledge"),
+        ({"distortion": 0.1, "knowledge": 1.0}, "exactly one of entropy and knowledge"),
+        ({"distortion": 0.1, "entropy": 9.0}, "between 0 and log|X|"),
+        ({"distortion": 0.1, "unit": "hartley"}, "unit = 'hartley'"),
+        ({"distortion": 0.1, "tolerance": 0.0}, "tolerance"),
+        ({"distortion": 0.1, "tolerance": math.nan}, "tolerance"),
+        ({"distortion": 0.1, "time_limit": 0.0}, "time_limit"),
+        ({"distortion": 0.1, "seed": -1}, "seed"),
+        ({"distortion": 0.1, "p0": [0.5, 0.5]}, "p0"),
+        ({"distortion": 0.1, "p0": [0.5, 0.4, 0.2]}, "p0 sums to 1.1"),
+        ({"distortion": 0.1, "measure": "cubic"}, "measure"),
+        ({"distortion": 0.1, "measure": np.zeros((2, 2))}, "(3, 3)"),
+        ({"distortion": 0.1, "measure": -np.ones((3, 3))}, "-1"),
+        ({"distortion": 0.1, "outputs": []}, "outputs"),
+        ({"distortion": 0.1, "outputs": [0, 0]}, "outputs"),
+        ({"distortion": 0.1, "outputs": ["a"]}, "outputs"),
+        ({"distortion": 0.4999, "outputs": [0, 2]}, "below 0.5"),
+        ({"distortion": 0.9, "measure": np.ones((3, 3))}, "below 1"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, object], words: str) -> None:
+    with pytest.raises(dl.InputError) as error:
+        dl.design(dl.queries.count(n=2), **{"entropy": 1.0, **arguments})  # type: ignore[arg-type]
+    assert words in str(error.value)
+
+
+def test_what_is_no_query_or_too_large_is_refused() -> None:
+    with pytest.raises(dl.InputError, match="needs a Query, not int"):
+        dl.design(5, distortion=0.1, entropy=1.0)  # type: ignore[arg-type]
+    with pytest.raises(dl.InputError, match="limit of 8192 entries"):
+        dl.design(dl.queries.count(n=200), distortion=0.1, entropy=1.0)
+    with pytest.raises(dl.InputError, match="limit of 8192 entries"):
+        dl.frontier(dl.queries.histogram(n=30, k=4), entropy=1.0)
+
+
+def test_a_budget_just_at_the_least_distortion_is_met() -> None:
+    # A third has no float: 1/3 of the weight is off by one, give or take rounding.
+    query = dl.queries.identity(k=3)
+    design = verified(dl.design(query, distortion=1 / 3, entropy=0.5, outputs=[0, 1], tolerance=WIDE))
+    assert design.gap <= WIDE
