@@ -185,15 +185,16 @@ ROUTES: tuple[tuple[str, Callable[[], "dl.Mechanism"], float, float], ...] = (  
     ("count of 6, geometric(1)", lambda: _geometric(6), 2.0, 1e-6),
     ("sum mod 3 of 4, flip 0.2", lambda: _modular(4, 3), 2.5, 1e-6),
     ("sum mod 4 of 5, flip 0.2", lambda: _modular(5, 4), 3.0, 1e-6),
-    ("designed count of 4, D = 0.5", lambda: designed(COUNT).mechanism, 2.0, 8e-4),
+    ("designed count of 4, D = 0.5", lambda: designed(COUNT).mechanism, 2.0, 2e-3),
+    ("count of 6, geometric(1)", lambda: _geometric(6), 3.5, 1e-6),  # where boxes are better; not when quick
 )
 
 
 def _routes(*, quick: bool) -> Iterator[list[str]]:
     usual = record.MOST_VERTICES
-    for name, build, b, tolerance in ROUTES:
+    for name, build, b, tolerance in ROUTES[:-1] if quick else ROUTES:
         mechanism = build()
-        limit = ROUTE_LIMIT / 6 if quick else ROUTE_LIMIT
+        limit = ROUTE_LIMIT / 3 if quick else ROUTE_LIMIT
         both = dl.audit(mechanism, entropy=b, tolerance=tolerance, time_limit=limit)
         record.MOST_VERTICES = 0  # switches simplices off
         try:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
+from dalenius.design_results import Design
 from dalenius.results import Audit
 from dalenius.solvers.watch import Progress
 
@@ -545,3 +546,42 @@ def test_an_interrupt_between_audits_of_a_curve_is_a_bracket() -> None:
     assert audit.upper >= 0.37404711931908063 - 5e-5
     assert signal.getsignal(signal.SIGINT) is before
     assert dl.verify(audit, mechanism).verified
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [[(), (0,), (0, 1)], [0, "0", (1,)], [1, "1", "a"], [1.5, 2.5, 4.0]],
+    ids=["ragged", "mixed", "texts", "reals"],
+)
+def test_answers_of_any_kind(answers: list[object]) -> None:
+    query = dl.queries.function([2, 2], lambda x: answers[sum(x)])
+    mechanism = dl.mechanisms.symmetric(query, flip=0.2)
+    audit = dl.audit(mechanism, knowledge=0.3, tolerance=TOLERANCE)
+    same = dl.audit(named("count(n=2)", "symmetric(flip=0.2)"), knowledge=0.3, tolerance=TOLERANCE)
+    assert meet(audit, same)
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+@pytest.mark.parametrize(("records", "seed"), [([2, 2], 3), ([3], 4)])
+def test_a_tolerance_below_rounding_leaves_a_verified_bracket(records: list[int], seed: int) -> None:
+    mechanism = random_channel(records, 3, seed)
+    audit = dl.audit(mechanism, knowledge=0.2, tolerance=1e-13, time_limit=0.5)
+    b = mechanism.log_universe - 0.2
+    assert audit.upper >= brute_force.attained(mechanism.matrix(), records, b, starts=4) - 1e-10
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+def test_verify_and_load_know_audits_from_designs(tmp_path: Path) -> None:
+    design = dl.design(dl.queries.count(n=1), distortion=0.2, entropy=0.0)
+    assert dl.verify(design).quantity == "eps(D,b)"
+    assert dl.verify(design.leakage, design.mechanism).quantity == "L"
+    design.save(tmp_path / "design.json")
+    design.leakage.save(tmp_path / "audit.json")
+    again = dl.load(tmp_path / "audit.json")
+    assert isinstance(again, Audit)
+    assert again.upper == design.upper
+    assert isinstance(dl.load(tmp_path / "design.json"), Design)
+    with pytest.raises(dl.InputError, match="mechanism= must be a Mechanism"):
+        dl.verify(design, mechanism=design)  # type: ignore[arg-type]

@@ -20,13 +20,6 @@ from dalenius.solvers import record
 
 Json = Any
 
-SUBJECTS = {
-    "parity": (lambda: named("modular_sum(n=2, modulus=2)", "symmetric(flip=0.1)"), 1.2 * LN2, 1e-4),
-    "count": (lambda: named("count(n=3)", "geometric(epsilon=1)"), 1.7, 1e-4),
-    "random": (lambda: random_channel([2, 2], 3, 7), 1.0, 1e-5),
-    "split outputs": (lambda: split_outputs(), 1.1, 1e-4),
-}
-
 
 def split_outputs() -> Mechanism:
     """Proportional columns, one that never occurs, and equal rows."""
@@ -34,6 +27,14 @@ def split_outputs() -> Mechanism:
     rows[3] = rows[0]
     wide = np.column_stack([0.25 * rows[:, 0], np.zeros(4), rows[:, 1], 0.75 * rows[:, 0]])
     return Mechanism.from_matrix(wide, records=[2, 2])
+
+
+SUBJECTS = {
+    "parity": (lambda: named("modular_sum(n=2, modulus=2)", "symmetric(flip=0.1)"), 1.2 * LN2, 1e-4),
+    "count": (lambda: named("count(n=3)", "geometric(epsilon=1)"), 1.7, 1e-4),
+    "random": (lambda: random_channel([2, 2], 3, 7), 1.0, 1e-5),
+    "split outputs": (split_outputs, 1.1, 1e-4),
+}
 
 
 @cache

@@ -105,7 +105,7 @@ def test_expected_distortion_is_the_sum_over_all_datasets(query: Query, kind: st
     rows = rng.dirichlet(np.ones(len(query.outputs)), size=query.statistic.size)
     told = task.expected(Mechanism.from_rows(query, rows))
     assert told == pytest.approx(float(weights @ (rows * task.table).sum(axis=1)[classes]), rel=1e-12)
-    assert task.data.kind == kind.split()[-1]
+    assert task.data.kind == kind.rsplit(maxsplit=1)[-1]
     assert task.data.of_datasets(query) == pytest.approx(weights, rel=1e-12)
 
 

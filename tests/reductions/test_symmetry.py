@@ -80,7 +80,7 @@ def domain_of(query: Query, *, symmetric: bool = True, **arguments: object) -> D
         (dl.queries.count(n=3), Sum, 8),  # one row per count, tied to its mirror image
         (dl.queries.pairs(n=3), Sum, 16),  # of ones: 0 of them and 1 have the same answer
         (dl.queries.identity(k=3), Sum, 2),  # zero-one: the right answer and the others
-        (dl.queries.modular_sum(n=3, modulus=2), Histogram, 4),
+        (dl.queries.modular_sum(n=3, modulus=2), Sum, 4),  # the two parities: flipping two bits leads everywhere
         (dl.queries.modular_sum(n=4, modulus=3), Histogram, 15),
         (dl.queries.histogram(n=2, k=2), Histogram, 5),
         (dl.queries.total(n=2, values=[0, 1, 3]), Sum, 6 * 7),
@@ -95,6 +95,8 @@ def test_the_domain_is_the_coarsest_of_its_kind(query: Query, kind: type, parame
     assert isinstance(domain.statistic, kind)
     if isinstance(domain.statistic, Table):
         assert domain.statistic.finest
+    elif query.arguments == (("n", 3), ("modulus", 2)):
+        assert domain.statistic.size == 2
     else:
         assert domain.statistic.size == math.comb(query.n + query.records[0] - 1, query.records[0] - 1)
     if parameters is not None:
@@ -133,8 +135,19 @@ def test_what_has_no_symmetry_is_left_alone() -> None:
     assert domain.orbit.size == domain.orbit.max() + 1 == 24
 
 
+def test_the_two_parities_need_data_that_do_not_tell_them_further_apart() -> None:
+    query = dl.queries.modular_sum(n=3, modulus=2)
+    assert domain_of(query, p0=[0.3, 0.7]).weights.tolist() == [0.3, 0.7]
+    skewed = domain_of(query, p0=[[0.25, 0.75]] * 3)
+    assert isinstance(skewed.statistic, Histogram)
+    assert isinstance(domain_of(query, p0=np.arange(8) / 28).statistic, Table)
+    large = domain_of(dl.queries.modular_sum(n=10**5, modulus=2))
+    assert large.weights == pytest.approx([0.5, 0.5], abs=1e-9)
+    assert domain_of(dl.queries.modular_sum(n=3, modulus=4)).statistic.size == 4
+
+
 def test_data_break_symmetries() -> None:
-    query = dl.queries.modular_sum(n=2, modulus=2)
+    query = dl.queries.function([2, 2], lambda x: x[0] ^ x[1])
     free = domain_of(query)
     skewed = domain_of(query, p0=[[0.25, 0.75]] * 2)
     unlike = domain_of(query, p0=[[0.25, 0.75], [0.5, 0.5]])
@@ -198,11 +211,11 @@ def test_every_map_of_random_problems_leaves_them_alone(records: tuple[int, ...]
     "query",
     [
         dl.queries.count(n=100),
-        dl.queries.modular_sum(n=10**5, modulus=2),
+        dl.queries.modular_sum(n=10**5, modulus=3),
         dl.queries.histogram(n=20, k=4),
         dl.queries.function([100, 100], lambda x: int(x[0] < x[1])),
     ],
-    ids=["count", "parity", "histogram", "function"],
+    ids=["count", "sum mod 3", "histogram", "function"],
 )
 def test_what_is_too_large_is_refused_with_the_limit(query: Query) -> None:
     with pytest.raises(InputError, match=f"above the limit of {MOST_PAIRS}"):

@@ -11,7 +11,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.reductions.lump import lump
-from dalenius.solvers.blahut_arimoto import Ascent, ascend, feasible, polish
+from dalenius.solvers.blahut_arimoto import Ascent, ascend, climb, feasible, polish, random_priors
 from dalenius.solvers.cells import Cells
 from dalenius.solvers.watch import Watch
 
@@ -88,3 +88,23 @@ def test_an_expired_watch_still_gives_an_allowed_prior() -> None:
     found = ascend(cells, Watch(0.0), np.random.default_rng(0))
     assert cells.divergence(found.pi[None])[0] <= cells.knowledge
     assert found.value == pytest.approx(float(cells.leakage(found.pi[None])[0]), abs=1e-15)
+
+
+@pytest.mark.parametrize("keep", [1, 4, 12])
+def test_climbing_keeps_as_many_as_asked_and_none_falls(keep: int) -> None:
+    cells = cells_of(random_channel([3, 3], 3, 5), 1.6)
+    starts = random_priors(cells, 24, np.random.default_rng(0))
+    assert starts.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    assert (starts > 0).all()
+    pi, value, s = climb(cells, starts, Watch(60.0), 60, keep=keep)
+    assert keep <= len(pi) == len(value) == len(s) <= max(keep, 24)
+    assert (cells.divergence(pi) <= cells.knowledge).all()
+    assert value == pytest.approx(cells.leakage(pi), abs=1e-14)
+    assert value.max() >= cells.leakage(feasible(cells, starts)).max()
+
+
+def test_a_climb_from_the_best_prior_stays_there() -> None:
+    cells = cells_of(random_channel([2, 3], 3, 1), 1.2)
+    best = ascend(cells, Watch(60.0), np.random.default_rng(0))
+    _, value, _ = climb(cells, best.pi[None], Watch(60.0), 60, keep=1, still=1e-9)
+    assert value[0] >= best.value - 1e-9

@@ -17,7 +17,9 @@ from dalenius.solvers.watch import Watch
 Floats = NDArray[np.float64]
 
 
-def attacks(mechanism: Mechanism, knowledge: float, known: list[Attack] | None = None, starts: int = 32) -> list[Attack]:
+def attacks(
+    mechanism: Mechanism, knowledge: float, known: list[Attack] | None = None, starts: int = 32
+) -> list[Attack]:
     oracle = Oracle(mechanism.statistic, knowledge, np.random.default_rng(0))
     return oracle.attack(mechanism.rows, known or [], starts, Watch(60.0))
 

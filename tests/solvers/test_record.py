@@ -5,13 +5,16 @@ import itertools
 import brute_force
 import numpy as np
 import pytest
-from cases import named, random_channel
+from cases import LN2, named, parity_leakage, random_channel
 
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.lump import lump
-from dalenius.solvers.audit import audit_records
+from dalenius.solvers import record
+from dalenius.solvers.audit import audit_records, bracket
+from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Cells
 from dalenius.solvers.record import Record, Reference
+from dalenius.solvers.simplex_search import SimplexSearch
 from dalenius.solvers.watch import Watch
 
 
@@ -73,3 +76,55 @@ def test_one_audit_per_orbit_of_interchangeable_records() -> None:
     unlike = random_channel([2, 3], 2, 0)
     found = audit_records(unlike, 0.3, 1e-1, Watch(60.0), 0)
     assert sorted(item.record for item in found) == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_simplices_and_boxes_meet(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = random_channel(*[([2, 2], 3), ([3, 2], 2), ([2, 3], 3)][seed], 60 + seed)
+    knowledge = 0.3 * mechanism.log_universe
+    both, watch = begun(mechanism, knowledge, tolerance=1e-4)
+    both.finish(watch, 0.0, lambda: None)
+    monkeypatch.setattr(record, "MOST_VERTICES", 0)
+    boxes, watch = begun(mechanism, knowledge, tolerance=1e-4)
+    boxes.finish(watch, 0.0, lambda: None)
+    assert not isinstance(boxes.proof, SimplexSearch)
+    monkeypatch.undo()
+    monkeypatch.setattr(Record, "_boxes", lambda *_: iter(()))
+    simplices, watch = begun(mechanism, knowledge, tolerance=1e-4)
+    simplices.finish(watch, 0.0, lambda: None)
+    found = (both, boxes, simplices)
+    assert max(audit.lower for audit in found) <= min(audit.upper for audit in found) + 1e-12
+    assert all(audit.gap <= 1e-4 for audit in found)
+
+
+def test_simplices_need_the_cells_that_a_verifier_finds() -> None:
+    mechanism = named("count(n=3)", "geometric(epsilon=1)")
+    lumped, _ = lump(mechanism, 0)
+    audit, watch = Record(Cells(lumped, 0.4), LN2, 1e-4, exact_cells=False), Watch(60.0)
+    audit.begin(watch, np.random.default_rng(0))
+    audit.finish(watch, 0.0, lambda: None)
+    assert isinstance(audit.proof, Search)
+    assert audit.gap <= 1e-4
+
+
+def test_an_upper_bound_that_is_enough_ends_the_audit() -> None:
+    mechanism = named("count(n=4)", "geometric(epsilon=1)")
+    knowledge = mechanism.log_universe - 2.0
+    watch = Watch(60.0)
+    enough = 0.45
+    found = audit_records(mechanism, knowledge, 1e-7, watch, 0, enough=enough)
+    low, high = bracket(found)
+    assert high <= enough
+    assert low <= 0.37404711931908063 + 5e-5
+    finer = Watch(60.0)
+    found = audit_records(mechanism, knowledge, 1e-3, finer, 0)
+    assert watch.nodes < finer.nodes
+    assert bracket(found)[1] - bracket(found)[0] <= 1e-3
+
+
+def test_enough_is_no_excuse_where_the_truth_is_above_it() -> None:
+    mechanism = named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.1)")
+    found = audit_records(mechanism, 3 * LN2 - 1.8, 1e-5, Watch(60.0), 0, enough=0.01)
+    low, high = bracket(found)
+    assert low - 1e-9 <= parity_leakage(3, 0.1, 1.8) <= high + 1e-9
+    assert high - low <= 1e-5

@@ -36,6 +36,38 @@ def test_a_share_expires_before_the_whole() -> None:
     assert watch.expired()
 
 
+def test_a_part_ends_with_the_whole() -> None:
+    told: list[Progress] = []
+    whole = Watch(60.0, told.append)
+    part, empty = whole.part(30.0), whole.part(-1.0)
+    assert 29 < part.left <= 30
+    assert not part.expired()
+    time.sleep(0.001)
+    assert empty.expired()
+    part.tell(0, 1, 0.0, 1.0, "boxes")
+    assert told == []  # a part speaks of its own bracket, not of the whole one
+    whole.interrupted = True
+    assert part.expired()
+    inner = part.part(10.0)
+    assert inner.expired()
+    whole.interrupted = False
+    whole.time_limit = 0.0
+    assert part.expired()
+
+
+def test_an_interrupt_of_an_inner_watch_reaches_the_outer_one() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Watch(60.0) as outer:
+        with Watch(60.0) as inner:
+            signal.raise_signal(signal.SIGINT)
+            assert inner.interrupted
+        assert outer.interrupted
+        assert outer.part(1.0).expired()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_the_first_interrupt_asks_and_the_second_raises() -> None:
     before = signal.getsignal(signal.SIGINT)
     with Watch(60.0) as watch:

@@ -69,6 +69,16 @@ def _near_reference(cells: Cells) -> Ascent:
 def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
     """Iterate from the given priors, (B, C), and return the best."""
     pi, value, s = climb(cells, pi, watch, rounds)
+    return _best(cells, pi, value, s)
+
+
+def best_of(cells: Cells, pi: Floats) -> Ascent:
+    """Return the best of the given priors, (B, C), as they are but for feasibility."""
+    pi = feasible(cells, pi)
+    return _best(cells, pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), np.ones(len(pi)))
+
+
+def _best(cells: Cells, pi: Floats, value: Floats, s: Floats) -> Ascent:
     best = int(np.argmax(value))
     slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - 1e-6)
     return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))

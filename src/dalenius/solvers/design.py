@@ -22,7 +22,10 @@ SLACK_SHARE = 0.3  # of the tolerance buys leakage that a certified audit may th
 ENOUGH_SHARE = 0.95  # of the tolerance an audit need not go below (primal)
 AUDIT_SHARE = 0.05  # of the tolerance is the finest gap that an audit inside is asked for
 TIME_SHARE = 0.5  # of the time left is for cutting planes, the rest for the audit
+REPAIR_SHARE = 0.4  # of the time left for each audit of a repair
 MOST_TRIES = 8
+FINER = 0.3  # of both shares, where a dual design has come out just too wide
+TINY = 1e-300
 GRACE = 3.0  # seconds for an audit after the time is up or an interruption
 
 
@@ -36,6 +39,11 @@ class Designed:
     found: list[Audited]
     lower: LowerBound
     rounds: int
+
+    @property
+    def witnessed(self) -> float:
+        """What the worst prior found leaks."""
+        return max(item.audit.lower for item in self.found)
 
     def value(self, problem: Problem) -> float:
         """The upper bound on what is minimised."""
@@ -90,43 +98,52 @@ class Designer:
             planes.judge(problem.constant(), 0.0)
         else:
             planes.begin(self.watch)
-        answers: list[Designed] = []
+        accepted: list[Designed] = []
+        slack, finer = 0.0, 1.0
         for _ in range(MOST_TRIES):
-            planes.run(SEARCH_SHARE * self.tolerance, self.watch.part(TIME_SHARE * self.watch.left), self._tell)
-            answers.append(self._repaired(planes) if problem.goal == "distortion" else self._fitted(planes))
-            best = min(answers, key=lambda answer: answer.value(problem))
-            missed = self._missed(planes, answers[-1])
-            if best.value(problem) - planes.lower.value <= self.tolerance or not missed or self.watch.expired():
+            part = self.watch.part(TIME_SHARE * self.watch.left)
+            planes.run(finer * SEARCH_SHARE * self.tolerance, part, self._tell)
+            slack = max(slack, finer * self._slack(planes.lower))
+            answer = self._candidate(planes, slack)
+            missed = self._missed(planes, answer)
+            if problem.goal == "leakage" or answer.leakage <= problem.budget:
+                accepted.append(answer)
+                best = min(accepted, key=lambda answer: answer.value(problem))
+                if best.value(problem) - planes.lower.value <= self.tolerance:
+                    break
+                if not missed and (problem.goal == "leakage" or finer < 1):
+                    break  # what is open is the audit's own gap
+                slack, finer = 0.0, finer if missed else FINER
+            elif not missed:  # the audit's own gap is too wide: leave more room for it
+                slack = max(2 * slack, 1.2 * (answer.leakage - answer.witnessed), answer.leakage - problem.budget)
+            if self.watch.expired() or (problem.goal == "distortion" and slack >= problem.budget):
                 break
+        if not accepted:
+            accepted.append(self._audited(problem.constant(), planes.lower, planes.rounds, problem.budget))
+        best = min(accepted, key=lambda answer: answer.value(problem))
         return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.attacks)
 
     def _tell(self, planes: CuttingPlanes) -> None:
         scale = 1.0 if self.problem.goal == "leakage" else self.scale
         self.watch.tell(0, 1, scale * planes.lower.value, scale * planes.value, f"round {planes.rounds}")
 
-    def _fitted(self, planes: CuttingPlanes) -> Designed:
-        """Audit the mechanism of least leakage, as finely as the tolerance asks for."""
-        enough = planes.lower.value + ENOUGH_SHARE * self.tolerance
-        return self._audited(planes.rows, planes.lower, planes.rounds, enough)
+    def _candidate(self, planes: CuttingPlanes, slack: float) -> Designed:
+        """Audit the best mechanism so far, as finely as the tolerance asks for.
 
-    def _repaired(self, planes: CuttingPlanes) -> Designed:
-        """Mix the mechanism of least distortion with a constant until its certified leakage is within the budget.
-
-        A little more than local search asks for, as much as the tolerance in distortion buys: that is the gap
-        which the audit may leave.
+        In the dual it is mixed with a constant so that, by local search, its leakage is `slack` below the budget.
         """
-        problem, budget = self.problem, self.problem.budget
-        price = float(planes.lower.weights.sum())
-        slack = min(SLACK_SHARE * self.tolerance / price, 0.5 * budget) if price > 0 else 0.0
-        rows = planes.repaired(budget - slack)
-        for _ in range(MOST_TRIES):
-            answer = self._audited(rows, planes.lower, planes.rounds, budget)
-            if answer.leakage <= budget or self.watch.expired():
-                break
-            rows = problem.within_leakage(rows, answer.leakage, budget * (1 - 1e-9))
-        if answer.leakage > budget:
-            answer = self._audited(problem.constant(), planes.lower, planes.rounds, budget)
-        return answer
+        if self.problem.goal == "leakage":
+            enough = planes.lower.value + ENOUGH_SHARE * self.tolerance
+            return self._audited(planes.rows, planes.lower, planes.rounds, enough)
+        most = self.problem.budget - slack
+        rows = planes.rows if planes.leakage <= most else planes.repaired(most)
+        return self._audited(rows, planes.lower, planes.rounds, self.problem.budget, REPAIR_SHARE)
+
+    def _slack(self, lower: LowerBound) -> float:
+        """How much leakage a share of the tolerance in distortion buys: the gap that an audit may leave (dual)."""
+        if self.problem.goal == "leakage":
+            return 0.0
+        return min(SLACK_SHARE * self.tolerance / max(self._price(lower), TINY), 0.5 * self.problem.budget)
 
     def _missed(self, planes: CuttingPlanes, answer: Designed) -> bool:
         """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""
@@ -139,8 +156,11 @@ class Designer:
         planes.judge(planes.rows, leakage)
         return True
 
-    def _audited(self, rows: Floats, lower: LowerBound, rounds: int, enough: float) -> Designed:
-        """Make a mechanism fit for use and audit it; `enough` is a leakage below which no finer bound is needed."""
+    def _audited(self, rows: Floats, lower: LowerBound, rounds: int, enough: float, share: float = 1.0) -> Designed:
+        """Make a mechanism fit for use and audit it, in this share of the time left.
+
+        `enough` is a leakage below which no finer bound is needed.
+        """
         problem, domain = self.problem, self.problem.domain
         if problem.goal == "leakage" and not np.array_equal(rows, problem.constant()):
             spare = 2 * rows.shape[1] * float(domain.distance.max()) / GRID
@@ -148,19 +168,24 @@ class Designer:
         rows = _on_grid(rows)
         query = self.distortion.query
         mechanism = Mechanism(domain.statistic, rows, self.distortion.labels, query)
-        watch = self.watch.part(self.watch.left) if not self.watch.expired() else Watch(GRACE)
+        watch = self.watch.part(share * self.watch.left) if not self.watch.expired() else Watch(GRACE)
         found = audit_records(mechanism, problem.knowledge, self._fine(lower), watch, self.seed, enough=enough - 1e-10)
         self.watch.nodes += watch.nodes
         leakage = max(stated(mechanism, item)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)
         return Designed(mechanism, distortion, leakage, found, lower, rounds)
 
+    def _price(self, lower: LowerBound) -> float:
+        """What a nat of leakage is worth in distortion (dual): the slope of D(L,b), or all there is to gain."""
+        slope = float(lower.weights.sum())
+        return slope if slope > 0 else self.problem.distortion(self.problem.constant()) / self.problem.budget
+
     def _fine(self, lower: LowerBound) -> float:
         """The finest gap, in nats, that is worth asking of an audit."""
         if self.problem.goal == "leakage":
             return AUDIT_SHARE * self.tolerance
-        price = float(lower.weights.sum())  # of leakage, in distortion
-        return AUDIT_SHARE * min(self.tolerance / price if price > 0 else np.inf, 0.1 * self.problem.budget + 1e-6)
+        price = self._price(lower) if self.problem.budget > 0 else 0.0
+        return AUDIT_SHARE * (self.tolerance / price if price > 0 else 1.0)
 
     @property
     def _rounding(self) -> float:

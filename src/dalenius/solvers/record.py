@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalenius.solvers.blahut_arimoto import ascend, polish
+from dalenius.solvers.blahut_arimoto import ascend, best_of, polish
 from dalenius.solvers.box_bound import Frame
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Cells, Floats
@@ -35,9 +35,9 @@ MOST_OUTPUTS = 400  # beyond it a Newton step over all outputs is too dear
 LARGE = 200_000  # cells x outputs beyond which choices are not searched
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
-MOST_VERTICES = 64  # cells beyond which a node of simplices, a matrix over cells, is too dear
+MOST_VERTICES = 40  # cells beyond which a node of simplices, a matrix over cells, is too dear
 TURN = 8  # batches of boxes in the first turn
-BATCHES_OF_SIMPLICES = 4  # for one of boxes, which costs as much
+FEW_VERTICES, BATCHES_OF_SIMPLICES = 16, 4  # up to so many cells, so many batches cost as much as one of boxes
 STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer frame follows
 LEAST_S = 1e-3
 STOP = object()
@@ -138,7 +138,8 @@ class Record:
         routes = [(self._boxes(watch, best, tell), 1)]
         if self.exact_cells and self.cells.size <= MOST_VERTICES:
             simplices = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
-            routes.insert(0, (self._grow(simplices, watch, best, tell), BATCHES_OF_SIMPLICES))
+            weight = BATCHES_OF_SIMPLICES if self.cells.size <= FEW_VERTICES else 1
+            routes.insert(0, (self._grow(simplices, watch, best, tell), weight))
         self._take_turns(routes, watch, best)
 
     def _done(self, watch: Watch, best: float) -> bool:
@@ -197,9 +198,10 @@ class Record:
 
     def _ascend_from(self, tree: Tree, watch: Watch) -> None:
         """Ascend from the relaxed priors of the worst nodes; they know where local search has not been."""
-        found = polish(self.cells, tree.priors(16), watch, rounds=60)
-        if found.value > self.lower:
-            self.lower, self.pi, self.s = found.value, found.pi, found.s
+        priors = tree.priors(16)
+        for found in (best_of(self.cells, priors), polish(self.cells, priors, watch, rounds=60)):
+            if found.value > self.lower:
+                self.lower, self.pi, self.s = found.value, found.pi, found.s
 
     def _offer(self, proof: Proof) -> None:
         """Keep the better of the best proof so far and a finished one."""

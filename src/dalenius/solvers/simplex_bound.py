@@ -149,7 +149,10 @@ class _State:
 
 
 def _newton(frame: Frame, x: _State) -> tuple[_State, Dual, Floats]:
-    """One step on the perturbed conditions of optimality; the dual variables and the Lagrangian there."""
+    """One step on the perturbed conditions of optimality; the dual variables there, and the relaxation's value.
+
+    Where the prior is beyond K, the value is less what the excess costs.
+    """
     cells, nodes, m, s = frame.cells, x.nodes, x.m, x.s[:, None]
     pi, z, v = _priors(frame, nodes, m)
     p, tilt = z.sum(axis=-1), np.log(pi) - cells.log_rho
@@ -192,7 +195,7 @@ def _newton(frame: Frame, x: _State) -> tuple[_State, Dual, Floats]:
     by_row = share[:, cells.starts] * (phi(z).sum(axis=-1) - phi(z.sum(axis=-1)))
     relaxed = ((1 - share) * new.m * nodes.f).sum(axis=1) + by_row.sum(axis=1) - phi(v).sum(axis=1)
     divergence = (pi * (dual_point.log_pi - cells.log_rho)).sum(axis=1)
-    return new, dual_point, relaxed + new.s * (cells.knowledge - divergence)
+    return new, dual_point, relaxed + new.s * np.minimum(cells.knowledge - divergence, 0.0)
 
 
 def _direction(curvature: Floats, right: Floats, m: Floats, mu: Floats) -> Floats:
