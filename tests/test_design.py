@@ -19,6 +19,7 @@ from cases import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.design_results import Design, Frontier
@@ -445,3 +446,54 @@ def test_a_budget_just_at_the_least_distortion_is_met() -> None:
     query = dl.queries.identity(k=3)
     design = verified(dl.design(query, distortion=1 / 3, entropy=0.5, outputs=[0, 1], tolerance=WIDE))
     assert design.gap <= WIDE
+
+
+# Small problems that once stayed open.
+
+
+def rate_distortion(weights: NDArray[np.float64], distance: NDArray[np.float64], most: float) -> float:
+    """R(D) of a source by Blahut's iteration, the slope by bisection: an independent answer for n = 1."""
+    low, high, rate = 0.0, 200.0, math.inf
+    for _ in range(60):
+        slope = (low + high) / 2
+        output = np.full(distance.shape[1], 1 / distance.shape[1])
+        for _ in range(500):
+            rows = output * np.exp(-slope * distance)
+            rows /= rows.sum(axis=1, keepdims=True)
+            output = weights @ rows
+        spent = float((weights[:, None] * rows * distance).sum())
+        low, high = (slope, high) if spent > most else (low, slope)
+        if spent <= most:
+            rate = float(
+                (weights[:, None] * rows * np.log(np.maximum(rows, 1e-300) / np.maximum(output, 1e-300))).sum()
+            )
+    return rate
+
+
+@pytest.mark.parametrize("answers", [[0, 3, 3, 1], [2, 0, 1, 1], [0, 0, 4, 4]])
+def test_outputs_that_the_best_mechanism_does_not_use(answers: list[int]) -> None:
+    query = dl.queries.function([4], lambda x: answers[x[0]])
+    distance = np.abs(np.subtract.outer(answers, query.outputs)).astype(float)
+    truth = rate_distortion(np.full(4, 0.25), distance, 0.01)
+    design = verified(dl.design(query, distortion=0.01, knowledge=0.0))
+    assert design.lower - 1e-6 <= truth <= design.upper + 1e-6
+    assert design.gap <= 1e-4
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        dl.queries.count(n=3),
+        dl.queries.function([2, 2, 2], lambda x: [2, 1, 1, 1, 1, 0, 1, 2][4 * x[0] + 2 * x[1] + x[2]]),
+    ],
+    ids=["count", "function"],
+)
+def test_a_small_budget_of_leakage_without_knowledge(query: Query) -> None:
+    design = verified(dl.design(query, leakage=1e-4, knowledge=0.0, tolerance=WIDE))
+    assert design.gap <= WIDE
+
+
+@pytest.mark.parametrize("records", [(3, 2), (3, 3), (2, 2, 2)])
+def test_no_leakage_and_next_to_no_knowledge_is_verified(records: tuple[int, ...]) -> None:
+    query = dl.queries.function(records, lambda x: int(x[0] == x[1]))
+    verified(dl.design(query, leakage=0.0, entropy=math.log(math.prod(records))))

@@ -98,52 +98,55 @@ class Designer:
             planes.judge(problem.constant(), 0.0)
         else:
             planes.begin(self.watch)
-        accepted: list[Designed] = []
-        slack, finer = 0.0, 1.0
-        for _ in range(MOST_TRIES):
-            part = self.watch.part(TIME_SHARE * self.watch.left)
-            planes.run(finer * SEARCH_SHARE * self.tolerance, part, self._tell)
-            slack = max(slack, finer * self._slack(planes.lower))
-            answer = self._candidate(planes, slack)
-            missed = self._missed(planes, answer)
-            if problem.goal == "leakage" or answer.leakage <= problem.budget:
-                accepted.append(answer)
-                best = min(accepted, key=lambda answer: answer.value(problem))
-                if best.value(problem) - planes.lower.value <= self.tolerance:
-                    break
-                if not missed and (problem.goal == "leakage" or finer < 1):
-                    break  # what is open is the audit's own gap
-                slack, finer = 0.0, finer if missed else FINER
-            elif not missed:  # the audit's own gap is too wide: leave more room for it
-                slack = max(2 * slack, 1.2 * (answer.leakage - answer.witnessed), answer.leakage - problem.budget)
-            if self.watch.expired() or (problem.goal == "distortion" and slack >= problem.budget):
-                break
-        if not accepted:
-            accepted.append(self._audited(problem.constant(), planes.lower, planes.rounds, problem.budget))
-        best = min(accepted, key=lambda answer: answer.value(problem))
+        answers = self._least_leakage(planes) if problem.goal == "leakage" else self._least_distortion(planes)
+        best = min(answers, key=lambda answer: answer.value(problem))
         return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.attacks)
+
+    def _least_leakage(self, planes: CuttingPlanes) -> list[Designed]:
+        """Audit the best mechanism; where the audit knows a worse prior than local search did, go on with it."""
+        answers: list[Designed] = []
+        for _ in range(MOST_TRIES):
+            self._search(planes, 1.0)
+            enough = planes.lower.value + ENOUGH_SHARE * self.tolerance
+            answers.append(self._audited(planes.rows, planes.lower, planes.rounds, enough))
+            missed = self._missed(planes, answers[-1])
+            if answers[-1].leakage <= planes.lower.value + self.tolerance or not missed or self.watch.expired():
+                break
+        return answers
+
+    def _least_distortion(self, planes: CuttingPlanes) -> list[Designed]:
+        """Audit the best mechanism, mixed with a constant so that it leaks a little less than the budget.
+
+        The room left for the audit's own gap is what a share of the tolerance buys; more where it does not
+        suffice, and less, once, where it costs too much. Only mechanisms certified to keep the budget count.
+        """
+        budget, finer, slack = self.problem.budget, 1.0, 0.0
+        accepted: list[Designed] = []
+        for _ in range(MOST_TRIES):
+            self._search(planes, finer)
+            affordable = finer * SLACK_SHARE * self.tolerance / max(self._price(planes.lower), TINY)
+            slack = max(slack, min(affordable, 0.5 * budget))
+            if self.watch.expired() or slack >= budget:
+                break
+            rows = planes.rows if planes.leakage <= budget - slack else planes.repaired(budget - slack)
+            answer = self._audited(rows, planes.lower, planes.rounds, budget, REPAIR_SHARE)
+            missed = self._missed(planes, answer)
+            if answer.leakage <= budget:
+                accepted.append(answer)
+                if answer.distortion <= planes.lower.value + self.tolerance or (finer < 1 and not missed):
+                    break
+                slack, finer = 0.0, FINER
+            elif not missed:
+                slack = max(2 * slack, 1.2 * (answer.leakage - answer.witnessed), answer.leakage - budget)
+        return accepted or [self._audited(self.problem.constant(), planes.lower, planes.rounds, budget)]
+
+    def _search(self, planes: CuttingPlanes, finer: float) -> None:
+        part = self.watch.part(TIME_SHARE * self.watch.left)
+        planes.run(finer * SEARCH_SHARE * self.tolerance, part, self._tell)
 
     def _tell(self, planes: CuttingPlanes) -> None:
         scale = 1.0 if self.problem.goal == "leakage" else self.scale
         self.watch.tell(0, 1, scale * planes.lower.value, scale * planes.value, f"round {planes.rounds}")
-
-    def _candidate(self, planes: CuttingPlanes, slack: float) -> Designed:
-        """Audit the best mechanism so far, as finely as the tolerance asks for.
-
-        In the dual it is mixed with a constant so that, by local search, its leakage is `slack` below the budget.
-        """
-        if self.problem.goal == "leakage":
-            enough = planes.lower.value + ENOUGH_SHARE * self.tolerance
-            return self._audited(planes.rows, planes.lower, planes.rounds, enough)
-        most = self.problem.budget - slack
-        rows = planes.rows if planes.leakage <= most else planes.repaired(most)
-        return self._audited(rows, planes.lower, planes.rounds, self.problem.budget, REPAIR_SHARE)
-
-    def _slack(self, lower: LowerBound) -> float:
-        """How much leakage a share of the tolerance in distortion buys: the gap that an audit may leave (dual)."""
-        if self.problem.goal == "leakage":
-            return 0.0
-        return min(SLACK_SHARE * self.tolerance / max(self._price(lower), TINY), 0.5 * self.problem.budget)
 
     def _missed(self, planes: CuttingPlanes, answer: Designed) -> bool:
         """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""

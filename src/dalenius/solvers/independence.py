@@ -16,6 +16,7 @@ from dalenius.solvers.weak_duality import Evidence, LowerBound, best_distortion,
 
 STEP = 1e-11  # h times the largest multiplier
 EXTRA_TILTS = 2
+LEAST_KNOWLEDGE = 1e-11
 LARGEST_TILT, HALVINGS = 1.0, 60
 
 
@@ -23,7 +24,8 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     """Return the mechanism of least distortion that leaks nothing, and the evidence that none is better.
 
     An adversary with any freedom can tilt its prior, and then only constant mechanisms leak nothing: random
-    tilts of the reference, one more than there are classes, show it.
+    tilts of the reference, one more than there are classes, show it. A freedom of rounding size is none: what is
+    independent under the reference leaks at most D(pi || rho) under pi.
     """
     domain = problem.domain
     planes = [Plane.of(domain, record, masses) for record, masses in _tilts(problem, rng)]
@@ -36,7 +38,7 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     nothing = best_distortion(domain, (), 0.0)
     if solved.x is None:
         return problem.constant(), nothing
-    rows = problem.constant() if problem.knowledge > 0 else solved.x[domain.orbit]
+    rows = problem.constant() if problem.knowledge > LEAST_KNOWLEDGE else solved.x[domain.orbit]
     evidence, at = [], 0
     for plane in planes:
         many = plane.z.shape[0]
@@ -58,7 +60,7 @@ def _tilts(problem: Problem, rng: np.random.Generator) -> list[tuple[int, Floats
             reference = np.exp(statistic.log_reference(members[0]))
         reference /= reference.sum()
         found.append((members[0], reference))
-        many = statistic.size + EXTRA_TILTS if problem.knowledge > 0 else 0
+        many = statistic.size + EXTRA_TILTS if problem.knowledge > LEAST_KNOWLEDGE else 0
         directions = rng.standard_normal((many, *reference.shape))
         found += [(members[0], _tilted(reference, direction, problem.knowledge)) for direction in directions]
     return found

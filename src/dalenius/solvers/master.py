@@ -25,6 +25,7 @@ Bools = NDArray[np.bool_]
 Matrix = Any  # a NumPy array or a SciPy sparse matrix, which ships no types
 
 ACCEPTED = ("Solved", "AlmostSolved", "InsufficientProgress")
+ACCURACY = 1e-10  # the lower bound rests on ratios of probabilities, small ones too
 LARGEST_MISS = 1e-5  # by which rows of an accepted mechanism may fail to sum to one
 
 
@@ -158,6 +159,7 @@ class _Program:
         """Minimise <linear, x> + <quadratic, x^2> / 2; the parameters u, or None when the solver fails."""
         settings = clarabel.DefaultSettings()
         settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
         matrix, right = sp.csc_matrix(sp.vstack(self.matrices)), np.concatenate(self.rights)
         objective = sp.csc_matrix(sp.diags(quadratic))
         solved = clarabel.DefaultSolver(objective, linear, matrix, right, self.cones, settings).solve()
