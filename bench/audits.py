@@ -58,7 +58,13 @@ INSTANCES = (
     *(Instance(f"count of 4, b = {b}", lambda: count(4), entropy=b, slsqp=True) for b in (2.0, 2.5)),
     Instance("count of 6, b = 3.5", lambda: count(6), entropy=3.5, slsqp=True, slow=True),
     *(
-        Instance(f"random 3 x 3 values, 3 outputs, seed {k}, b = 1.8", lambda k=k: drawn(k, (3, 3), 3), 1.8, slsqp=True)
+        Instance(
+            f"random 3 x 3 values, 3 outputs, seed {k}, b = 1.8",
+            lambda k=k: drawn(k, (3, 3), 3),
+            1.8,
+            slsqp=True,
+            slow=k > 0,
+        )
         for k in range(3)
     ),
     Instance(

@@ -10,7 +10,7 @@ import dalenius as dl
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain, reduce
-from dalenius.solvers.master import Master, Plane
+from dalenius.solvers.master import Best, Master, Plane
 
 Floats = NDArray[np.float64]
 CLOSE = 2e-6
@@ -71,6 +71,11 @@ def slsqp(domain: Domain, pool: list[Plane], *, leakage: float | None, distortio
     return best
 
 
+def rows_of(best: Best | None) -> Floats:
+    assert best is not None
+    return best.rows
+
+
 SMALL = [
     dl.queries.count(n=2),
     dl.queries.modular_sum(n=2, modulus=2),
@@ -82,8 +87,7 @@ SMALL = [
 @pytest.mark.parametrize("seed", range(2))
 def test_least_leakage_agrees_with_another_solver(query: Query, seed: int) -> None:
     master, pool = problem(query, 3, seed)
-    rows = master.least_leakage(pool, 0.2)
-    assert rows is not None
+    rows = rows_of(master.least_leakage(pool, 0.2))
     assert rows.sum(axis=1) == pytest.approx(1, abs=1e-12)
     assert rows.min() >= 0
     assert spent(master.domain, rows) <= 0.2 + CLOSE
@@ -94,8 +98,7 @@ def test_least_leakage_agrees_with_another_solver(query: Query, seed: int) -> No
 @pytest.mark.parametrize("seed", range(2))
 def test_least_distortion_agrees_with_another_solver(query: Query, seed: int) -> None:
     master, pool = problem(query, 3, 10 + seed)
-    rows = master.least_distortion(pool, 0.05)
-    assert rows is not None
+    rows = rows_of(master.least_distortion(pool, 0.05))
     assert worst(pool, rows) <= 0.05 + CLOSE
     least = slsqp(master.domain, pool, leakage=0.05, distortion=None)
     assert spent(master.domain, rows) == pytest.approx(least, abs=2e-5)
@@ -110,12 +113,10 @@ def test_every_binary_mechanism_on_a_grid(seed: int) -> None:
     leaks = plogp(joint).sum((2, 3)) - plogp(joint.sum(2)).sum(2) - plogp(joint.sum(3)).sum(2)
     leaks, costs = leaks.max(axis=0), (master.domain.cost * rows).sum((1, 2))
     for d in (0.05, 0.2, 0.4):
-        told = master.least_leakage(pool, d)
-        assert told is not None
+        told = rows_of(master.least_leakage(pool, d))
         best = leaks[costs <= d + 1e-12].min()
         assert best - 1e-2 <= worst(pool, told) <= best + CLOSE
-        other = master.least_distortion(pool, float(best))
-        assert other is not None
+        other = rows_of(master.least_distortion(pool, float(best)))
         assert d - 1e-2 <= spent(master.domain, other) <= d + CLOSE
 
 
@@ -124,34 +125,33 @@ def test_the_nearest_mechanism_is_within_the_bounds_and_near(query: Query) -> No
     master, pool = problem(query, 3, 30)
     domain = master.domain
     truth = np.eye(domain.distance.shape[1])[domain.distance.argmin(axis=1)]
-    least = worst(pool, master.least_leakage(pool, 0.2))  # type: ignore[arg-type]
-    near = master.nearest(pool, least + 0.02, 0.2, truth)
-    assert near is not None
+    least = worst(pool, rows_of(master.least_leakage(pool, 0.2)))
+    near = rows_of(master.nearest(pool, least + 0.02, 0.2, truth))
     assert worst(pool, near) <= least + 0.02 + CLOSE
     assert spent(domain, near) <= 0.2 + CLOSE
     away = ((near - truth) ** 2).sum()
     assert ((domain.averaged(truth) - near) ** 2).sum() <= away + CLOSE
     rng = np.random.default_rng(0)
-    best = master.least_leakage(pool, 0.2)
+    best = rows_of(master.least_leakage(pool, 0.2))
     for _ in range(200):  # mixtures of what is within the bounds with anything
         other = domain.averaged(rng.dirichlet(np.ones(truth.shape[1]), size=len(truth)))
         share = rng.random()
         other = share * other + (1 - share) * (near if rng.random() < 0.5 else best)
         if worst(pool, other) <= least + 0.02 and spent(domain, other) <= 0.2:
             assert ((other - truth) ** 2).sum() >= away - 1e-4
-    inside = master.nearest(pool, least + 0.02, 0.2, near)
+    inside = rows_of(master.nearest(pool, least + 0.02, 0.2, near))
     assert inside == pytest.approx(near, abs=1e-4)
 
 
 def test_what_cannot_be_met_has_no_mechanism() -> None:
     master, pool = problem(dl.queries.count(n=2), 2, 1)
-    least = worst(pool, master.least_leakage(pool, 0.1))  # type: ignore[arg-type]
+    least = worst(pool, rows_of(master.least_leakage(pool, 0.1)))
     assert master.nearest(pool, 0.5 * least, 0.1, np.eye(3)) is None
 
 
 def test_an_empty_pool_leaves_the_truth() -> None:
     master, _ = problem(dl.queries.count(n=2), 0, 1)
-    rows = master.least_distortion([], 0.1)
+    rows = rows_of(master.least_distortion([], 0.1))
     assert rows == pytest.approx(np.eye(3), abs=1e-6)
 
 
@@ -160,8 +160,7 @@ def test_barred_outputs_stay_empty() -> None:
     domain = reduce(Distortion.from_user(query), symmetric=False)
     barred = domain.distance > 1
     _, pool = problem(query, 3, 2, symmetric=False)
-    rows = Master(domain, ~barred.ravel()).least_leakage(pool, np.inf)
-    assert rows is not None
+    rows = rows_of(Master(domain, ~barred.ravel()).least_leakage(pool, np.inf))
     assert (rows[barred] == 0).all()
     assert worst(pool, rows) < worst(pool, np.eye(3)[np.searchsorted([1, 3], np.arange(4), side="right")])
 
@@ -179,3 +178,16 @@ def test_a_plane_states_the_joint_law(symmetric: bool) -> None:  # noqa: FBT001
         assert (plane.z @ u).reshape(joint.shape) == pytest.approx(joint, abs=1e-14)
         independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
         assert (plane.v @ u).reshape(joint.shape) == pytest.approx(independent, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_multipliers_tell_the_ratios_of_outputs_in_use(seed: int) -> None:
+    master, pool = problem(dl.queries.count(n=2), 2, 40 + seed)
+    best = master.least_leakage(pool, 0.3)
+    assert best is not None
+    top = max(worst([plane], best.rows) for plane in pool)
+    for plane, told in zip(pool, best.ratios, strict=True):
+        joint = plane.masses @ best.rows
+        if worst([plane], best.rows) > top - 1e-6 and joint.min() > 1e-4:
+            ratio = np.log(joint / joint.sum(axis=0) / joint.sum(axis=1, keepdims=True))
+            assert told == pytest.approx(ratio, abs=1e-3)

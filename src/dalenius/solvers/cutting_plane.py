@@ -15,10 +15,10 @@ import numpy as np
 from dalenius.information import mutual_information
 from dalenius.reductions.symmetry import Domain
 from dalenius.solvers.cells import Floats
-from dalenius.solvers.master import Master, Plane
+from dalenius.solvers.master import Best, Master, Plane
 from dalenius.solvers.oracle import Attack, Oracle
 from dalenius.solvers.watch import Watch
-from dalenius.solvers.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, ratios
+from dalenius.solvers.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
 
 Goal = Literal["leakage", "distortion"]
 
@@ -187,29 +187,29 @@ class CuttingPlanes:
         problem, budget = self.problem, self.problem.budget
         self.rounds += 1
         primal = problem.goal == "leakage"
-        rows = (
-            self.master.least_leakage(self.pool, budget) if primal else self.master.least_distortion(self.pool, budget)
-        )
-        news = False
-        if rows is not None:
-            self._bound(rows)
-            news = self._try(rows, watch, starts)
+        solve = self.master.least_leakage if primal else self.master.least_distortion
+        found, news = solve(self.pool, budget), False
+        if found is not None:
+            self._bound(found)
+            news = self._try(found.rows, watch, starts)
         if self.gap > tolerance and not watch.expired():
             level = self.lower.value + LEVEL * self.gap
             caps = (level, budget) if primal else (budget, level)
             near = self.master.nearest(self.pool, *caps, self.rows)
             if near is not None:
-                news = self._try(near, watch, starts) or news
+                news = self._try(near.rows, watch, starts) or news
         self._prune()
         return news
 
-    def _bound(self, rows: Floats) -> None:
-        """Raise the lower bound by the evidence of the pool at the master's mechanism."""
-        evidence = tuple(Evidence(p.record, p.masses, ratios(p.masses, rows)) for p in self.pool)
+    def _bound(self, found: Best) -> None:
+        """Raise the lower bound by the evidence of the pool: ratios of the mechanism, and of the multipliers."""
+        evidence = [Evidence(p.record, p.masses, ratios(p.masses, found.rows)) for p in self.pool]
+        for plane, told in zip(self.pool, found.ratios, strict=True):
+            evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), told)))
         best = best_leakage if self.problem.goal == "leakage" else best_distortion
-        found = best(self.problem.domain, evidence, self.problem.budget)
-        if found.value > self.lower.value:
-            self.lower = found
+        bound = best(self.problem.domain, tuple(evidence), self.problem.budget)
+        if bound.value > self.lower.value:
+            self.lower = bound
 
     def _try(self, rows: Floats, watch: Watch, starts: int) -> bool:
         """Attack a mechanism; whether the pool grew."""

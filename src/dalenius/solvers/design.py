@@ -26,6 +26,7 @@ REPAIR_SHARE = 0.4  # of the time left for each audit of a repair
 MOST_TRIES = 8
 FINER = 0.3  # of both shares, where a dual design has come out just too wide
 TINY = 1e-300
+NOTHING = 1e-9  # nats: what a certificate may state of a mechanism that leaks nothing
 GRACE = 3.0  # seconds for an audit after the time is up or an interruption
 
 
@@ -90,7 +91,10 @@ class Designer:
         problem, rng = self.problem, np.random.default_rng(self.seed)
         if problem.goal == "distortion" and problem.budget == 0:
             rows, lower = no_leakage(problem, rng)
-            return self._audited(rows, lower, 0, 0.0), known
+            answer = self._audited(rows, lower, 0, 0.0)
+            if answer.leakage > NOTHING:
+                answer = self._audited(problem.constant(), lower, 0, 0.0)
+            return answer, known
         planes = CuttingPlanes(problem, rng)
         for attack in known:
             planes.learn(attack)
@@ -124,7 +128,7 @@ class Designer:
         accepted: list[Designed] = []
         for _ in range(MOST_TRIES):
             self._search(planes, finer)
-            affordable = finer * SLACK_SHARE * self.tolerance / max(self._price(planes.lower), TINY)
+            affordable = finer * SLACK_SHARE * self.tolerance / self._price(planes.lower)
             slack = max(slack, min(affordable, 0.5 * budget))
             if self.watch.expired() or slack >= budget:
                 break
@@ -179,16 +183,14 @@ class Designer:
         return Designed(mechanism, distortion, leakage, found, lower, rounds)
 
     def _price(self, lower: LowerBound) -> float:
-        """What a nat of leakage is worth in distortion (dual): the slope of D(L,b), or all there is to gain."""
-        slope = float(lower.weights.sum())
-        return slope if slope > 0 else self.problem.distortion(self.problem.constant()) / self.problem.budget
+        """What a nat of leakage costs in distortion when it is saved by mixing in a constant (dual)."""
+        return max(self.problem.distortion(self.problem.constant()) - lower.value, TINY) / self.problem.budget
 
     def _fine(self, lower: LowerBound) -> float:
         """The finest gap, in nats, that is worth asking of an audit."""
         if self.problem.goal == "leakage":
             return AUDIT_SHARE * self.tolerance
-        price = self._price(lower) if self.problem.budget > 0 else 0.0
-        return AUDIT_SHARE * (self.tolerance / price if price > 0 else 1.0)
+        return AUDIT_SHARE * (self.tolerance / self._price(lower) if self.problem.budget > 0 else 1.0)
 
     @property
     def _rounding(self) -> float:

@@ -26,6 +26,8 @@ Matrix = Any  # a NumPy array or a SciPy sparse matrix, which ships no types
 
 ACCEPTED = ("Solved", "AlmostSolved", "InsufficientProgress")
 ACCURACY = 1e-10  # the lower bound rests on ratios of probabilities, small ones too
+TINY = 1e-300
+LARGEST_RATIO = 30.0  # of log(z/v)
 LARGEST_MISS = 1e-5  # by which rows of an accepted mechanism may fail to sum to one
 
 
@@ -55,28 +57,39 @@ class Plane:
 
 
 @dataclass(frozen=True, eq=False)
+class Best:
+    """A mechanism, and the log ratios of every prior that the solver's multipliers tell.
+
+    Where an output is hardly used, P(y|a)/P(y) of the mechanism is noise; the multipliers are not.
+    """
+
+    rows: Floats  # (K, Y)
+    ratios: list[Floats]  # (A, Y) of each prior in the pool
+
+
+@dataclass(frozen=True, eq=False)
 class Master:
     """The convex problem over mechanisms of a domain, in variables x = (u, t, e): parameters, leakage, terms."""
 
     domain: Domain
     allowed: Bools  # (P,) whether a parameter may be positive
 
-    def least_leakage(self, pool: list[Plane], distortion: float) -> Floats | None:
-        """argmin_q max_k I_k over E d <= distortion; rows (K, Y), or None when the solver fails."""
+    def least_leakage(self, pool: list[Plane], distortion: float) -> Best | None:
+        """argmin_q max_k I_k over E d <= distortion, or None when the solver fails."""
         program = self._program(pool, np.inf, distortion)
-        return self._solve(program, program.only(t=1.0))
+        return self._solve(pool, program, program.only(t=1.0))
 
-    def least_distortion(self, pool: list[Plane], leakage: float) -> Floats | None:
+    def least_distortion(self, pool: list[Plane], leakage: float) -> Best | None:
         """argmin_q E d over I_k <= leakage."""
         program = self._program(pool, leakage, np.inf)
-        return self._solve(program, program.only(u=self._cost))
+        return self._solve(pool, program, program.only(u=self._cost))
 
-    def nearest(self, pool: list[Plane], leakage: float, distortion: float, centre: Floats) -> Floats | None:
+    def nearest(self, pool: list[Plane], leakage: float, distortion: float, centre: Floats) -> Best | None:
         """The mechanism nearest to the centre with I_k <= leakage and E d <= distortion."""
         program = self._program(pool, leakage, distortion)
         times = np.bincount(self.domain.orbit.ravel())[self.allowed]
         middle = np.asarray(np.bincount(self.domain.orbit.ravel(), weights=centre.ravel())[self.allowed], dtype=float)
-        return self._solve(program, program.only(u=-middle), program.only(u=times.astype(np.float64)))
+        return self._solve(pool, program, program.only(u=-middle), program.only(u=times.astype(np.float64)))
 
     @cached_property
     def _cost(self) -> Floats:
@@ -110,15 +123,23 @@ class Master:
             program.add(sp.csr_matrix(sp.vstack(parts))[order], 0.0, None)
         return program
 
-    def _solve(self, program: "_Program", linear: Floats, quadratic: Floats | None = None) -> Floats | None:
-        u = program.solve(linear, np.zeros_like(linear) if quadratic is None else quadratic)
-        if u is None:
+    def _solve(
+        self, pool: list[Plane], program: "_Program", linear: Floats, quadratic: Floats | None = None
+    ) -> Best | None:
+        solved = program.solve(linear, np.zeros_like(linear) if quadratic is None else quadratic)
+        if solved is None:
             return None
+        u, log_ratios = solved
         parameters = np.zeros(self.allowed.size)
         parameters[self.allowed] = np.maximum(u, 0.0)
         rows = parameters[self.domain.orbit]
         total = rows.sum(axis=1, keepdims=True)
-        return np.asarray(rows / total) if np.abs(total - 1).max() < LARGEST_MISS else None
+        if not np.abs(total - 1).max() < LARGEST_MISS:
+            return None
+        ends = np.cumsum([plane.z.shape[0] for plane in pool])[:-1]
+        parts = np.split(log_ratios, ends) if pool else []
+        ratios = [part.reshape(plane.masses.shape[0], -1) for part, plane in zip(parts, pool, strict=True)]
+        return Best(np.asarray(rows / total), ratios)
 
 
 @dataclass(eq=False)
@@ -155,12 +176,19 @@ class _Program:
         self.rights.append(np.full(matrix.shape[0], right))
         self.cones += [clarabel.ExponentialConeT()] * self.terms if cone is None else [cone(matrix.shape[0])]
 
-    def solve(self, linear: Floats, quadratic: Floats) -> Floats | None:
-        """Minimise <linear, x> + <quadratic, x^2> / 2; the parameters u, or None when the solver fails."""
+    def solve(self, linear: Floats, quadratic: Floats) -> tuple[Floats, Floats] | None:
+        """Minimise <linear, x> + <quadratic, x^2> / 2; u and log(z/v) of every term, or None when the solver fails.
+
+        The multipliers of a term's cone are proportional to (-1, -(r+1), exp r) for r = log(z/v).
+        """
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
         matrix, right = sp.csc_matrix(sp.vstack(self.matrices)), np.concatenate(self.rights)
         objective = sp.csc_matrix(sp.diags(quadratic))
         solved = clarabel.DefaultSolver(objective, linear, matrix, right, self.cones, settings).solve()
-        return np.array(solved.x)[: self.many] if str(solved.status) in ACCEPTED else None
+        if str(solved.status) not in ACCEPTED:
+            return None
+        cones = np.array(solved.z)[len(right) - 3 * self.terms :].reshape(-1, 3)
+        r = cones[:, 1] / np.minimum(cones[:, 0], -TINY) - 1
+        return np.array(solved.x)[: self.many], np.clip(r, -LARGEST_RATIO, LARGEST_RATIO)
