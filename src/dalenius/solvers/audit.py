@@ -72,7 +72,7 @@ def audit_records(  # noqa: PLR0913 - one per limit
 
 def _finish(item: Audited, found: list[Audited], watch: Watch, best: float) -> None:
     def tell() -> None:
-        watch.tell(item.record, len(found), *bracket(found), "boxes")
+        watch.tell(item.record, len(found), *bracket(found), "branch and bound")
 
     item.audit.finish(watch, best, tell)
 
