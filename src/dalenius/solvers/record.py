@@ -36,11 +36,11 @@ LARGE = 200_000  # cells x outputs beyond which choices are not searched
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
 MOST_VERTICES = 40  # cells beyond which a node of simplices, a matrix over cells, is too dear
-TURN = 8  # batches of boxes in the first turn
-FEW_VERTICES, BATCHES_OF_SIMPLICES = 16, 4  # up to so many cells, so many batches cost as much as one of boxes
+TURN = 2  # batches of boxes in the first turn
+FEW_VERTICES = 16  # up to so many cells a batch of simplices is cheap
+MANY_BATCHES, SOME_BATCHES = 32, 8  # of simplices in the first turn, where they are cheap and where not
 STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer frame follows
 LEAST_S = 1e-3
-STOP = object()
 ROUNDED = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
 
 
@@ -60,6 +60,21 @@ class Reference:
 
 Tree = Search | SimplexSearch
 Proof = Trivial | Reference | Choices | Tree
+
+
+@dataclass
+class Route:
+    """A way to a better bound, batch by batch, and how many batches its next turn has."""
+
+    bounds: Iterator[float]
+    batches: int
+    upper: float = np.inf
+
+    def advance(self) -> bool:
+        """Work off one batch; whether there was any left."""
+        bound = next(self.bounds, None)
+        self.upper = self.upper if bound is None else bound
+        return bound is not None
 
 
 @dataclass
@@ -133,36 +148,39 @@ class Record:
         eta = np.array([coefficient(self.cells.q[part]) if pairs else 1.0 for part in self.cells.slices])
         together = [[0] * self.cells.y_size] * self.cells.a_size
         convex = self._search(together, eta, np.minimum(1.0, 0.9 * max(self.s, LEAST_S) / eta))
-        routes = [(self._grow(convex, watch, best, tell), 1)]
-        self._take_turns(routes, watch, best)
-        routes = [(self._boxes(watch, best, tell), 1)]
+        self._take_turns([Route(self._grow(convex, watch, best, tell), TURN)], watch, best)
+        routes = [Route(self._boxes(watch, best, tell), TURN)]
         if self.exact_cells and self.cells.size <= MOST_VERTICES:
             simplices = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
-            weight = BATCHES_OF_SIMPLICES if self.cells.size <= FEW_VERTICES else 1
-            routes.insert(0, (self._grow(simplices, watch, best, tell), weight))
+            batches = MANY_BATCHES if self.cells.size <= FEW_VERTICES else SOME_BATCHES
+            routes.insert(0, Route(self._grow(simplices, watch, best, tell), batches))
         self._take_turns(routes, watch, best)
 
     def _done(self, watch: Watch, best: float) -> bool:
         return self.gap <= self.tolerance or self.upper <= best + self.tolerance or watch.expired()
 
-    def _take_turns(self, routes: list[tuple[Iterator[None], int]], watch: Watch, best: float) -> None:
-        """Advance each route by batches in turn, until done, exhausted, or nearly closed and slow."""
-        turn, mark, mark_time = TURN, self.gap, watch.seconds
+    def _take_turns(self, routes: list[Route], watch: Watch, best: float) -> None:
+        """Advance each route by batches in turn, until done, exhausted, or nearly closed and slow.
+
+        The turns of the route whose bound is best grow; the others keep theirs, for their time may come.
+        """
+        mark, mark_time = self.gap, watch.seconds
         while routes:
             for route in list(routes):
-                for _ in range(turn * route[1]):
+                for _ in range(route.batches):
                     if self._done(watch, best):
                         return
                     if self.gap < 0.8 * mark:
                         mark, mark_time = self.gap, watch.seconds
                     if self.gap <= NEARLY and watch.seconds - mark_time > SLOW_SECONDS:
                         return
-                    if next(route[0], STOP) is STOP:
+                    if not route.advance():
                         routes.remove(route)
                         break
-            turn *= 2
+            if routes:
+                min(routes, key=lambda route: route.upper).batches *= 2
 
-    def _boxes(self, watch: Watch, best: float, tell: Tell) -> Iterator[None]:
+    def _boxes(self, watch: Watch, best: float, tell: Tell) -> Iterator[float]:
         """The frames of boxes, a finer one after each that stalls."""
         seen: list[list[list[int]]] = []
         for share in (0.9, 0.45, 0.0):
@@ -177,8 +195,8 @@ class Record:
         floor = spent + min(0.25 * spent, 0.3 * max(self.s - spent, 0.1 * spent))
         return Search(Frame(self.cells, groups, eta, theta, floor), self.lower, self.tolerance, max(self.s, 0.02))
 
-    def _grow(self, tree: Tree, watch: Watch, best: float, tell: Tell, *, finer: bool = False) -> Iterator[None]:
-        """Branch batch by batch until closed, or stalled where a finer frame follows."""
+    def _grow(self, tree: Tree, watch: Watch, best: float, tell: Tell, *, finer: bool = False) -> Iterator[float]:
+        """Branch batch by batch, telling the bound, until closed, or stalled where a finer frame follows."""
         tree.lower = max(self.lower, best)
         tree.open_root(watch)
         self.proofs.append(tree)
@@ -192,7 +210,7 @@ class Record:
             tell()
             if tree.upper - tree.lower < 0.8 * (mark - tree.lower):
                 mark, mark_batch = tree.upper, batches
-            yield
+            yield tree.upper
         if tree is not self.proof:
             self.proofs = [proof for proof in self.proofs if proof is not tree]
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalenius.solvers.batch import take
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.frontier import Frontier
 from dalenius.solvers.simplex_bound import TINY, Dual, Frame, Simplices, Solved, evaluate, maximise
@@ -91,10 +90,18 @@ class SimplexSearch:
         """Bound and file nodes; where that fails to improve on a parent, its proof holds on its parts as well."""
         simplices = Simplices.of(self.frame.cells, vertices)
         solved = self._rounded(simplices, maximise(self.frame, simplices, m, self.target, watch))
-        for k, node in enumerate(nodes):
-            own = float(solved.bound[k]), take(solved.dual, slice(k, k + 1))
-            bound, dual = min([own, *parents[k : k + 1]], key=lambda proof: proof[0])
-            self.frontier.file(node, bound, dual, (vertices[k], solved.m[k]) if bound > self.target else None)
+        dual = solved.dual
+        for k, (node, bound) in enumerate(zip(nodes, solved.bound.tolist(), strict=True)):
+            if parents and parents[k][0] < bound:
+                self._file(node, *parents[k], (vertices[k], solved.m[k]))
+            else:
+                part = slice(k, k + 1)
+                self._file(
+                    node, bound, Dual(dual.s[part], dual.log_r[part], dual.log_pi[part]), (vertices[k], solved.m[k])
+                )
+
+    def _file(self, node: int, bound: float, dual: Dual, payload: Node) -> None:
+        self.frontier.file(node, bound, dual, payload if bound > self.target else None)
 
     def _rounded(self, nodes: Simplices, solved: Solved) -> Solved:
         """Round what a certificate will hold, then state what it then proves."""
