@@ -102,7 +102,7 @@ def test_progress_is_told() -> None:
     assert told[0].seconds >= 0
 
 
-# A problem that stays open for long, interrupted once the search over boxes has begun.
+# A problem that stays open for long, interrupted once branch and bound has begun.
 SCRIPT = """
     import json, os, signal, sys, threading, time
     import dalenius as dl
@@ -114,7 +114,7 @@ SCRIPT = """
 
     told = []
     def progress(p):
-        if p.stage == "boxes" and not told:
+        if p.stage == "branch and bound" and not told:
             told.append(p)
             threading.Thread(target=interrupt, args=(int(sys.argv[1]),), daemon=True).start()
         if told and int(sys.argv[1]) > 1:
