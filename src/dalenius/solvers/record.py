@@ -68,6 +68,7 @@ class Route:
 
     bounds: Iterator[float]
     batches: int
+    favoured: bool = True
     upper: float = np.inf
 
     def advance(self) -> bool:
@@ -149,11 +150,13 @@ class Record:
         together = [[0] * self.cells.y_size] * self.cells.a_size
         convex = self._search(together, eta, np.minimum(1.0, 0.9 * max(self.s, LEAST_S) / eta))
         self._take_turns([Route(self._grow(convex, watch, best, tell), TURN)], watch, best)
-        routes = [Route(self._boxes(watch, best, tell), TURN)]
+        flat = max(part.stop - part.start for part in self.cells.slices) > self.cells.y_size
+        routes = [Route(self._boxes(watch, best, tell), SOME_BATCHES if flat else TURN, favoured=flat)]
         if self.exact_cells and self.cells.size <= MOST_VERTICES:
             simplices = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
-            batches = MANY_BATCHES if self.cells.size <= FEW_VERTICES else SOME_BATCHES
-            routes.insert(0, Route(self._grow(simplices, watch, best, tell), batches))
+            batches = MANY_BATCHES if self.cells.size <= FEW_VERTICES and not flat else SOME_BATCHES
+            route = Route(self._grow(simplices, watch, best, tell), batches, favoured=not flat)
+            routes.insert(0 if route.favoured else 1, route)
         self._take_turns(routes, watch, best)
 
     def _done(self, watch: Watch, best: float) -> bool:
@@ -162,7 +165,8 @@ class Record:
     def _take_turns(self, routes: list[Route], watch: Watch, best: float) -> None:
         """Advance each route by batches in turn, until done, exhausted, or nearly closed and slow.
 
-        The turns of the route whose bound is best grow; the others keep theirs, for their time may come.
+        The turns of the favoured route grow, and of the one whose bound is best; others keep theirs, for their time
+        may come. Favoured are boxes where rows have more cells than outputs, and simplices otherwise.
         """
         mark, mark_time = self.gap, watch.seconds
         while routes:
@@ -177,8 +181,9 @@ class Record:
                     if not route.advance():
                         routes.remove(route)
                         break
-            if routes:
-                min(routes, key=lambda route: route.upper).batches *= 2
+            best_route = min(routes, key=lambda route: route.upper, default=None)
+            for route in routes:
+                route.batches *= 2 if route.favoured or route is best_route else 1
 
     def _boxes(self, watch: Watch, best: float, tell: Tell) -> Iterator[float]:
         """The frames of boxes, a finer one after each that stalls."""
