@@ -21,6 +21,7 @@ from dalenius.solvers.watch import Watch
 
 Stopped = Literal["gap", "time_limit", "interrupted", "method"]
 
+LATE = 0.2  # of its time: a design with no more left has had its last audit cut short
 TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
 
 
@@ -113,7 +114,7 @@ def design_answer(  # noqa: PLR0913 - what was asked, and what was found
         distortion=designed.distortion,
         leakage=leakage,
         certificate=Certificate.of(data),
-        stopped=_stopped(upper - lower, run.tolerance * scale, run.watch),
+        stopped=_stopped(upper - lower, run.tolerance * scale, run.watch, late=LATE * run.watch.time_limit),
         proved="both",
         tolerance=run.tolerance,
         seed=run.seed,
@@ -137,12 +138,12 @@ def _described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
     return data
 
 
-def _stopped(gap: float, tolerance: float, watch: Watch, nearly: float = 0.0) -> Stopped:
+def _stopped(gap: float, tolerance: float, watch: Watch, *, nearly: float = 0.0, late: float = 0.0) -> Stopped:
     if gap <= max(tolerance, nearly if not watch.interrupted and watch.left > 0 else 0.0):
         return "gap"
     if watch.interrupted:
         return "interrupted"
-    return "time_limit" if watch.left <= 0 else "method"
+    return "time_limit" if watch.left <= late else "method"
 
 
 def _bound_name(proof: Proof) -> str:

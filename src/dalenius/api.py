@@ -158,7 +158,8 @@ def frontier(  # noqa: PLR0913 - the public surface
 
     `points` budgets from the least possible distortion to that of the best constant, each design starting from
     the priors of the one before. With `named`, mechanisms of the gallery are audited and placed on the same axes
-    (where outputs are the query's range). `time_limit` is for everything together; other options as for `design`.
+    (where outputs are the query's range). `time_limit` is for everything together: what it leaves no time for is left
+    out; other options as for `design`.
     """
     task = _task(query, measure, outputs, p0)
     adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit)
@@ -173,19 +174,19 @@ def frontier(  # noqa: PLR0913 - the public surface
     with Watch(limit, _report(progress)) as watch:
         for k, budget in enumerate(budgets.tolist()):
             problem = Problem(domain, adversary.knowledge, "leakage", budget)
-            part = Watch(max(1.0, watch.left / (many - k + len(families) / 4)), parent=watch)
+            part = Watch(watch.left / (many - k + len(families) / 4), parent=watch)
             designer = Designer(problem, task, SOLVER_SHARE * gap * NATS_PER_UNIT[unit], part, seed)
             designed, known = designer.solve(known)
             run = Run(unit, tolerance, seed, part)
             designs.append(design_answer(task, adversary, problem, designed, budget=budget, run=run))
             watch.tell(k, many, designs[-1].certificate.lower, designs[-1].certificate.upper, f"point {k + 1}")
-            if watch.interrupted:
+            if watch.expired():
                 break
         audited = []
         for k, (family, mechanism) in enumerate(families):
-            if watch.interrupted:
+            if watch.expired():
                 break
-            part = Watch(max(1.0, watch.left / (len(families) - k)), parent=watch)
+            part = Watch(watch.left / (len(families) - k), parent=watch)
             found = audit_records(mechanism, adversary.knowledge, 0.1 * gap * NATS_PER_UNIT[unit], part, seed)
             answer = audit_answer(mechanism, adversary, found, Run(unit, tolerance, seed, part))
             audited.append(NamedPoint(str(mechanism.name), family, task.expected(mechanism), answer, mechanism))

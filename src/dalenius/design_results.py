@@ -238,7 +238,7 @@ class Frontier:
 
     def _upper(self, at: Floats) -> Floats:
         """min of (1-t) u_j + t u_k over pairs of designs with (1-t) d_j + t d_k <= D; infinite left of all of them."""
-        d = np.array([design.distortion for design in self.designs])
+        d = np.array([min(design.distortion, design.budget) for design in self.designs])  # but for the verifier's slack
         u, budget = self.upper, at[..., None, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where(d[None, :] > d[:, None], (budget - d[:, None]) / (d[None, :] - d[:, None]), 0.0)

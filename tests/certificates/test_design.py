@@ -298,7 +298,7 @@ def general(problem: Json, p0: Floats, d: Floats, query: str | None = None, slop
     leaked = float((q * ratios).sum() / k)
     class_of = mechanism.statistic.class_of(np.arange(k)[:, None])
     pool = [prior(0, np.eye(k)[class_of], ratios[class_of], 3.0)]
-    more = {"lower": leaked - 1e-6, "multiplier": slope, "distortion": spent + 1e-13}
+    more = {"lower": leaked - 1e-6, "multiplier": slope, "distortion": spent * (1 + 5e-13)}
     return certificate(audit, problem, {"distortion": spent}, pool, **more)
 
 
@@ -888,3 +888,19 @@ def test_large_designs_are_checked_in_seconds(
     if query.startswith("count"):
         data["symmetries"] = [{"values": [1, 0], "outputs": [1, 0]}]
     assert accepted(data).seconds < 10
+
+
+def test_a_budget_of_no_distortion_is_kept_in_every_unit() -> None:
+    mechanism = Mechanism.from_rows(dl.queries.identity(2), [[1.0, 0.0], [1.0, 0.0]])
+    problem = {"query": "identity(k=2)", "distortion": [[0, 1e-12], [1e-12, 0]]}
+    bounds = {"lower": 0.0, "upper": 1e-11, "distortion": 5.0000005e-13, "multiplier": 0.0}
+    audit = unproved(mechanism, {"entropy": 0.0})
+    refused(certificate(audit, problem, {"distortion": 0.0}, [], **{**bounds, "upper": audit["upper"]}), "the budget")
+
+
+def test_a_leakage_budget_is_kept_without_slack() -> None:
+    audit = parity_audit(3, 0.1, 1.0)
+    accepted(dual_parity())
+    data = dual_parity()
+    data["budget"] = {"leakage": audit["upper"] - 1e-10}
+    refused(data, "more than the budget")

@@ -24,8 +24,7 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     """Return the mechanism of least distortion that leaks nothing, and the evidence that none is better.
 
     An adversary with any freedom can tilt its prior, and then only constant mechanisms leak nothing: random
-    tilts of the reference, one more than there are classes, show it. A freedom of rounding size is none: what is
-    independent under the reference leaks at most D(pi || rho) under pi.
+    tilts of the reference, one more than there are classes, show it, unless the freedom is of rounding size.
     """
     domain = problem.domain
     planes = [Plane.of(domain, record, masses) for record, masses in _tilts(problem, rng)]
@@ -38,7 +37,7 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     nothing = best_distortion(domain, (), 0.0)
     if solved.x is None:
         return problem.constant(), nothing
-    rows = problem.constant() if problem.knowledge > LEAST_KNOWLEDGE else solved.x[domain.orbit]
+    rows = problem.constant() if problem.knowledge > 0 else solved.x[domain.orbit]
     evidence, at = [], 0
     for plane in planes:
         many = plane.z.shape[0]
