@@ -36,7 +36,7 @@ MOST_PAIRS = 2**13  # of classes and outputs
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """A design problem on classes c that are orbits of record permutations: P0(c), d(c,y), and what is tied."""
+    """A design problem on classes c that are orbits, as in 1 above: P0(c), d(c,y), and what 2 ties together."""
 
     statistic: Statistic
     weights: Floats  # (K,)

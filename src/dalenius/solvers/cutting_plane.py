@@ -16,7 +16,7 @@ from dalenius.information import mutual_information
 from dalenius.reductions.symmetry import Domain
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.master import Best, Master, Plane
-from dalenius.solvers.oracle import Attack, Oracle
+from dalenius.solvers.oracle import MOST_TAKEN, Attack, Oracle
 from dalenius.solvers.watch import Watch
 from dalenius.solvers.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
 
@@ -231,7 +231,7 @@ class CuttingPlanes:
         proving = {id(e.masses) for e in self.lower.evidence}
         leaks = np.array([attack.leakage for attack in self.attacks])
         line = np.sort(leaks)[-MOST_POOL // 2]
-        new = len(self.pool) - 2 * 6
+        new = len(self.pool) - 2 * MOST_TAKEN
         self.pool = [
             plane for k, plane in enumerate(self.pool) if k >= new or id(plane.masses) in proving or leaks[k] >= line
         ]
