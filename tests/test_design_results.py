@@ -14,6 +14,7 @@ from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
+from dalenius.paper.history import Step
 from dalenius.report.archive import load_any
 
 MODULAR = queries.modular_sum(n=4, modulus=3)
@@ -21,6 +22,19 @@ ROWS = np.random.default_rng(0).dirichlet(np.ones(3), 16)
 FUNCTION = queries.function([2, 3], lambda x: "ab"[x[0] * x[1] % 2])
 PAIRS = queries.function([2, 2], lambda x: (x[0], 7 * x[1]))
 WHOLE = queries.function([2, 3], lambda x: x[0] + 2 * x[1])
+
+HISTORY = (Step(0, 0, 0.2, math.inf, 0.1, 0.02), Step(1, 0, 0.3, 0.25, 0.0, 0.01))
+
+
+def exceeding() -> Design:
+    """A mechanism of the paper's method that leaks more than its budget: the certificate is that of its audit."""
+    design = parity_design(goal="distortion", budget=0.2, lower=0.0, upper=0.5, proved="upper", stopped="method")
+    audit = design.leakage
+    data = {"format": "dalenius/audit-certificate", **audit.certificate.data}
+    certificate = Certificate(data)
+    audit = replace(audit, certificate=certificate)
+    return replace(design, leakage=audit, certificate=certificate, history=HISTORY, reported=0.2)
+
 
 DESIGNS = {
     "primal": parity_design(),
@@ -32,6 +46,8 @@ DESIGNS = {
     "every dataset": any_design(FUNCTION, Mechanism(Table.everything([2, 3]), ROWS[:6], ("a", "b", "c"), FUNCTION)),
     "tuples": any_design(PAIRS, mechanisms.symmetric(PAIRS, flip=0.2)),
     "whole numbers": any_design(WHOLE, mechanisms.geometric(WHOLE, epsilon=1)),
+    "paper": parity_design(lower=0.0, proved="upper", stopped="method", history=HISTORY, reported=0.2),
+    "paper, budget not kept": exceeding(),
 }
 
 
@@ -91,6 +107,7 @@ def test_a_design_survives_a_round_trip(design: Design, tmp_path: Path) -> None:
     assert again.to_dict() == design.to_dict()
     assert (again.adversary, again.certificate) == (design.adversary, design.certificate)
     assert again.leakage.to_dict() == design.leakage.to_dict()
+    assert (again.history, again.reported, again.kept) == (design.history, design.reported, design.kept)
     assert again.leakage.certificate == design.leakage.certificate
     assert again.leakage.mechanism is again.mechanism
     assert again.mechanism.describe() == design.mechanism.describe()
@@ -111,6 +128,25 @@ def test_a_spoilt_design_file_is_refused_with_its_name(tmp_path: Path) -> None:
             with pytest.raises(InputError, match=r"design\.json"):
                 Design.load(path)
         path.write_text(json.dumps({k: v for k, v in content.items() if k != key}))
+        with pytest.raises(InputError, match=r"design\.json"):
+            Design.load(path)
+
+
+def test_the_method_is_told_and_whether_the_budget_is_kept(tmp_path: Path) -> None:
+    told = {name: (DESIGNS[name].method, DESIGNS[name].kept) for name in ("primal", "paper", "paper, budget not kept")}
+    expected = {"primal": ("certified", True), "paper": ("paper", True), "paper, budget not kept": ("paper", False)}
+    assert told == expected
+    assert "budget" not in repr(DESIGNS["paper"])
+    assert repr(exceeding()).endswith("stopped by method, gap open, budget NOT kept>")
+    content = exceeding().to_dict()
+    assert (content["kept"], content["reported"], content["proved"]) == (False, 0.2, "upper")
+    assert parity_design().to_dict()["reported"] is None
+    assert (exceeding().lower_at([0.0, 0.1]) == 0).all()
+    path = tmp_path / "design.json"
+    exceeding().save(path)
+    saved = json.loads(path.read_text())
+    for key, spoilt in (("reported", "x"), ("reported", None), ("history", [[0]])):
+        path.write_text(json.dumps({**saved, key: spoilt}))
         with pytest.raises(InputError, match=r"design\.json"):
             Design.load(path)
 

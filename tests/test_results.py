@@ -11,10 +11,12 @@ from samples import built, parity
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
+from dalenius.paper.history import Step
 from dalenius.results import Audit, Curve, Extremes, RecordBracket, Records
 
 DENSE = Mechanism.from_matrix(np.random.default_rng(2).dirichlet(np.ones(3), size=12), [2, 3, 2])
 HISTOGRAM = mechanisms.exponential(queries.histogram(n=3, k=3), epsilon=2)
+HISTORY = (Step(0, 0, 0.05, math.inf, 0.1, 0.02), Step(0, 1, 0.07, 0.25, 0.0, 0.01), Step(1, 0, 0.06, 0.5, 0.0, 0.1))
 FUNCTION = mechanisms.symmetric(queries.function([2, 3], lambda x: "ab"[x[0] * x[1] % 2]), flip=0.1)
 
 
@@ -78,8 +80,9 @@ def test_repr_and_gap() -> None:
         built(DENSE, 1.0, record=1),
         built(HISTOGRAM, 0.5),
         built(FUNCTION, 0.2),
+        parity(proved="lower", stopped="method", upper=0.7, history=HISTORY),
     ],
-    ids=["parity", "bits", "large", "dense", "histogram", "function"],
+    ids=["parity", "bits", "large", "dense", "histogram", "function", "paper"],
 )
 def test_an_audit_survives_a_round_trip(audit: Audit, tmp_path: Path) -> None:
     audit.save(tmp_path / "audit.json")
@@ -87,7 +90,7 @@ def test_an_audit_survives_a_round_trip(audit: Audit, tmp_path: Path) -> None:
     assert again.to_dict() == audit.to_dict()
     words = (again.summary().splitlines(), audit.summary().splitlines())
     assert words[0][1:] == words[1][1:]  # the first line names the query, and a Python function is not stored
-    assert again.records == audit.records
+    assert (again.records, again.history) == (audit.records, audit.history)
     assert (again.adversary, again.certificate) == (audit.adversary, audit.certificate)
     np.testing.assert_array_equal(again.prior.masses, audit.prior.masses)
     np.testing.assert_array_equal(again.mechanism.rows, audit.mechanism.rows)
@@ -105,6 +108,23 @@ def test_a_spoilt_audit_file_is_refused_with_its_name(tmp_path: Path) -> None:
             with pytest.raises(InputError, match=r"audit\.json"):
                 Audit.load(path)
         path.write_text(json.dumps({k: v for k, v in content.items() if k != key}))
+        with pytest.raises(InputError, match=r"audit\.json"):
+            Audit.load(path)
+
+
+def test_the_method_is_told(tmp_path: Path) -> None:
+    paper = parity(proved="lower", stopped="method", history=HISTORY)
+    assert (parity().method, paper.method) == ("certified", "paper")
+    assert (parity().to_dict()["method"], paper.to_dict()["method"]) == ("certified", "paper")
+    assert "history" not in paper.to_dict()
+    path = tmp_path / "audit.json"
+    parity().save(path)
+    assert "history" not in json.loads(path.read_text())  # as files were before there were two methods
+    assert Audit.load(path).history == ()
+    paper.save(path)
+    content = json.loads(path.read_text())
+    for spoilt in (None, 0.5, [0.5], ["x"], [[]], [[0, 0]], [[0, 0, 1, 1, 1, "x"]], [[0, 0, 1, 1, 1, 1, 1]]):
+        path.write_text(json.dumps({**content, "history": spoilt}))
         with pytest.raises(InputError, match=r"audit\.json"):
             Audit.load(path)
 

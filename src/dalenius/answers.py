@@ -1,7 +1,7 @@
 """From what the solvers found to what users hold: results in the user's unit, with their certificates in nats."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from dalenius.certificates.certificate import Certificate
@@ -10,12 +10,13 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import MEASURES, Distortion
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Table
+from dalenius.paper.method import Alternated, Searched
 from dalenius.results import NATS_PER_UNIT, Audit, Extremes, Records
 from dalenius.solvers.audit import Audited
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.certify import KINDS, MARGIN_DOWN, certificate_data, prior_of, stated
 from dalenius.solvers.cutting_plane import Problem
-from dalenius.solvers.design import Designed
+from dalenius.solvers.design import NOTHING, Designed
 from dalenius.solvers.record import NEARLY, Proof
 from dalenius.solvers.watch import Watch
 
@@ -23,6 +24,7 @@ Stopped = Literal["gap", "time_limit", "interrupted", "method"]
 
 LATE = 0.2  # of its time: a design with no more left has had its last audit cut short
 TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
+CONSTANT_ROUNDING = 1e-12  # more, relatively, than the sum of a distortion over datasets can lose
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,17 @@ def audit_answer(mechanism: Mechanism, adversary: Adversary, found: list[Audited
     """Return the bracket of the worst record with its certificate."""
     best = max(item.audit.lower for item in found)
     worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
+    return _audit(mechanism, adversary, found, worst, run)
+
+
+def paper_audit_answer(mechanism: Mechanism, adversary: Adversary, searched: Searched, run: Run) -> Audit:
+    """Return what the paper's search proves: its witness below, the trivial bound above."""
+    answer = _audit(mechanism, adversary, searched.found, searched.witness, run)
+    stopped = _ended(run.watch, finished=searched.finished)
+    return replace(answer, proved="lower", stopped=stopped, history=searched.history)
+
+
+def _audit(mechanism: Mechanism, adversary: Adversary, found: list[Audited], worst: Audited, run: Run) -> Audit:
     prior = prior_of(mechanism, worst)
     lower = max(0.0, prior.leakage() - MARGIN_DOWN)
     uppers = {item.record: stated(mechanism, item)[1] for item in found}
@@ -74,6 +87,30 @@ def audit_answer(mechanism: Mechanism, adversary: Adversary, found: list[Audited
         nodes=run.watch.nodes,
         bounds=_bound_name(top.audit.proof),
     )
+
+
+def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
+    distortion: Distortion, adversary: Adversary, problem: Problem, found: Alternated, *, budget: float, run: Run
+) -> Design:
+    """Return the mechanism of the paper's alternation with what its audit proves; budget as the user gave it.
+
+    Where the audit does not prove that a leakage budget is kept, the least distortion is still at most that of the
+    best constant, which leaks nothing, and what is certified is the leakage of the mechanism.
+    """
+    answer = design_answer(distortion, adversary, problem, found.designed, budget=budget, run=run)
+    stopped = _ended(run.watch, finished=found.finished and run.watch.left > 0)
+    answer = replace(answer, proved="upper", stopped=stopped, history=found.history, reported=found.reported / run.nats)
+    if problem.goal == "leakage" or _kept(problem, answer.leakage):
+        return answer
+    constant = problem.distortion(problem.constant())
+    return replace(answer, upper=constant * (1 + CONSTANT_ROUNDING), certificate=answer.leakage.certificate)
+
+
+def _kept(problem: Problem, leakage: Audit) -> bool:
+    """Whether a verifier agrees that the leakage budget is kept: a constant leaks nothing, whatever is stated."""
+    constant = bool((leakage.mechanism.rows == leakage.mechanism.rows[0]).all())
+    slack = NOTHING if problem.budget == 0 and problem.knowledge == 0 else 0.0
+    return constant or leakage.certificate.upper <= problem.budget + slack
 
 
 def design_answer(  # noqa: PLR0913 - what was asked, and what was found
@@ -144,6 +181,11 @@ def _stopped(gap: float, tolerance: float, watch: Watch, *, nearly: float = 0.0,
     if watch.interrupted:
         return "interrupted"
     return "time_limit" if watch.left <= late else "method"
+
+
+def _ended(watch: Watch, *, finished: bool) -> Stopped:
+    """Why a search that knows no gap ended."""
+    return "interrupted" if watch.interrupted else "method" if finished else "time_limit"
 
 
 def _bound_name(proof: Proof) -> str:

@@ -4,12 +4,12 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.answers import Run, audit_answer, design_answer
+from dalenius.answers import Run, audit_answer, design_answer, paper_audit_answer, paper_design_answer
 from dalenius.certificates import verify as verifier
 from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.errors import InputError
@@ -19,6 +19,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
+from dalenius.paper.method import check_designable, search_leakage, search_mechanism
 from dalenius.reductions.symmetry import reduce
 from dalenius.report.archive import load_any
 from dalenius.results import NATS_PER_UNIT, Audit, Curve
@@ -28,6 +29,9 @@ from dalenius.solvers.design import Designer
 from dalenius.solvers.oracle import Attack
 from dalenius.solvers.watch import Progress, Watch
 
+Method = Literal["certified", "paper"]
+
+METHODS = get_args(Method)
 SOLVER_SHARE = 0.9  # the solver closes to this share of the tolerance; the rest is for rounding
 LEAST_SLACK = 1e-12  # relative: a distortion budget this close below the least possible one means it
 NAMED = {  # parameters at which a frontier shows the families of the gallery
@@ -45,6 +49,7 @@ def audit(  # noqa: PLR0913 - the public surface
     knowledge: float | None = None,
     *,
     unit: str = "nats",
+    method: Method = "certified",
     tolerance: float = 1e-6,
     time_limit: float = 60.0,
     seed: int = 0,
@@ -55,7 +60,11 @@ def audit(  # noqa: PLR0913 - the public surface
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b). `tolerance` is the gap to reach, in
     `unit`; after `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
     callable that is told the bracket on the way, or True for a line on standard error.
+
+    method="paper" is the paper's Algorithm 1 from 20 random starts on all datasets: a local search, so that only
+    `lower` is proved, and `upper` is the trivial bound.
     """
+    _check_method(method)
     if not isinstance(mechanism, Mechanism):
         message = (
             f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
@@ -66,8 +75,11 @@ def audit(  # noqa: PLR0913 - the public surface
     gap *= NATS_PER_UNIT[unit]
     report = _report(progress)
     with Watch(limit, report) as watch:
+        run = Run(unit, tolerance, seed, watch)
+        if method == "paper":
+            return paper_audit_answer(mechanism, adversary, search_leakage(mechanism, adversary, watch, seed), run)
         found = audit_records(mechanism, adversary.knowledge, SOLVER_SHARE * gap, watch, seed)
-    return audit_answer(mechanism, adversary, found, Run(unit, tolerance, seed, watch))
+    return audit_answer(mechanism, adversary, found, run)
 
 
 def _print_progress(progress: Progress) -> None:
@@ -100,6 +112,7 @@ def design(  # noqa: PLR0913 - the public surface
     p0: ArrayLike | None = None,
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
+    method: Method = "certified",
     tolerance: float = 1e-4,
     time_limit: float = 300.0,
     seed: int = 0,
@@ -117,7 +130,12 @@ def design(  # noqa: PLR0913 - the public surface
     column per output. outputs: what the mechanism may answer; default the query's range. `tolerance` is the
     gap to reach, in `unit` or in units of distortion; after `time_limit` seconds, or Ctrl-C, the best so far is
     returned.
+
+    method="paper" is the paper's Algorithm 6 or 9 from 5 random starts. Nothing is proved of the optimum but the
+    upper bound. The mechanism has a certified audit, which shows what it leaks; that may be more than the leakage
+    budget, and then `kept` is false.
     """
+    _check_method(method)
     task = _task(query, measure, outputs, p0)
     if (distortion is None) == (leakage is None):
         how = "neither was given" if distortion is None else "both were given"
@@ -125,17 +143,24 @@ def design(  # noqa: PLR0913 - the public surface
         raise InputError(message)
     adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit)
     gap, limit = _limits(tolerance, time_limit, seed)
+    if method == "paper":
+        check_designable(task)
+    domain = reduce(task, symmetric=method == "certified")
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf)
-        problem = Problem(reduce(task), adversary.knowledge, "distortion", budget * NATS_PER_UNIT[unit])
+        problem = Problem(domain, adversary.knowledge, "distortion", budget * NATS_PER_UNIT[unit])
     else:
         budget = checks.real("distortion", distortion, 0.0, math.inf)
-        problem = Problem(reduce(task), adversary.knowledge, "leakage", budget)
+        problem = Problem(domain, adversary.knowledge, "leakage", budget)
         _check_possible(problem, task)
         gap *= NATS_PER_UNIT[unit]
     with Watch(limit, _report(progress)) as watch:
+        run = Run(unit, tolerance, seed, watch)
+        if method == "paper":
+            found = search_mechanism(problem, task, adversary, tolerance=SOLVER_SHARE * gap, watch=watch, seed=seed)
+            return paper_design_answer(task, adversary, problem, found, budget=budget, run=run)
         designed, _ = Designer(problem, task, SOLVER_SHARE * gap, watch, seed).solve()
-    return design_answer(task, adversary, problem, designed, budget=budget, run=Run(unit, tolerance, seed, watch))
+    return design_answer(task, adversary, problem, designed, budget=budget, run=run)
 
 
 def frontier(  # noqa: PLR0913 - the public surface
@@ -220,6 +245,12 @@ def _check_possible(problem: Problem, task: Distortion) -> None:
             f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
             f"{task.query} with these outputs can have; allow at least that much, or more outputs"
         )
+        raise InputError(message)
+
+
+def _check_method(method: str) -> None:
+    if method not in METHODS:
+        message = f"method = {method!r} is unknown; use {' or '.join(map(repr, METHODS))}"
         raise InputError(message)
 
 

@@ -13,6 +13,7 @@ from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
+from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up, short_up
 from dalenius.results import NATS_PER_UNIT, Audit, finite, frame, in_unit
 
@@ -30,7 +31,10 @@ class Design:
 
     goal "leakage": the least leakage (in `unit`) at an expected distortion within `budget`; upper == leakage.upper.
     goal "distortion": the least expected distortion at a leakage within `budget` (in `unit`); upper == distortion.
-    Every number of information is in `unit`; the certificate is in nats.
+    Every number of information is in `unit`; the certificate is in nats, as is the history.
+
+    By the paper's method `proved` is "upper" and lower is 0. Its mechanism may leak more than a leakage budget: then
+    `kept` is false, upper is the distortion of the best constant, and the certificate is that of the audit.
     """
 
     query: Query
@@ -45,12 +49,24 @@ class Design:
     leakage: Audit
     certificate: Certificate
     stopped: Literal["gap", "time_limit", "interrupted", "method"]
-    proved: Literal["both"]
+    proved: Literal["both", "upper"]
     tolerance: float
     seed: int
     seconds: float
     rounds: int
     distortion_name: str
+    history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 6 or 9, all starts
+    reported: float | None = None  # what that algorithm takes for the leakage of its mechanism, in `unit`
+
+    @property
+    def method(self) -> Literal["certified", "paper"]:
+        """How it was found."""
+        return "paper" if self.history else "certified"
+
+    @property
+    def kept(self) -> bool:
+        """Whether the mechanism is certified to keep its budget; else the certificate is about its leakage alone."""
+        return self.certificate.data.get("format") != "dalenius/audit-certificate"
 
     @property
     def gap(self) -> float:
@@ -106,6 +122,8 @@ class Design:
             "knowledge": finite(self.knowledge),
             "stopped": self.stopped,
             "proved": self.proved,
+            "method": self.method,
+            "kept": self.kept,
             "seconds": finite(self.seconds),
             "rounds": self.rounds,
             "gap": finite(self.gap),
@@ -114,6 +132,7 @@ class Design:
             "tolerance": finite(self.tolerance),
             "seed": self.seed,
             "dp_epsilon": finite(self.mechanism.dp_epsilon()),
+            "reported": None if self.reported is None else finite(self.reported),
         }
 
     def summary(self) -> str:
@@ -146,7 +165,7 @@ class Design:
         return load_design(path)
 
     def __repr__(self) -> str:
-        note = "" if self.closed else ", gap open"
+        note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept")
         digits = decimals(self.upper)
         low, high = round_down(self.lower, digits), round_up(self.upper, digits)
         if self.goal == "leakage":

@@ -18,6 +18,7 @@ from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ class Extremes:
 class Audit:
     """lower <= L(b) <= upper, with the prior that attains lower and the certificate of both.
 
-    Every number of information is in `unit`, the tolerance too; the certificate is in nats.
+    Every number of information is in `unit`, the tolerance too; the certificate is in nats, as is the history.
+    By the paper's method `proved` is "lower": the witness attains lower, upper is only the trivial bound.
     """
 
     mechanism: Mechanism
@@ -122,6 +124,12 @@ class Audit:
     seconds: float
     nodes: int
     bounds: str
+    history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 1, all starts
+
+    @property
+    def method(self) -> Literal["certified", "paper"]:
+        """How it was found."""
+        return "paper" if self.history else "certified"
 
     @property
     def gap(self) -> float:
@@ -155,6 +163,7 @@ class Audit:
             "records": self._record_list(),
             "stopped": self.stopped,
             "proved": self.proved,
+            "method": self.method,
             "seconds": finite(self.seconds),
             "gap": finite(self.gap),
             "tolerance": finite(self.tolerance),

@@ -57,6 +57,14 @@ def test_every_option_reaches_the_solver(asked: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("asked")
+def test_only_the_certified_method_calibrates() -> None:
+    assert run(*ASKED, "--method", "certified").exit_code == 0
+    result = run(*ASKED, "--method", "paper")
+    assert result.exit_code == 2
+    assert "--method" in result.stderr
+
+
+@pytest.mark.usefixtures("asked")
 def test_files_are_written(tmp_path: Path) -> None:
     paths = {name: tmp_path / f"{name}.json" for name in ("certificate", "out", "save")} | {"plot": tmp_path / "p.svg"}
     result = run(*ASKED, "--json", *(word for name, path in paths.items() for word in (f"--{name}", path)))

@@ -79,15 +79,16 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "p0": None,
         "measure": "absolute",
         "outputs": None,
+        "method": "certified",
         "tolerance": 1e-4,
         "time_limit": 300.0,
         "seed": 0,
         "progress": False,
     }
-    options = ["--unit", "bits", "--tolerance", 1e-3, "--time-limit", 7, "--seed", 3, "--method", "certified"]
+    options = ["--unit", "bits", "--tolerance", 1e-3, "--time-limit", 7, "--seed", 3, "--method", "paper"]
     assert run(*PARITY, "--leakage", 0.2, "--knowledge", 1, "--measure", "zero-one", *options).exit_code == 0
     expected = {"leakage": 0.2, "distortion": None, "knowledge": 1.0, "entropy": None, "measure": "zero-one"}
-    expected |= {"unit": "bits", "tolerance": 1e-3, "time_limit": 7.0, "seed": 3}
+    expected |= {"unit": "bits", "tolerance": 1e-3, "time_limit": 7.0, "seed": 3, "method": "paper"}
     assert expected.items() <= solver.asked.items()
 
 
@@ -150,7 +151,7 @@ BAD = {
     "no distribution": ([*ASKED, "--p0", "none.csv"], ["cannot read none.csv"]),
     "outputs": ([*ASKED, "--outputs", "0,one"], ["--outputs '0,one'", "0,1,2"]),
     "no outputs": ([*ASKED, "--outputs", ""], ["--outputs ''"]),
-    "method": ([*ASKED, "--method", "paper"], ["--method", "certified"]),
+    "method": ([*ASKED, "--method", "papper"], ["--method", "certified", "paper"]),
     "picture": ([*ASKED, "--plot", "p.gif"], ["--plot p.gif", ".png, .svg, .pdf"]),
     "table": ([*ASKED, "--table", "t.txt"], ["--table t.txt", ".csv"]),
     "one name": ([*ASKED, "--out", "x.json", "--save", "x.json"], ["the file of --out"]),
@@ -194,3 +195,14 @@ def test_a_real_design_keeps_its_budget_and_is_verified(tmp_path: Path) -> None:
     assert checked.exit_code == 0
     again = Design.load(tmp_path / "d.json")
     assert again.to_dict() == found
+
+
+def test_the_papers_method_on_the_real_command_line(tmp_path: Path) -> None:
+    asked = ["--query", "modular_sum(n=2, modulus=2)", "--distortion", 0.1, "--entropy", 0, "--method", "paper"]
+    files = ["--certificate", tmp_path / "c.json", "--save", tmp_path / "d.json"]
+    found = json.loads(run(*asked, "--json", *files).stdout)
+    assert (found["method"], found["proved"], found["kept"], found["lower"]) == ("paper", "upper", True, 0.0)
+    assert found["reported"] < 0.368 < found["upper"] == found["leakage"]["upper"]  # the optimum is in between (MATH 7)
+    for name in ("c.json", "d.json"):
+        assert CliRunner().invoke(main, ["verify", str(tmp_path / name)]).exit_code == 0
+    assert Design.load(tmp_path / "d.json").to_dict() == found

@@ -218,7 +218,12 @@ def test_extreme_points_are_all_tried_or_climbed() -> None:
     assert np.array_equal(np.sort(climbed, axis=1)[:, -1], np.ones(6))
     value = float(information(np.full(6, 1 / 6), answers(climbed, many)))
     for k in range(6):  # no single row does better
-        row, _ = leakage.best_unit_vector(np.full(6, 1 / 6), answers(climbed, many), many, k)
+        row = leakage.best_unit_vector(np.full(6, 1 / 6), answers(climbed, many), many, k)
         other = climbed.copy()
         other[k] = row
         assert float(information(np.full(6, 1 / 6), answers(other, many))) <= value + 1e-12
+
+
+def test_a_record_alone_has_one_extreme_point() -> None:
+    q = np.random.default_rng(0).dirichlet(np.ones(3), size=(100, 1))
+    assert leakage.best_extreme_point(np.full(100, 0.01), q).tolist() == [[1.0]] * 100

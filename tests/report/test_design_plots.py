@@ -6,16 +6,28 @@ from design_samples import any_design, parity_design, parity_frontier
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from dalenius.certificates.certificate import Certificate
 from dalenius.design_results import Design, Frontier
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
+from dalenius.paper.history import Step
 from dalenius.report.design_plots import draw_channel, plot_channels
 from dalenius.report.plots import image
 
 MODULAR = queries.modular_sum(n=4, modulus=3)
 ROWS = np.random.default_rng(0).dirichlet(np.ones(3), 16)
 LABELS = queries.function([2, 3], lambda x: "ab"[x[0] * x[1] % 2])
+
+PAPER = {"proved": "upper", "stopped": "method", "history": (Step(0, 0, 0.2, 1.0, 0.1, 0.02),), "reported": 0.2}
+NOT_KEPT = parity_design(
+    goal="distortion",
+    budget=0.2,
+    lower=0.0,
+    upper=0.5,
+    certificate=Certificate({"format": "dalenius/audit-certificate", "lower": 0.3, "upper": 0.4}),
+    **PAPER,
+)
 
 DESIGNS = {
     "primal": parity_design(),
@@ -27,6 +39,8 @@ DESIGNS = {
     "count vectors": any_design(MODULAR, Mechanism(Histogram(4, 2), ROWS[:5], (0, 1, 2), MODULAR)),
     "every dataset": any_design(MODULAR, Mechanism(Table.everything([2] * 4), ROWS, (0, 1, 2), MODULAR)),
     "labels": any_design(LABELS),
+    "paper": parity_design(lower=0.0, **PAPER),
+    "not kept": NOT_KEPT,
     "large": any_design(queries.count(n=60)),
     "whole dataset": any_design(queries.count(n=3), mechanisms.randomized_response(queries.count(n=3), epsilon=1)),
 }
@@ -45,6 +59,12 @@ def test_pictures_of_designs_name_their_units_and_overlap_nowhere(design: Design
         assert all(left.x1 <= right.x0 for left, right in pairwise(across))
         down = [label.get_window_extent() for label in axes.get_yticklabels() if label.get_text()]
         assert all(a.y1 <= b.y0 or b.y1 <= a.y0 for a, b in pairwise(down))
+
+
+def test_titles_say_what_is_proved() -> None:
+    titles = [DESIGNS[name].plot().axes[1].get_title() for name in ("primal", "paper", "not kept")]
+    assert titles[0].startswith("least leakage: 0.324626 to 0.324629")
+    assert titles[1:] == ["least leakage: at most 0.324629 nats", "this mechanism does not keep its budget"]
 
 
 def test_the_true_answer_is_framed_in_every_row() -> None:

@@ -3,7 +3,9 @@ from dataclasses import replace
 import pytest
 from design_samples import any_design, parity_design, parity_frontier
 
+from dalenius.certificates.certificate import Certificate
 from dalenius.gallery import mechanisms, queries
+from dalenius.paper.history import Step
 from dalenius.report.design_text import MOST_ROWS, WIDEST
 from dalenius.report.numbers import written_up
 
@@ -62,6 +64,30 @@ def test_the_summary_tells_of_open_gaps_and_why() -> None:
     assert "it was interrupted" in parity_design(lower=0.3, stopped="interrupted").summary()
     assert "no more to give" in parity_design(lower=0.3, stopped="method").summary()
     assert "progress had become slow" in parity_design(lower=0.324).summary()
+
+
+def test_the_summary_of_the_papers_method_claims_no_more_than_it_proves() -> None:
+    history = (Step(0, 0, 0.2, 1.0, 0.1, 0.02), Step(1, 0, 0.3, 0.25, 0.0, 0.01))
+    paper = {"lower": 0.0, "proved": "upper", "stopped": "method", "history": history, "rounds": 2}
+    text = parity_design(**paper, reported=0.1932).summary()
+    for words in (
+        "least leakage <= 0.324629 nats, attained by this mechanism: only this upper bound is proved",
+        'others may do better; method="certified" bounds the least leakage from below',
+        "the alternation reports 0.1932 nats; the mechanism it returns leaks 0.324626 to 0.324629 nats about",
+        "2 iterations of Algorithm 6 from 2 random starts",
+    ):
+        assert words in text
+    assert "both bounds" not in text
+    assert "may close it" not in text
+
+    design = parity_design(goal="distortion", budget=0.2, upper=0.5, reported=0.2, **paper)
+    certificate = Certificate({"format": "dalenius/audit-certificate", **design.leakage.certificate.data})
+    text = replace(design, certificate=certificate).summary()
+    assert "least absolute error <= 0.500000, attained by a constant answer, which leaks nothing" in text
+    assert "it exceeds its budget of 0.2 nats: do not use it where that must hold" in text
+    assert "Algorithm 9" in text
+    near = replace(design, certificate=certificate, budget=design.leakage.lower)
+    assert "it is not certified to keep its budget" in near.summary()
 
 
 def test_long_tables_are_cut() -> None:

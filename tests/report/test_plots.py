@@ -7,9 +7,11 @@ from samples import built, parity
 
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
+from dalenius.paper.history import Step
 from dalenius.report.plots import image
 from dalenius.results import Audit, Curve
 
+HISTORY = (Step(0, 0, 0.07, 0.1, 0.0, 0.1),)
 AUDITS = {
     "bars": parity(),
     "bits": parity(unit="bits", b=3.5),
@@ -20,6 +22,7 @@ AUDITS = {
         Mechanism.from_matrix(np.random.default_rng(2).dirichlet(np.ones(3), size=12), [2, 3, 2]), 1.0, record=1
     ),
     "function": built(mechanisms.symmetric(queries.function([2, 3], lambda x: "ab"[x[0] * x[1] % 2]), flip=0.1), 0.2),
+    "paper": parity(upper=0.7, proved="lower", stopped="method", history=HISTORY),
     "nothing": parity(b=2.7725887, lower=0.0, upper=0.0),
 }
 
@@ -61,3 +64,15 @@ def test_a_curve_is_drawn_in_any_order_of_its_points() -> None:
     assert "least entropy b of the adversary's prior (nats)" in _texts(figure)
     x = figure.axes[0].lines[0].get_xdata()
     np.testing.assert_allclose(x, [0.0, 1.0, 2.2, 2.6, 4 * np.log(2)])
+
+
+def test_a_curve_of_the_papers_method_shows_what_was_found() -> None:
+    paper = {"upper": 0.7, "proved": "lower", "stopped": "method", "history": HISTORY}
+    entropies = (1.0, 2.2, 2.6)
+    curve = Curve(entropies, tuple(parity(b=b, **paper) for b in entropies))
+    axes = curve.plot().axes[0]
+    assert axes.get_ylim()[1] < 0.2  # the trivial bound is left out
+    np.testing.assert_allclose(axes.lines[0].get_ydata()[1:4], curve.lower)
+    assert [text.get_text() for text in axes.get_legend().get_texts()][
+        -1
+    ] == "found by the paper's method: lower bounds"

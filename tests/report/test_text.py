@@ -10,6 +10,7 @@ from samples import built, parity
 
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
+from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up, short_up
 from dalenius.report.text import class_words
 from dalenius.results import Extremes, Records
@@ -72,6 +73,26 @@ def test_the_summary_tells_of_open_gaps_and_why() -> None:
     assert "it was interrupted" in parity(**wide, stopped="interrupted").summary()
     assert "progress had become slow" in parity(upper=parity().lower + 5e-6).summary()
     assert "only the lower bound is proved" in parity(**wide, stopped="method", proved="lower").summary()
+
+
+def test_the_summary_of_the_papers_method_claims_no_more_than_it_proves() -> None:
+    history = tuple(Step(start, k, 0.07, 0.1, 0.0, 0.1) for start in range(20) for k in range(3))
+    paper = {"upper": math.log(2), "proved": "lower", "stopped": "method", "history": history, "nodes": 60}
+    text = parity(**paper, extremes=Extremes((0.0737, math.log(2)), 0.0)).summary()
+    for words in (
+        "0.073726 <= L <= 0.693148 nats, by the paper's method: only the lower bound is proved",
+        'local search may miss worse priors; method="certified" bounds the leakage from above',
+        "(b = log|X|) would learn 0.000000 nats",
+        "60 iterations of Algorithm 1 from 20 random starts",
+    ):
+        assert words in text
+    for words in ("certified to", "both bounds", "%", "b = 0", "costs it nothing", "may close it", "nodes"):
+        assert words not in text
+    one = parity(**{**paper, "history": history[:3], "stopped": "time_limit"}).summary()
+    assert "the time limit was reached" in one
+    assert "from 1 random start\n" in one + "\n"
+    dense = Mechanism.from_matrix(np.random.default_rng(2).dirichlet(np.ones(3), size=12), [2, 3, 2])
+    assert "record 1 attains the lower bound\n" in built(dense, 1.0, record=1, **paper).summary()
 
 
 def test_the_summary_at_the_extremes() -> None:

@@ -1,6 +1,7 @@
 """dalenius audit: the maximal leakage about a record, with both bounds."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -39,7 +40,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
     entropy: float | None,
     knowledge: float | None,
     unit: str,
-    method: str,  # noqa: ARG001 - certified is the only one so far
+    method: Literal["certified", "paper"],
     tolerance: float,
     time_limit: float,
     seed: int,
@@ -50,7 +51,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
 ) -> int:
     """Bound the maximal leakage about a record from both sides.
 
-    The adversary may have any prior whose entropy is at least B (or that knows at most K).
+    The adversary may have any prior whose entropy is at least B (or that knows at most K). With --method paper it is
+    the paper's local search, which proves the lower bound only.
 
     \b
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2
@@ -68,6 +70,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
             entropy=entropy,
             knowledge=knowledge,
             unit=unit,
+            method=method,
             tolerance=tolerance,
             time_limit=time_limit,
             seed=seed,

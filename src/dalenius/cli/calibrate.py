@@ -24,7 +24,7 @@ from dalenius.cli.common import (
 @click.option(
     "--accuracy", type=float, default=1e-3, show_default=True, help="Relative accuracy of the parameter found."
 )
-@solving(tolerance=1e-6, time_limit=300.0)
+@solving(tolerance=1e-6, time_limit=300.0, methods=["certified"])
 @CERTIFICATE
 @click.option("--out", type=FILE, help="Write the mechanism here (.json); dalenius audit --load reads it.")
 @click.option("--save", type=FILE, help="Write the audit of the mechanism here (.json); dl.load reads it.")
@@ -39,7 +39,7 @@ def calibrate(  # noqa: PLR0913 - one parameter per option
     entropy: float | None,
     knowledge: float | None,
     unit: str,
-    method: str,  # noqa: ARG001 - certified is the only one so far
+    method: str,  # noqa: ARG001 - certified is the only one
     tolerance: float,
     time_limit: float,
     seed: int,

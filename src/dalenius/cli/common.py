@@ -49,8 +49,10 @@ def options(*listed: Callable[[Command], Command]) -> Callable[[Command], Comman
     return decorate
 
 
-def solving(tolerance: float, time_limit: float) -> Callable[[Command], Command]:
-    """Return the options of every command that solves: the adversary, and how long to try."""
+def solving(
+    tolerance: float, time_limit: float, methods: Sequence[str] = ("certified", "paper")
+) -> Callable[[Command], Command]:
+    """Return the options of every command that solves: the adversary, the method, and how long to try."""
     return options(
         click.option("--entropy", type=float, metavar="B", help="Least entropy of the adversary's prior."),
         click.option("--knowledge", type=float, metavar="K", help="Most the adversary knows: entropy = log|X| - K."),
@@ -62,7 +64,11 @@ def solving(tolerance: float, time_limit: float) -> Callable[[Command], Command]
             help="Of every number of information.",
         ),
         click.option(
-            "--method", type=click.Choice(["certified"]), default="certified", show_default=True, help="How to solve."
+            "--method",
+            type=click.Choice(methods),
+            default="certified",
+            show_default=True,
+            help="How to solve" + (": with both bounds, or by the paper's local search." if len(methods) > 1 else "."),
         ),
         click.option("--tolerance", type=float, default=tolerance, show_default=True, help="Gap at which to stop."),
         click.option(

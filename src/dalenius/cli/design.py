@@ -1,7 +1,7 @@
 """dalenius design: the least leaking mechanism at a distortion, or the least distorting one at a leakage."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -67,7 +67,7 @@ def design(  # noqa: PLR0913 - one parameter per option
     entropy: float | None,
     knowledge: float | None,
     unit: str,
-    method: str,  # noqa: ARG001 - certified is the only one so far
+    method: Literal["certified", "paper"],
     tolerance: float,
     time_limit: float,
     seed: int,
@@ -82,6 +82,7 @@ def design(  # noqa: PLR0913 - one parameter per option
 
     The least leakage about a record at an expected distortion of at most D, or the least expected distortion at a
     leakage of at most L. The adversary may have any prior whose entropy is at least B (or that knows at most K).
+    With --method paper it is the paper's alternation, which proves nothing from below and may exceed a leakage budget.
 
     \b
       dalenius design --query "count(n=4)" --distortion 0.5 --entropy 2 --out mechanism.json
@@ -115,6 +116,7 @@ def design(  # noqa: PLR0913 - one parameter per option
             p0=weights,
             measure=how,
             outputs=values,
+            method=method,
             tolerance=tolerance,
             time_limit=time_limit,
             seed=seed,

@@ -89,7 +89,7 @@ def maximal_leakage(  # noqa: PLR0913 - the algorithm's inputs
             marginal, conditionals = universe.split(prior, i)
             marginal = modified_blahut_arimoto(floored(marginal), conditionals, rows, b)
             if b > entropy(marginal):
-                updated = projected_gradient_coordinate_ascent(marginal, conditionals, rows, b)
+                updated = projected_gradient_coordinate_ascent(marginal, conditionals, rows, b, expired)
             else:
                 updated = best_extreme_point(marginal, rows)
             if updated is None:  # repair 7: INFEASIBLE means skip
@@ -118,14 +118,8 @@ def maximal_leakage(  # noqa: PLR0913 - the algorithm's inputs
     return Leakage(best, worst_prior, record, tuple(met.tolist()), tuple(history))
 
 
-def modified_blahut_arimoto(  # noqa: PLR0913 - the algorithm's inputs
-    marginal: Floats,
-    conditionals: Floats,
-    rows: Floats,
-    b: float,
-    *,
-    alpha: float = ALPHA,
-    tolerance: float = TOLERANCE,
+def modified_blahut_arimoto(
+    marginal: Floats, conditionals: Floats, rows: Floats, b: float, *, tolerance: float = TOLERANCE
 ) -> Floats:
     """Algorithm 2: the marginal p(x_i) of largest I(X_i;Y) with H(X) >= b, for fixed conditionals.
 
@@ -141,58 +135,58 @@ def modified_blahut_arimoto(  # noqa: PLR0913 - the algorithm's inputs
         log_p = np.log(p)  # repair 6: of the current iterate
         p = floored(softmax(log_p + divergence / (1 + s) + s / (1 + s) * (spread - log_p)))
         held = entropy(p) + float(p @ spread)
-        s = max(0.0, s - alpha * (held - b))
+        s = max(0.0, s - ALPHA * (held - b))
         before, value = value, float(information(p, given))
         if abs(value - before) < tolerance:
             break
     return _backed_off(p, marginal, lambda x: entropy(x) + float(x @ spread) >= b)  # repair 6
 
 
-def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the algorithm's inputs
-    marginal: Floats,
-    conditionals: Floats,
-    rows: Floats,
-    b: float,
-    *,
-    eta_0: float = ETA_0,
-    beta: float = BETA,
-    tolerance: float = TOLERANCE,
+def projected_gradient_coordinate_ascent(
+    marginal: Floats, conditionals: Floats, rows: Floats, b: float, expired: Callable[[], bool] = never
 ) -> Floats | None:
     """Algorithm 3: the rows p(x_-i|x_ik) one after the other, each on the boundary H = c_k; None if infeasible.
 
-    A step p + eta dI/dp is projected to the simplex and to the entropy, and taken if I does not fall. After the first
-    sweep every row holds just the entropy it needs, so that no later sweep can move any from one row to another.
+    After the first sweep every row holds just the entropy it needs, so that no later sweep can move any from one row
+    to another: kept as printed (row 3 of the errata), and why the method under-reports.
     """
     p = conditionals.copy()
-    given = answers(p, rows)
-    value, best = float(information(marginal, given)), -math.inf
+    value, best = float(information(marginal, answers(p, rows))), -math.inf
     kept = p
     for _ in range(MOST_SWEEPS):
         before = value
         for k in range(marginal.size):
+            if expired():
+                return p
             needed = row_entropy(marginal, p, b, k)
             if needed > math.log(p.shape[1]) + FEASIBLE:
                 return None
             if needed <= 0:
-                p[k], given[k] = best_unit_vector(marginal, given, rows, k)
-                value = float(information(marginal, given))
-                continue
-            gradient = information_by_conditional(marginal, given, rows)[k]  # repair 1
-            eta, tried = eta_0, given.copy()
-            for _ in range(MOST_HALVINGS):
-                row = project_to_entropy(project_to_simplex(p[k] + eta * gradient), needed)
-                if row is not None:
-                    tried[k] = row @ rows[k]
-                    reached = float(information(marginal, tried))
-                    if reached >= value:
-                        p[k], given, value = row, tried, reached
-                        break
-                eta *= beta
+                p[k] = best_unit_vector(marginal, answers(p, rows), rows, k)
+            else:
+                p[k] = _row_step(marginal, p, rows, k, needed)
+        value = float(information(marginal, answers(p, rows)))
         if value > best:
             best, kept = value, p.copy()
-        if abs(value - before) <= tolerance:
+        if abs(value - before) <= TOLERANCE:
             break
     return kept
+
+
+def _row_step(marginal: Floats, conditionals: Floats, rows: Floats, k: int, needed: float) -> Floats:
+    """Row k after p + eta dI/dp, projected to the simplex and to its entropy; eta falls until I does not."""
+    given = answers(conditionals, rows)
+    value = float(information(marginal, given))
+    gradient = information_by_conditional(marginal, given, rows)[k]  # repair 1
+    eta = ETA_0
+    for _ in range(MOST_HALVINGS):
+        row = project_to_entropy(project_to_simplex(conditionals[k] + eta * gradient), needed)
+        if row is not None:
+            given[k] = row @ rows[k]
+            if float(information(marginal, given)) >= value:
+                return row
+        eta *= BETA
+    return np.asarray(conditionals[k])
 
 
 def row_entropy(marginal: Floats, conditionals: Floats, b: float, k: int) -> float:
@@ -245,17 +239,18 @@ def project_to_entropy(v: Floats, target: float, tolerance: float = ENTROPY_TOLE
     return softmax(brentq(excess, low, high, xtol=1e-13, rtol=1e-13) * log_v)
 
 
-def best_unit_vector(marginal: Floats, given: Floats, rows: Floats, k: int) -> tuple[Floats, Floats]:
-    """The unit vector as row k of p(x_-i|x_i) that makes I(X_i;Y) largest, and p(y|x_ik) with it."""
+def best_unit_vector(marginal: Floats, given: Floats, rows: Floats, k: int) -> Floats:
+    """The unit vector as row k of p(x_-i|x_i) that makes I(X_i;Y) largest."""
     tried = np.repeat(given[None], rows.shape[1], axis=0)
     tried[:, k] = rows[k]
-    m = int(np.argmax(information(marginal, tried)))
-    return np.eye(rows.shape[1])[m], rows[k, m]
+    return np.asarray(np.eye(rows.shape[1])[int(np.argmax(information(marginal, tried)))])
 
 
 def best_extreme_point(marginal: Floats, rows: Floats) -> Floats:
     """The deterministic conditionals of largest I(X_i;Y): all of them tried, or row by row where they are too many."""
     values, others = rows.shape[:2]
+    if others == 1:
+        return np.ones((values, 1))
     if others**values <= MOST_POINTS:
         choices = np.indices((others,) * values).reshape(values, -1)
         given = np.stack([rows[a][choices[a]] for a in range(values)], axis=1)
@@ -265,7 +260,8 @@ def best_extreme_point(marginal: Floats, rows: Floats) -> Floats:
     while (reached := float(information(marginal, given))) > value:  # ends: there are finitely many points
         value = reached
         for k in range(values):
-            conditionals[k], given[k] = best_unit_vector(marginal, given, rows, k)
+            conditionals[k] = best_unit_vector(marginal, given, rows, k)
+            given[k] = conditionals[k] @ rows[k]
     return conditionals
 
 

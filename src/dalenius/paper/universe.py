@@ -33,14 +33,13 @@ class Universe:
 
     def of(self, table: Floats, i: int) -> Floats:
         """A table over datasets as one over (x_i, x_-i): (|X|, ...) becomes (A, M, ...)."""
-        rest = table.shape[1:]
-        return np.moveaxis(table.reshape(*self.records, *rest), i, 0).reshape(self.records[i], -1, *rest)
+        before, own, rest = math.prod(self.records[:i]), self.records[i], table.shape[1:]
+        return table.reshape(before, own, -1, *rest).swapaxes(0, 1).reshape(own, -1, *rest)
 
     def back(self, table: Floats, i: int) -> Floats:
         """The inverse of `of`."""
-        rest = table.shape[2:]
-        others = self.records[:i] + self.records[i + 1 :]
-        return np.moveaxis(table.reshape(self.records[i], *others, *rest), 0, i).reshape(-1, *rest)
+        before, own, rest = math.prod(self.records[:i]), self.records[i], table.shape[2:]
+        return table.reshape(own, before, -1, *rest).swapaxes(0, 1).reshape(-1, *rest)
 
     def split(self, prior: Floats, i: int) -> tuple[Floats, Floats]:
         """p(x_i) as (A,) and p(x_-i | x_i) as (A, M), uniform where p(x_i) = 0."""

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.statistic import Table
+from dalenius.paper.history import Step
 from dalenius.results import Audit, Extremes, Group, Records, finite
 
 AUDIT, DESIGN = "dalenius/audit", "dalenius/design"
@@ -49,7 +50,7 @@ OF_DESIGN: Plain = {
 ALLOWED = {
     "unit": ("nats", "bits"),
     "stopped": ("gap", "time_limit", "interrupted", "method"),
-    "proved": ("both", "lower"),
+    "proved": ("both", "lower", "upper"),
     "goal": ("leakage", "distortion"),
 }
 
@@ -69,13 +70,15 @@ def save_design(design: Design, path: str | os.PathLike[str]) -> None:
     """Write a design; the file appears whole or not at all.
 
     Its audit is kept as a saved audit without the mechanism, which is the design's, and without the
-    certificate, which is the "audit" of the design's.
+    certificate, which is the "audit" of the design's, or all of it where the budget is not kept.
     """
     content = {
         **_of_mechanism(design.mechanism),
         "query": _of_query(design.query),
         "adversary": asdict(design.adversary),
         **{key: getattr(design, key) for key in OF_DESIGN},
+        **_of_history(design.history),
+        **({} if design.reported is None else {"reported": design.reported}),
         "leakage": _of_audit(design.leakage),
         "certificate": design.certificate.data,
     }
@@ -133,7 +136,24 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
             for members, lower, upper in audit.records.orbits
         ],
         "extremes": [*map(finite, audit.extremes.unconstrained), finite(audit.extremes.uniform)],
+        **_of_history(audit.history),
     }
+
+
+def _of_history(history: tuple[Step, ...]) -> dict[str, Any]:
+    """The iterations of the paper's method, if it was that; null where a number is infinite."""
+    return {"history": [list(map(_finite, astuple(step))) for step in history]} if history else {}
+
+
+def _finite(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
+def _history(content: dict[str, Any]) -> tuple[Step, ...]:
+    return tuple(
+        Step(int(start), int(iteration), *(math.inf if x is None else float(x) for x in numbers))
+        for start, iteration, *numbers in content.get("history", ())
+    )
 
 
 def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
@@ -151,6 +171,7 @@ def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
         prior=Prior(mechanism, witness["record"], witness["masses"]),
         certificate=Certificate.of(content["certificate"]),
         extremes=Extremes((low, high), uniform),
+        history=_history(content),
         **plain,
     )
 
@@ -164,12 +185,15 @@ def _design(content: dict[str, Any]) -> Design:
         statistic = query.statistic if own else mechanism.statistic
         mechanism = Mechanism(statistic, mechanism.given, mechanism.labels, query)
     certificate = Certificate.of(content["certificate"])
+    inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
     return Design(
         query=query,
         adversary=Adversary(**content["adversary"]),
         mechanism=mechanism,
-        leakage=_audit({**content["leakage"], "certificate": certificate.data["audit"]}, mechanism),
+        leakage=_audit({**content["leakage"], "certificate": inside}, mechanism),
         certificate=certificate,
+        history=_history(content),
+        **(_plain(content, {"reported": (float, int)}) if "reported" in content else {}),
         **plain,
     )
 

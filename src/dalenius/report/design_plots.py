@@ -157,23 +157,29 @@ def _draw_bracket(design: Design, ax: Any) -> None:  # noqa: ANN401
     high = 2 * max(y, design.lower if primal else design.budget) or (0.0 if primal else free) or 1.0
     budgets = np.linspace(0, wide if primal else high, BAND_POINTS)
     fill, line = (ax.fill_between, ax.vlines) if primal else (ax.fill_betweenx, ax.hlines)
-    fill(budgets, 0, design.lower_at(budgets), color=LIGHT, linewidth=0, label="no mechanism is here (certified)")
+    if design.proved == "both":
+        fill(budgets, 0, design.lower_at(budgets), color=LIGHT, linewidth=0, label="no mechanism is here (certified)")
     words = f"budget {short(design.budget)}" + ("" if primal else f" {design.unit}")
     line(design.budget, 0, high if primal else wide, color="0.3", linestyle="--", linewidth=1, label=words)
-    bar = np.array([[design.gap], [0.0]])
-    ax.errorbar([x], [y], bar if primal else None, None if primal else bar, fmt="none", ecolor=DARK, capsize=4)
+    if design.proved == "both":
+        bar = np.array([[design.gap], [0.0]])
+        ax.errorbar([x], [y], bar if primal else None, None if primal else bar, fmt="none", ecolor=DARK, capsize=4)
     ax.plot([x], [y], "o", color=DARK, markersize=6, label="this mechanism", zorder=3, clip_on=False)
     ax.set_xlim(0, wide)
     ax.set_ylim(0, high)
     ax.locator_params(nbins=5)
     ax.set_xlabel(f"expected {design.distortion_name}")
     ax.set_ylabel(f"leakage about a record ({design.unit})")
-    digits = decimals(design.upper)
-    low, top = round_down(design.lower, digits), round_up(design.upper, digits)
-    what, unit = ("leakage", f" {design.unit}") if primal else (design.distortion_name, "")
-    ax.set_title(f"least {what}: {low} to {top}{unit}", fontsize=10)
+    ax.set_title(_optimum(design) if design.kept else "this mechanism does not keep its budget", fontsize=10)
     ax.legend(fontsize=8, frameon=False, loc="upper right")  # above and right of the mechanism nothing is drawn
     tidy(ax)
+
+
+def _optimum(design: Design) -> str:
+    digits = decimals(design.upper)
+    low, top = round_down(design.lower, digits), round_up(design.upper, digits)
+    what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (design.distortion_name, "")
+    return f"least {what}: {f'{low} to' if design.proved == 'both' else 'at most'} {top}{unit}"
 
 
 def _headline(design: Design) -> str:

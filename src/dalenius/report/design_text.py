@@ -5,7 +5,7 @@ import math
 from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.model import checks
 from dalenius.report.numbers import decimals, round_down, round_up, short, short_up, written_up
-from dalenius.report.text import Facts, adversary_words
+from dalenius.report.text import Facts, adversary_words, starts
 
 MOST_ROWS = 12  # rows of the mechanism that are shown
 WIDEST = 109  # characters of a row
@@ -63,6 +63,10 @@ def _best(design: Design) -> list[str]:
     what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (design.distortion_name, "")
     digits = decimals(design.upper)
     low, high = round_down(design.lower, digits), round_up(design.upper, digits)
+    if design.proved == "upper":
+        attained = "attained by this mechanism" if design.kept else "attained by a constant answer, which leaks nothing"
+        beyond = f'others may do better; method="certified" bounds the least {what} from below'
+        return [f"least {what} <= {high}{unit}, {attained}: only this upper bound is proved", beyond]
     lines = [
         f"{low} <= least {what} <= {high}{unit}; the gap is at most {short_up(design.gap)}, both bounds are certified"
     ]
@@ -75,6 +79,8 @@ def _best(design: Design) -> list[str]:
 def _mechanism(design: Design) -> list[str]:
     audit = design.leakage
     leaks = f"leaks {_between(audit.lower, audit.upper)} {design.unit} about a record, certified"
+    if design.reported is not None:
+        leaks = f"the alternation reports {short(design.reported)} {design.unit}; the mechanism it returns {leaks}"
     costs = f"its expected {design.distortion_name} is at most {written_up(design.distortion)}"
     epsilon = design.mechanism.dp_epsilon()
     private = (
@@ -82,7 +88,18 @@ def _mechanism(design: Design) -> list[str]:
         if math.isfinite(epsilon)
         else "it is not differentially private at any epsilon: some change of one record makes an output impossible"
     )
-    return [leaks, costs, private]
+    return [*_budget(design), leaks, costs, private]
+
+
+def _budget(design: Design) -> list[str]:
+    if design.kept:
+        return []
+    how = "exceeds" if design.leakage.lower > design.budget else "is not certified to keep"
+    return [f"it {how} its budget of {design.budget:.9g} {design.unit}: do not use it where that must hold"]
+
+
+def _algorithm(design: Design) -> str:
+    return f"Algorithm {6 if design.goal == 'leakage' else 9}"
 
 
 def _rows(design: Design) -> list[str]:
@@ -100,6 +117,9 @@ def _stopped(design: Design) -> list[str]:
         "interrupted": "it was interrupted",
         "method": "the method has no more to give",
     }
+    if design.method == "paper":
+        work = f"{design.rounds} iterations of {_algorithm(design)} from {starts(design.history)}"
+        return [f"{reasons[design.stopped]}; {design.seconds:.3g} s, {work}"]
     done = f"the gap is within the tolerance {design.tolerance:.2g}"
     reason = done if design.closed and design.stopped == "gap" else reasons[design.stopped]
     lines = [f"{reason}; {design.seconds:.3g} s, {design.rounds} round{'' if design.rounds == 1 else 's'}"]

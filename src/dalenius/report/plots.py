@@ -42,24 +42,28 @@ def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matp
 
 
 def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
-    """Draw L(b) with its certified band; between points the band holds because L never rises with b."""
+    """Draw L(b) with its certified band; between points the band holds because L never rises with b.
+
+    Of the paper's method the lower bounds alone, for its upper ones are trivial.
+    """
     if ax is None:
         ax = figure_of(6.4, 4.0).subplots()
     b, lower, upper = _points(curve)
-    ax.fill_between(
-        b, _ahead(lower), upper, step="post", color=LIGHT, label="certified between the points", linewidth=0
-    )
-    ax.plot(b, (lower + upper) / 2, color=DARK, linewidth=0.8, linestyle="--")  # guides the eye, proves nothing
-    error = np.maximum(upper - lower, 0) / 2
-    ax.errorbar(
-        b, (lower + upper) / 2, error, fmt="o", color=DARK, markersize=3.5, capsize=3, label="audited: [lower, upper]"
-    )
+    searched = any(audit.proved == "lower" for audit in curve.audits)
+    if not searched:
+        label = "certified between the points"
+        ax.fill_between(b, _ahead(lower), upper, step="post", color=LIGHT, label=label, linewidth=0)
+    middle = lower if searched else (lower + upper) / 2
+    ax.plot(b, middle, color=DARK, linewidth=0.8, linestyle="--")  # guides the eye, proves nothing
+    error = None if searched else np.maximum(upper - lower, 0) / 2
+    label = "found by the paper's method: lower bounds" if searched else "audited: [lower, upper]"
+    ax.errorbar(b, middle, error, fmt="o", color=DARK, markersize=3.5, capsize=3, label=label)
     audit = curve.audits[0]
     most = in_unit(audit.mechanism.log_universe, curve.unit)
     ax.axvline(most, color="0.4", linestyle=":", linewidth=1, label=f"uniform prior, b = log|X| = {short(most)}")
     ax.set_xlabel(f"least entropy b of the adversary's prior ({curve.unit})")
     ax.set_ylabel(f"leakage L(b) about a record ({curve.unit})")
-    ax.set_ylim(bottom=0, top=1.15 * float(upper.max()) or 1.0)
+    ax.set_ylim(bottom=0, top=1.15 * float((lower if searched else upper).max()) or 1.0)
     ax.set_title(_title(audit), fontsize=10)
     ax.legend(fontsize=8, frameon=False, loc="lower left")
     tidy(ax)

@@ -8,6 +8,7 @@ import numpy as np
 from dalenius.model import checks
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Statistic, Sum
+from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up, short, short_up
 from dalenius.results import Audit, in_unit
 
@@ -102,15 +103,23 @@ def class_words(statistic: Statistic, cls: int) -> str:
     return statistic.class_name(cls)
 
 
+def starts(history: tuple[Step, ...]) -> str:
+    """Return how many random starts the paper's method made, in words."""
+    many = len({step.start for step in history})
+    return "1 random start" if many == 1 else f"{many} random starts"
+
+
 def _leakage(audit: Audit) -> list[str]:
     digits = decimals(audit.upper)
     low, high = round_down(audit.lower, digits), round_up(audit.upper, digits)
-    proof = (
-        "both bounds are certified"
-        if audit.proved == "both"
-        else "only the lower bound is proved; the upper is the trivial one"
-    )
-    lines = [f"{low} <= L <= {high} {audit.unit}; the gap is at most {short_up(audit.gap)}, {proof}"]
+    if audit.proved == "lower":
+        return [
+            f"{low} <= L <= {high} {audit.unit}, by the paper's method: only the lower bound is proved",
+            "the upper bound is the trivial one, min(log|A|, log|Y|), which holds for every mechanism",
+            'local search may miss worse priors; method="certified" bounds the leakage from above',
+        ]
+    gap = short_up(audit.gap)
+    lines = [f"{low} <= L <= {high} {audit.unit}; the gap is at most {gap}, both bounds are certified"]
     held = np.log(audit.mechanism.records[audit.record])
     if held > 0 and audit.upper >= 0:
         share = round_up(100 * audit.upper / in_unit(float(held), audit.unit), 2)
@@ -133,6 +142,8 @@ def _records(audit: Audit) -> str:
     words = f"record {audit.record} attains the lower bound"
     if others:
         words += f", as do {others} records interchangeable with it"
+    if audit.proved == "lower":
+        return words
     worst = audit.records[0]
     if worst.record not in members:
         return f"{words}; record {worst.record} has the highest upper bound"
@@ -161,6 +172,8 @@ def _compare(audit: Audit) -> list[str]:
     lines = [f"without any limit on its knowledge (b = 0) an adversary could learn {free}", _share(audit)]
     if audit.adversary.entropy == 0:
         lines.pop()
+    if audit.proved == "lower":  # of the other adversary the paper's method says nothing
+        lines = []
     if audit.adversary.knowledge == 0:
         return [*lines, f"this one knows nothing beforehand (b = log|X|) and learns {uniform}"]
     return [*lines, f"one that knows nothing beforehand (b = log|X|) would learn {uniform}"]
@@ -192,6 +205,11 @@ def _stopped(audit: Audit) -> list[str]:
         "interrupted": "it was interrupted",
         "method": "the method has no more to give",
     }
+    if audit.method == "paper":
+        reason = reasons[audit.stopped]
+        return [
+            f"{reason}; {audit.seconds:.3g} s, {audit.nodes} iterations of Algorithm 1 from {starts(audit.history)}"
+        ]
     done = f"the gap is within the tolerance {tolerance}"
     reason = done if audit.closed and audit.stopped == "gap" else reasons[audit.stopped]
     by = f" by {audit.bounds}" if audit.bounds else ""

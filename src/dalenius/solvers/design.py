@@ -91,9 +91,9 @@ class Designer:
         problem, rng = self.problem, np.random.default_rng(self.seed)
         if problem.goal == "distortion" and problem.budget == 0:
             rows, lower = no_leakage(problem, rng)
-            answer = self._audited(rows, lower, 0, 0.0)
+            answer = self.audited(rows, lower, 0, 0.0)
             if answer.leakage > NOTHING:
-                answer = self._audited(problem.constant(), lower, 0, 0.0)
+                answer = self.audited(problem.constant(), lower, 0, 0.0)
             return answer, known
         planes = CuttingPlanes(problem, rng)
         for attack in known:
@@ -112,7 +112,7 @@ class Designer:
         for _ in range(MOST_TRIES):
             self._search(planes, 1.0)
             enough = planes.lower.value + ENOUGH_SHARE * self.tolerance
-            answers.append(self._audited(planes.rows, planes.lower, planes.rounds, enough))
+            answers.append(self.audited(planes.rows, planes.lower, planes.rounds, enough))
             missed = self._missed(planes, answers[-1])
             if answers[-1].leakage <= planes.lower.value + self.tolerance or not missed or self.watch.expired():
                 break
@@ -133,7 +133,7 @@ class Designer:
             if self.watch.expired() or slack >= budget:
                 break
             rows = planes.rows if planes.leakage <= budget - slack else planes.repaired(budget - slack)
-            answer = self._audited(rows, planes.lower, planes.rounds, budget, REPAIR_SHARE)
+            answer = self.audited(rows, planes.lower, planes.rounds, budget, REPAIR_SHARE)
             missed = self._missed(planes, answer)
             if answer.leakage <= budget:
                 accepted.append(answer)
@@ -142,7 +142,7 @@ class Designer:
                 slack, finer = 0.0, FINER
             elif not missed:
                 slack = max(2 * slack, 1.2 * (answer.leakage - answer.witnessed), answer.leakage - budget)
-        return accepted or [self._audited(self.problem.constant(), planes.lower, planes.rounds, budget)]
+        return accepted or [self.audited(self.problem.constant(), planes.lower, planes.rounds, budget)]
 
     def _search(self, planes: CuttingPlanes, finer: float) -> None:
         part = self.watch.part(TIME_SHARE * self.watch.left)
@@ -163,7 +163,7 @@ class Designer:
         planes.judge(planes.rows, leakage)
         return True
 
-    def _audited(self, rows: Floats, lower: LowerBound, rounds: int, enough: float, share: float = 1.0) -> Designed:
+    def audited(self, rows: Floats, lower: LowerBound, rounds: int, enough: float, share: float = 1.0) -> Designed:
         """Make a mechanism fit for use and audit it, in this share of the time left.
 
         `enough` is a leakage below which no finer bound is needed.

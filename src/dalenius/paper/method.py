@@ -1,0 +1,174 @@
+"""The paper's algorithms as methods of an audit and a design: random starts within limits, and what they found.
+
+An audit by Algorithm 1 is a witness and no more, so its upper bounds are the trivial ones. A design by Algorithm 6
+or 9 is a mechanism and no more, so it is audited anew, with both bounds, and no lower bound on the optimum is claimed.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.adversary import Adversary
+from dalenius.model.datasets import values_of
+from dalenius.model.distortion import Distortion
+from dalenius.model.mechanism import Mechanism
+from dalenius.paper.dual import minimal_distortion
+from dalenius.paper.history import Step
+from dalenius.paper.leakage import STARTS, Leakage, maximal_leakage, restarts
+from dalenius.paper.primal import Tradeoff, leakage_distortion_tradeoff
+from dalenius.paper.universe import Floats
+from dalenius.reductions.lump import Merged, lump
+from dalenius.solvers.audit import Audited
+from dalenius.solvers.blahut_arimoto import best_of
+from dalenius.solvers.cells import Cells
+from dalenius.solvers.cutting_plane import Problem
+from dalenius.solvers.design import AUDIT_SHARE, Designed, Designer
+from dalenius.solvers.record import Record
+from dalenius.solvers.watch import Watch
+from dalenius.solvers.weak_duality import LowerBound
+
+MOST_AUDITED = 2**15  # datasets x outputs: a dense channel of that size takes half a minute a start
+MOST_DESIGNED = 2**10  # the same for a design, which runs Algorithm 1 in every round
+DESIGN_STARTS = 5
+CHECK_STARTS = 5  # of Algorithm 1 for each mechanism that a design finds
+SEARCH_SHARE = 0.7  # of the time is for a design's starts, the rest for the audit
+TIE = 1e-9  # leakages this close are tied, and the lowest record is named
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What an audit by Algorithm 1 found: for each orbit of records a bracket, and the one with the witness."""
+
+    found: list[Audited]
+    witness: Audited
+    history: tuple[Step, ...]
+    finished: bool  # all starts ran to their end
+
+
+@dataclass(frozen=True, eq=False)
+class Alternated:
+    """What a design by Algorithm 6 or 9 found: the best start's mechanism, audited."""
+
+    designed: Designed
+    reported: float  # what the alternation takes for the leakage of this mechanism
+    history: tuple[Step, ...]
+    finished: bool  # all starts ran to their end
+
+
+def search_leakage(mechanism: Mechanism, adversary: Adversary, watch: Watch, seed: int) -> Searched:
+    """Algorithm 1 from 20 random starts, on all datasets.
+
+    Guarantee: the witness holds a prior that the adversary may have and what it leaks, so it is a lower bound.
+    Every upper bound is the trivial min(log|A|, log|Y|).
+    """
+    _check_size(mechanism.records, len(mechanism.labels), MOST_AUDITED, "an audit")
+    channel, records = mechanism.matrix(), mechanism.records
+    ceiling = min(math.log(max(records)), math.log(len(mechanism.labels)))
+    starts: list[Leakage] = []
+    while len(starts) < STARTS and not (starts and watch.expired()):
+        rng = np.random.default_rng([seed, len(starts)])
+        start = maximal_leakage(channel, records, adversary.entropy, rng=rng, start=len(starts), expired=watch.expired)
+        starts.append(start)
+        watch.nodes += len(start.history)
+        best = max(starts, key=lambda found: found.value)
+        watch.tell(best.record, len(records), best.value, ceiling, f"start {len(starts)} of {STARTS}")
+    finished = not watch.expired()
+    found, witness = _brackets(mechanism, adversary.knowledge, starts)
+    return Searched(found, witness, tuple(step for start in starts for step in start.history), finished)
+
+
+def search_mechanism(  # noqa: PLR0913 - one per limit
+    problem: Problem, task: Distortion, adversary: Adversary, *, tolerance: float, watch: Watch, seed: int
+) -> Alternated:
+    """Algorithm 6 or 9 from 5 random starts; the mechanism that Algorithm 1 then finds best is audited.
+
+    Guarantee: that of the audit, and a distortion within its budget. A leakage budget may be exceeded.
+    """
+    part = watch.part(SEARCH_SHARE * watch.left)
+    tried: list[Tradeoff] = []
+    leaks: list[float] = []
+    while len(tried) < DESIGN_STARTS and not (tried and part.expired()):
+        start = _alternate(problem, adversary.entropy, len(tried), part, seed)
+        records = problem.domain.statistic.records
+        again = restarts(
+            start.channel, records, adversary.entropy, starts=CHECK_STARTS, seed=seed, expired=part.expired
+        )
+        tried.append(start)
+        leaks.append(max(found.value for found in again))
+        k = _chosen(problem, tried, leaks)
+        value = leaks[k] if problem.goal == "leakage" else tried[k].distortion
+        watch.tell(0, 1, 0.0, value, f"start {len(tried)} of {DESIGN_STARTS}")
+    finished = not part.expired()
+    chosen = tried[_chosen(problem, tried, leaks)]
+    history = tuple(step for start in tried for step in start.history)
+    designer = Designer(problem, task, tolerance / AUDIT_SHARE, watch, seed)
+    enough = -math.inf if problem.goal == "leakage" else problem.budget
+    designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
+    return Alternated(designed, chosen.reported, history, finished)
+
+
+def check_designable(task: Distortion) -> None:
+    """Refuse a design whose mechanism, one row per dataset, is too large for the paper's method."""
+    _check_size(task.query.records, len(task.outputs), MOST_DESIGNED, "a design")
+
+
+def _check_size(records: tuple[int, ...], outputs: int, most: int, what: str) -> None:
+    if sum(map(math.log, records)) + math.log(outputs) > math.log(most) + 1e-9:
+        message = (
+            f"the paper's method works on all {checks.size_text(records)} datasets x {outputs} outputs, above its "
+            f'limit of {most} entries for {what}; use method="certified", which works on classes of datasets'
+        )
+        raise InputError(message)
+
+
+def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> tuple[list[Audited], Audited]:
+    """One bracket per orbit of records, from what was found to the trivial bound, and the one with the witness.
+
+    The channel sees of a dataset only its class, so a prior p(x) leaks as much as the one that is uniform inside
+    (x_record, class), whose entropy is not less. Mixed with the uniform prior as little as makes H(X) >= b beyond
+    rounding, it is a witness. Of the other records the largest leakage that was met is told, for orientation.
+    """
+    merged = Merged.of(mechanism)
+    found: list[Audited] = []
+    for members in mechanism.statistic.orbits:
+        lumped, lift = lump(mechanism, members[0], merged)
+        cells = Cells(lumped, knowledge)
+        record = Record(cells, min(math.log(lumped.secrets), math.log(len(mechanism.labels))), 0.0)
+        met = [(start.prior, start.record if start.record in members else members[0]) for start in starts]
+        best = best_of(cells, lift.cells(np.stack([_masses(mechanism, *prior) for prior in met]), cells.size))
+        record.pi, record.lower = best.pi, best.value
+        found.append(Audited(members, record, lift))
+    most = max(item.audit.lower for item in found)
+    witness = min((item for item in found if item.audit.lower >= most - TIE), key=lambda item: item.record)
+    for item in found:
+        if item is not witness:
+            others = max(start.by_record[i] for start in starts for i in item.members)
+            item.audit.lower = min(max(item.audit.lower, others), witness.audit.lower)
+        item.audit.unconstrained = (item.audit.lower, item.audit.trivial)
+    return found, witness
+
+
+def _masses(mechanism: Mechanism, prior: Floats, record: int) -> Floats:
+    """p(x) summed over the pairs of a record's value and a class, (A, K)."""
+    statistic = mechanism.statistic
+    size, width = mechanism.records[record], statistic.size
+    pair = values_of(record, statistic.records) * width + statistic.class_table()
+    return np.asarray(np.bincount(pair, weights=prior, minlength=size * width).reshape(size, width), dtype=float)
+
+
+def _alternate(problem: Problem, entropy: float, start: int, watch: Watch, seed: int) -> Tradeoff:
+    goals = {"leakage": leakage_distortion_tradeoff, "distortion": minimal_distortion}
+    rng = np.random.default_rng([seed, start])
+    domain = problem.domain
+    return goals[problem.goal](
+        domain.cost, domain.statistic.records, problem.budget, entropy, rng=rng, start=start, expired=watch.expired
+    )
+
+
+def _chosen(problem: Problem, tried: list[Tradeoff], leaks: list[float]) -> int:
+    """The start that leaks least; with a leakage budget the least distorting of those that keep it, if any does."""
+    kept = [k for k, leak in enumerate(leaks) if problem.goal == "distortion" and leak <= problem.budget]
+    return min(kept, key=lambda k: tried[k].distortion) if kept else int(np.argmin(leaks))

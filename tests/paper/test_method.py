@@ -1,0 +1,300 @@
+"""Audits and designs by the paper's method: true whatever the search misses, and honest about what it proves."""
+
+import math
+import os
+import signal
+import time
+from pathlib import Path
+
+import brute_force
+import numpy as np
+import pytest
+from cases import LN2, named, parity_distortion, parity_leakage, random_channel
+
+import dalenius as dl
+from dalenius.design_results import Design
+from dalenius.gallery.parse import parse_query
+from dalenius.paper import method
+from dalenius.results import Audit
+from dalenius.solvers.watch import Progress
+
+LITERAL = {0.0: 0.0795, 0.5: 0.0795, 1.0: 0.0775, 1.5: 0.0572, 2.0: 0.0410, 2.5: 0.0164}  # medians of 20 literal starts
+LAPLACE = named("modular_sum(n=4, modulus=2)", "laplace(epsilon=1)")
+PARITY = parse_query("modular_sum(n=2, modulus=2)")
+SMALL = named("modular_sum(n=3, modulus=2)", "laplace(epsilon=1)")
+
+
+@pytest.fixture
+def one_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "DESIGN_STARTS", 1)
+    monkeypatch.setattr(method, "CHECK_STARTS", 1)
+
+
+@pytest.fixture
+def few_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "STARTS", 3)
+
+
+def checked(audit: Audit) -> Audit:
+    """What holds of every audit by the paper's method: a verified witness, and nothing claimed above."""
+    assert (audit.method, audit.proved, audit.bounds) == ("paper", "lower", "trivial")
+    nats = 1.0 if audit.unit == "nats" else LN2
+    mechanism = audit.mechanism
+    ceilings = [math.log(min(k, len(mechanism.labels))) / nats for k in mechanism.records]
+    assert audit.upper == pytest.approx(max(ceilings), abs=1e-12)
+    assert audit.upper >= max(ceilings)
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+    weights = audit.prior.weights()
+    assert brute_force.entropy(weights) >= audit.adversary.entropy - 1e-10
+    assert audit.lower <= audit.prior.leakage() / nats <= audit.lower + 2e-12 / nats
+    assert audit.extremes.unconstrained[0] >= audit.lower - 1e-12
+    for bracket in audit.records:
+        assert 0 <= bracket.lower <= audit.lower + 1e-15
+        assert ceilings[bracket.record] <= bracket.upper <= ceilings[bracket.record] + 1e-12
+    assert audit.nodes == len(audit.history)
+    return audit
+
+
+def designed(design: Design) -> Design:
+    """What holds of every design by the paper's method: a verified mechanism, and no bound from below."""
+    assert (design.method, design.proved, design.lower) == ("paper", "upper", 0.0)
+    assert (design.leakage.method, design.leakage.proved) == ("certified", "both")
+    assert design.rounds == len(design.history)
+    answer = dl.verify(design, design.mechanism)
+    assert answer.verified, answer.reason
+    inside = dl.verify(design.leakage, design.mechanism)
+    assert inside.verified, inside.reason
+    if design.goal == "leakage":
+        assert design.distortion <= design.budget
+        assert design.upper == design.leakage.upper
+        assert answer.quantity == "eps(D,b)"
+    elif design.kept:
+        assert design.upper == design.distortion
+        assert answer.quantity == "D(L,b)"
+    else:
+        assert design.leakage.upper > design.budget
+        assert answer.quantity == "L"
+        assert "budget NOT kept" in repr(design)
+    return design
+
+
+@pytest.mark.parametrize("b", [pytest.param(b, marks=pytest.mark.slow if b == 2.5 else ()) for b in LITERAL])
+def test_the_table_of_the_paper_is_reached_and_never_exceeded(b: float) -> None:
+    audit = checked(dl.audit(LAPLACE, entropy=b, method="paper"))
+    truth = parity_leakage(4, float(LAPLACE.rows[0, 1]), b)
+    assert LITERAL[b] - 5e-3 <= audit.lower <= truth + 1e-9
+    assert (audit.stopped, audit.record) == ("method", 0)
+    assert {step.start for step in audit.history} == set(range(20))
+
+
+@pytest.mark.parametrize(("records", "outputs", "seed"), [([2, 3], 4, 0), ([2, 2], 3, 1), ([4], 3, 2), ([1, 2], 2, 3)])
+@pytest.mark.usefixtures("few_starts")
+def test_every_record_has_its_own_bracket_and_none_is_above_the_truth(
+    records: list[int], outputs: int, seed: int
+) -> None:
+    mechanism = random_channel(records, outputs, seed)
+    found = checked(dl.audit(mechanism, knowledge=0.3, method="paper"))
+    truth = {r.record: r for r in dl.audit(mechanism, knowledge=0.3, tolerance=1e-4).records}
+    assert sorted(r.record for r in found.records) == list(range(len(records)))
+    for r in found.records:
+        assert r.lower <= truth[r.record].upper + 1e-4  # of other records than the worst the prior is not kept
+    assert found.lower <= max(r.upper for r in truth.values())
+
+
+def test_tied_records_are_named_by_the_lowest_index() -> None:
+    both = dl.Mechanism.from_matrix([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5], [0.0, 1.0]], records=[2, 2])
+    assert checked(dl.audit(both, knowledge=0.0, method="paper")).record == 0
+    last = dl.Mechanism.from_matrix([[0.9, 0.1], [0.1, 0.9]] * 2, records=[2, 2])
+    audit = checked(dl.audit(last, entropy=0.5, method="paper"))
+    assert (audit.record, audit.records[0].record) == (1, 1)
+
+
+@pytest.mark.parametrize("knowledge", [0.0, 1e-15, 1e-12, 1e-9, 1e-6, math.inf])
+def test_witnesses_are_allowed_at_the_ends(knowledge: float) -> None:
+    audit = checked(dl.audit(SMALL, knowledge=knowledge, method="paper"))
+    b = max(0.0, 3 * LN2 - knowledge)
+    assert audit.lower <= parity_leakage(3, float(SMALL.rows[0, 1]), b) + 1e-12
+    if knowledge == 0:
+        np.testing.assert_allclose(audit.prior.weights(), 1 / 8, rtol=1e-12)
+    mechanism = named("count(n=3)", "geometric(epsilon=1)")
+    leaky = checked(dl.audit(mechanism, knowledge=knowledge, method="paper"))
+    assert leaky.extremes.uniform == pytest.approx(brute_force.leaks(np.full(8, 1 / 8), mechanism.matrix(), [2] * 3))
+    if knowledge <= 1e-9:
+        assert leaky.lower == pytest.approx(leaky.extremes.uniform, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "records"),
+    [([[1.0]], [1]), ([[0.4, 0.6]], [1, 1]), ([[1.0]] * 4, [2, 2]), (np.eye(4).tolist(), [2, 2])],
+)
+def test_constant_noiseless_and_single_valued(rows: list[list[float]], records: list[int]) -> None:
+    audit = checked(dl.audit(dl.Mechanism.from_matrix(rows, records=records), entropy=0.0, method="paper"))
+    assert audit.stopped == "method"
+    assert audit.lower == pytest.approx(LN2 if len(rows[0]) == 4 else 0.0, abs=1e-4)
+
+
+@pytest.mark.usefixtures("few_starts")
+def test_bits_are_nats_in_another_unit() -> None:
+    mechanism = named("modular_sum(n=2, modulus=2)", "laplace(epsilon=1)")
+    nats = checked(dl.audit(mechanism, knowledge=0.4, method="paper"))
+    bits = checked(dl.audit(mechanism, knowledge=0.4 / LN2, method="paper", unit="bits"))
+    assert bits.lower == pytest.approx(nats.lower / LN2, abs=1e-9)
+    assert bits.upper == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.usefixtures("few_starts")
+def test_the_seed_decides_and_the_file_keeps_everything(tmp_path: Path) -> None:
+    first, again, other = (dl.audit(SMALL, entropy=1.7, method="paper", seed=seed) for seed in (3, 3, 4))
+    assert (first.lower, first.history) == (again.lower, again.history)
+    np.testing.assert_array_equal(first.prior.masses, again.prior.masses)
+    assert first.history != other.history
+    first.save(tmp_path / "audit.json")
+    loaded = dl.load(tmp_path / "audit.json")
+    assert isinstance(loaded, Audit)
+    assert loaded.history == first.history
+    assert loaded.to_dict() == first.to_dict()
+    assert loaded.to_dict()["method"] == "paper"
+    assert loaded.summary() == first.summary()
+    assert dl.verify(tmp_path / "audit.json", SMALL).verified
+
+
+@pytest.mark.usefixtures("few_starts")
+def test_a_curve_takes_the_method() -> None:
+    curve = dl.curve(SMALL, [0.0, 1.0], method="paper")
+    assert [audit.method for audit in curve.audits] == ["paper", "paper"]
+    assert all(audit.proved == "lower" for audit in curve.audits)
+
+
+def test_a_tiny_time_limit_leaves_a_sound_result() -> None:
+    audit = checked(dl.audit(LAPLACE, entropy=2.5, method="paper", time_limit=1e-6))
+    assert audit.stopped == "time_limit"
+    assert {step.start for step in audit.history} == {0}
+    design = designed(dl.design(PARITY, distortion=0.1, entropy=0.0, method="paper", time_limit=1e-6))
+    assert design.stopped == "time_limit"
+    assert design.upper >= parity_leakage(2, 0.1, 0.0)
+
+
+def test_the_first_interrupt_gives_what_was_found() -> None:
+    told: list[Progress] = []
+
+    def interrupt(progress: Progress) -> None:
+        told.append(progress)
+        if len(told) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    audit = checked(dl.audit(SMALL, entropy=1.0, method="paper", progress=interrupt))
+    assert audit.stopped == "interrupted"
+    assert {step.start for step in audit.history} == {0, 1}
+    assert [p.stage for p in told] == ["start 1 of 20", "start 2 of 20"]
+    assert told[0].lower <= told[1].lower <= told[1].upper <= LN2
+
+    told = [*told[:1]]
+    design = designed(dl.design(PARITY, distortion=0.1, entropy=0.0, method="paper", progress=interrupt))
+    assert design.stopped == "interrupted"
+    assert {step.start for step in design.history} == {0}
+
+
+def test_what_is_too_large_or_unknown_is_refused_at_once() -> None:
+    begin = time.monotonic()
+    for mechanism in (
+        named("count(n=13)", "geometric(epsilon=1)"),
+        named("modular_sum(n=5000, modulus=2)", "symmetric(flip=0.1)"),
+    ):
+        with pytest.raises(
+            dl.InputError, match=r'datasets x \d+ outputs, above its limit of 32768.*method="certified"'
+        ):
+            dl.audit(mechanism, knowledge=1.0, method="paper")
+    with pytest.raises(dl.InputError, match=r"1024 datasets x 2 outputs, above its limit of 1024 entries for a design"):
+        dl.design(parse_query("modular_sum(n=10, modulus=2)"), distortion=0.1, knowledge=1.0, method="paper")
+    for call in (lambda **o: dl.audit(SMALL, **o), lambda **o: dl.design(PARITY, distortion=0.1, **o)):
+        with pytest.raises(dl.InputError, match="method = 'papper' is unknown; use 'certified' or 'paper'"):
+            call(entropy=1.0, method="papper")
+    assert time.monotonic() - begin < 5
+
+
+def test_the_alternation_believes_too_little_and_the_audit_says_so(tmp_path: Path) -> None:
+    design = designed(dl.design(PARITY, distortion=0.1, entropy=0.0, method="paper"))
+    assert design.reported is not None
+    assert design.reported < 0.25 < parity_leakage(2, 0.1, 0.0) < 0.6 < design.leakage.lower
+    assert design.stopped == "method"
+    assert {step.start for step in design.history} == set(range(5))
+    assert (
+        f"the alternation reports {design.reported:.4g} nats; the mechanism it returns leaks 0.69" in design.summary()
+    )
+    design.save(tmp_path / "design.json")
+    loaded = dl.load(tmp_path / "design.json")
+    assert isinstance(loaded, Design)
+    assert loaded.to_dict() == design.to_dict()
+    assert (loaded.history, loaded.reported, loaded.kept) == (design.history, design.reported, True)
+    assert dl.verify(tmp_path / "design.json").verified
+
+
+@pytest.mark.parametrize("distortion", [0.0, pytest.param(0.05, marks=pytest.mark.slow), 0.5, 3.0])
+@pytest.mark.usefixtures("one_start")
+def test_the_least_leakage_is_bounded_from_above(distortion: float) -> None:
+    design = designed(dl.design(PARITY, distortion=distortion, entropy=0.9, method="paper", tolerance=1e-3))
+    assert design.upper >= parity_leakage(2, min(distortion, 0.5), 0.9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("distortion", [0.05, 0.1, 0.2, 0.3, 0.4])
+@pytest.mark.usefixtures("one_start")
+def test_the_primal_curve_of_the_paper_is_bounded_from_above(distortion: float) -> None:
+    query = parse_query("modular_sum(n=3, modulus=2)")
+    design = designed(dl.design(query, distortion=distortion, entropy=1.5, method="paper", tolerance=1e-3))
+    assert design.upper >= parity_leakage(3, distortion, 1.5)
+
+
+@pytest.mark.usefixtures("one_start")
+def test_a_leakage_budget_that_is_not_kept(tmp_path: Path) -> None:
+    design = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method="paper"))
+    assert not design.kept
+    assert design.leakage.lower > design.budget
+    assert design.reported == pytest.approx(0.1, abs=1e-6)
+    assert design.upper == pytest.approx(0.5)  # what a constant does
+    assert design.upper >= parity_distortion(2, 0.1, 0.0)
+    assert design.certificate == design.leakage.certificate
+    assert "it exceeds its budget of 0.1 nats" in design.summary()
+    assert design.to_dict()["kept"] is False
+    design.save(tmp_path / "design.json")
+    loaded = dl.load(tmp_path / "design.json")
+    assert isinstance(loaded, Design)
+    assert loaded.to_dict() == design.to_dict()
+    assert not loaded.kept
+    assert loaded.leakage.to_dict() == design.leakage.to_dict()
+    assert dl.verify(tmp_path / "design.json", design.mechanism).verified
+
+
+@pytest.mark.parametrize(
+    ("asked", "distortion"),
+    [
+        ({"leakage": 0.7, "entropy": 0.0}, 0.0),  # more than a record holds
+        ({"leakage": 1.1, "entropy": 0.0, "unit": "bits"}, 0.0),
+        ({"leakage": 0.05, "knowledge": 0.0}, 0.0),  # to the uniform prior a parity tells nothing
+        ({"leakage": 0.0, "entropy": 0.0}, 0.5),
+        ({"leakage": 0.0, "knowledge": 0.0}, 0.5),
+    ],
+)
+@pytest.mark.usefixtures("one_start")
+def test_leakage_budgets_that_are_kept(asked: dict[str, float], distortion: float) -> None:
+    design = designed(dl.design(PARITY, method="paper", **asked))  # type: ignore[arg-type]
+    assert design.kept
+    assert design.upper == pytest.approx(distortion, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_start")
+def test_data_measure_and_outputs_are_those_asked_for() -> None:
+    query, options = parse_query("count(n=2)"), {"p0": [[0.8, 0.2]] * 2, "outputs": [0, 0.5, 2], "tolerance": 0.01}
+    design = designed(dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", method="paper", **options))  # type: ignore[arg-type]
+    assert design.mechanism.rows.shape == (4, 3)
+    best = dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", **options)  # type: ignore[arg-type]
+    assert design.upper >= best.lower
+
+
+@pytest.mark.usefixtures("one_start")
+def test_designs_repeat() -> None:
+    one, two = (dl.design(PARITY, distortion=0.2, entropy=0.5, method="paper", seed=2) for _ in range(2))
+    np.testing.assert_array_equal(one.mechanism.rows, two.mechanism.rows)
+    assert (one.upper, one.reported, one.history) == (two.upper, two.reported, two.history)
