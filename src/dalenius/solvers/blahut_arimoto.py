@@ -91,7 +91,7 @@ def climb(  # noqa: PLR0913 - limits
 
     Returns feasible priors, their leakage and their multipliers, until none gains `still` in a round.
     """
-    log_v = _log_posterior(cells, 0.9 * pi + 0.1 * cells.rho)
+    log_v = log_posterior(cells, 0.9 * pi + 0.1 * cells.rho)
     s = np.full(log_v.shape[0], 1.0)
     value = np.full(log_v.shape[0], -np.inf)
     for k in range(rounds):
@@ -114,7 +114,8 @@ def random_priors(cells: Cells, many: int, rng: np.random.Generator) -> Floats:
     return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
 
-def _log_posterior(cells: Cells, pi: Floats) -> Floats:
+def log_posterior(cells: Cells, pi: Floats) -> Floats:
+    """log v(a|y) of a batch of priors, (B, A, Y)."""
     z = np.maximum(cells.joint(pi), FLOOR)
     return np.asarray(np.log(z) - np.log(z.sum(axis=1, keepdims=True)))
 
@@ -122,9 +123,9 @@ def _log_posterior(cells: Cells, pi: Floats) -> Floats:
 def _squarem(cells: Cells, v0: Floats, s: Floats, watch: Watch) -> tuple[Floats, Floats, Floats, Floats]:
     """Two steps and, where it does not lower I, the extrapolation through them."""
     pi, s = prior_step(cells, v0, s, watch)
-    v1 = _log_posterior(cells, pi)
+    v1 = log_posterior(cells, pi)
     pi, s = prior_step(cells, v1, s, watch)
-    v2, value = _log_posterior(cells, pi), cells.leakage(pi)
+    v2, value = log_posterior(cells, pi), cells.leakage(pi)
     first, second = v1 - v0, v2 - 2 * v1 + v0
     size = np.sqrt((first**2).sum(axis=(1, 2)) / np.maximum((second**2).sum(axis=(1, 2)), FLOOR))
     step = np.clip(size, 1.0, 1e3)[:, None, None]
@@ -132,7 +133,7 @@ def _squarem(cells: Cells, v0: Floats, s: Floats, watch: Watch) -> tuple[Floats,
     pi_leap, s_leap = prior_step(cells, leap, s, watch)
     value_leap = cells.leakage(pi_leap)
     better = value_leap > value
-    v2 = np.where(better[:, None, None], _log_posterior(cells, pi_leap), v2)
+    v2 = np.where(better[:, None, None], log_posterior(cells, pi_leap), v2)
     pi = np.where(better[:, None], pi_leap, pi)
     return v2, np.where(better, s_leap, s), pi, np.where(better, value_leap, value)
 
@@ -156,6 +157,11 @@ def prior_step(cells: Cells, log_v: Floats, s: Floats, watch: Watch) -> tuple[Fl
         t = np.where(done, t, np.where((new > low) & (new < high), new, walk))
     s = np.exp(t)
     return _prior(cells, c, s)[0], s
+
+
+def at_multiplier(cells: Cells, log_v: Floats, s: float) -> Floats:
+    """The prior of multiplier s for each posterior of a batch, (B, C)."""
+    return _prior(cells, cells.dot_rows(cells.q, log_v), np.full(len(log_v), s))[0]
 
 
 def _prior(cells: Cells, c: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dalenius.solvers.batch import put, stack, take
-from dalenius.solvers.box_bound import Boxes, Frame, Point, evaluate
+from dalenius.solvers.box_bound import Boxes, Frame, Point, evaluate, gather, row_law
 from dalenius.solvers.box_newton import Goal, Solved, minimise, start
 from dalenius.solvers.cells import Floats, phi
 from dalenius.solvers.frontier import Frontier
@@ -49,6 +49,13 @@ class Search:
         solved = minimise(self.frame, hull, start(self.frame, self.s_hint), self._goal(40, watch))
         watch.nodes += 1
         self._file([0], hull, solved)
+
+    def open_at(self, point: Point) -> None:
+        """Bound the root by this point, as it is."""
+        hull = self.frame.hull()
+        seen = evaluate(self.frame, hull, point)
+        u_group = gather(self.frame, row_law(self.frame, seen.w))
+        self._file([0], hull, Solved(seen.bound, point, seen.p, u_group))
 
     def step(self, watch: Watch) -> None:
         """Split the worst nodes and bound their children."""

@@ -42,9 +42,14 @@ class Choices:
         """The bound of the whole tree so far."""
         return self.frontier.upper
 
-    def run(self, watch: Watch, most_nodes: int = MOST_NODES) -> None:
-        """Search until the bracket closes or the limits are reached."""
+    def open_root(self, watch: Watch) -> None:
+        """Bound the root: the capacity with every cell as an input."""
         self._file([0], np.ones((1, self.cells.size), dtype=bool), watch)
+
+    def run(self, watch: Watch, most_nodes: int = MOST_NODES) -> None:
+        """Search until the bracket closes or the limits are reached; a tree that has grown goes on."""
+        if not self.frontier.leaf:
+            self.open_root(watch)
         while self.frontier.heap and self.frontier.size < most_nodes and not watch.expired():
             self._step(watch)
 

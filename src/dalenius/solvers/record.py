@@ -5,7 +5,8 @@ Cheapest first; the best bracket is kept at every moment:
 1. trivial: log|A|, log|Y|;
 2. reference: knowledge 0 leaves the adversary one prior, and the answer is I there;
 3. choices: L(0) bounds L(b), and is L(b) on the flat part of the curve (MATH 4.1);
-4. the lower bound by many ascents (MATH 3);
+4. the lower bound by many ascents (MATH 3), and the contraction certificate with eta = 1 at a stationary prior,
+   which closes the gap where the multiplier s is above 1, at every size (MATH 4.3);
 5. the convex bound, a tree of one node, for every size (MATH 4.4; where s > eta it is the contraction
    certificate 4.3 and closes the gap by itself);
 6. branch and bound, two trees in turns of growing length: simplices of conditionals (MATH 4.7), best where
@@ -19,17 +20,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalenius.solvers.blahut_arimoto import ascend, best_of, polish
+from dalenius.solvers import stationary
+from dalenius.solvers.blahut_arimoto import Ascent, ascend, best_of, polish
 from dalenius.solvers.box_bound import Frame
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Cells, Floats
-from dalenius.solvers.choices import Choices
+from dalenius.solvers.choices import MOST_NODES, Choices
 from dalenius.solvers.contraction import affordable, coarsen, coefficient
 from dalenius.solvers.simplex_bound import Frame as SimplexFrame
 from dalenius.solvers.simplex_search import SimplexSearch
 from dalenius.solvers.watch import Watch
 
 Tell = Callable[[], None]
+FEW_NODES = 64  # of choices, where they are for L(0) only
 FINEST = 1e-10  # tolerance of choices: finer is lost in rounding
 MOST_OUTPUTS = 400  # beyond it a Newton step over all outputs is too dear
 LARGE = 200_000  # cells x outputs beyond which choices are not searched
@@ -121,24 +124,35 @@ class Record:
             self.proofs = [Reference(at_reference)]
         if watch.expired():
             return
-        small = cells.size * cells.y_size <= LARGE
-        start = None
-        if small:
+        choices = None
+        if cells.size * cells.y_size <= LARGE:
             choices = Choices(cells, max(0.3 * self.tolerance, FINEST))
-            choices.run(watch)
-            self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
-            start = choices.prior[None]
+            choices.open_root(watch)
             self._offer(choices)
-        if cells.knowledge <= 0 or self.gap <= self.tolerance:
-            return
-        found = ascend(cells, watch, rng, start)
-        if found.value > self.lower:
-            self.lower, self.pi, self.s = found.value, found.pi, found.s
+        if cells.knowledge > 0 and self.gap > self.tolerance:
+            self._raise(ascend(cells, watch, rng, choices.prior[None] if choices else None))
+            self._offer(self._stationary(watch))
+        if choices:
+            self._choose(choices, watch)
         self.unconstrained = (max(self.lower, self.unconstrained[0]), self.unconstrained[1])
-        if self.gap > self.tolerance and cells.y_size <= MOST_OUTPUTS:
+        if cells.knowledge > 0 and self.gap > self.tolerance and cells.y_size <= MOST_OUTPUTS:
             capacity = self._search([[0] * cells.y_size] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
             capacity.open_root(watch)
             self._offer(capacity)
+
+    def _choose(self, choices: Choices, watch: Watch) -> None:
+        """Search the choices: all of them, or a few, for the sake of L(0), where the gap is closed already."""
+        root = choices.prior
+        choices.run(watch, MOST_NODES if self.gap > self.tolerance else FEW_NODES)
+        self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
+        self._offer(choices)
+        if self.cells.knowledge > 0 and self.gap > self.tolerance and choices.prior is not root:
+            self._raise(polish(self.cells, choices.prior[None], watch, rounds=400))
+
+    def _raise(self, found: Ascent) -> None:
+        """Keep a better prior."""
+        if found.value > self.lower:
+            self.lower, self.pi, self.s = found.value, found.pi, found.s
 
     def finish(self, watch: Watch, best: float, tell: Tell) -> None:
         """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`."""
@@ -195,6 +209,15 @@ class Record:
                 search = self._search(groups, etas, np.ones(self.cells.a_size))
                 yield from self._grow(search, watch, best, tell, finer=bool((etas > ROUNDED).any()))
 
+    def _stationary(self, watch: Watch) -> Search:
+        """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
+        steep = self.s > stationary.LEAST_S
+        s = self.s if steep else stationary.LEAST_S
+        pi = self.pi if steep else stationary.settle(self.cells, s, watch)
+        search = Search(stationary.frame(self.cells), self.lower, self.tolerance, s)
+        search.open_at(stationary.dual_point(self.cells, pi, s))
+        return search
+
     def _search(self, groups: list[list[int]], eta: Floats, theta: Floats) -> Search:
         spent = float((theta * eta).max())
         floor = spent + min(0.25 * spent, 0.3 * max(self.s - spent, 0.1 * spent))
@@ -223,8 +246,7 @@ class Record:
         """Ascend from the relaxed priors of the worst nodes; they know where local search has not been."""
         priors = tree.priors(16)
         for found in (best_of(self.cells, priors), polish(self.cells, priors, watch, rounds=60)):
-            if found.value > self.lower:
-                self.lower, self.pi, self.s = found.value, found.pi, found.s
+            self._raise(found)
 
     def _offer(self, proof: Proof) -> None:
         """Keep the better of the best proof so far and a finished one."""
