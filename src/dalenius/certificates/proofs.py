@@ -1,6 +1,11 @@
 """Which priors an adversary may hold, and proofs of an upper bound for one record, each re-derived from the channel.
 
 trivial    I <= log|A|, log|Y|, and the log of the number of different rows.
+maximal    for every prior pi with D(pi || rho) <= K, T the row of the channel and r any law of rows,
+               I(A;Y) <= I(A;T) <= sum pi log( pi(t|a) / r(t) )
+                                = D(pi || rho) - D(pi_A || rho_A) + sum pi log( rho(t|a) / r(t) )
+                                <= K + max_{a,t} log( rho(t|a) / r(t) );
+           with r(t) proportional to max_a rho(t|a) that is K + log sum_t max_a rho(t|a).
 reference  with no knowledge at all the prior is the reference, and I is what it is there.
 choices    I is convex in the conditionals w(.|a), so over all priors it is largest when every secret
            value a comes with a single cell t(a), and then I <= max_a D(q_t(a) || r) for any law r. A tree
@@ -126,6 +131,8 @@ def check(question: Question, proof: dict[str, Any], where: str) -> float:
     try:
         if kind == "trivial":
             _compare(trivial(question), upper, where)
+        elif kind == "maximal":
+            _compare(maximal(question), upper, where)
         elif kind == "reference":
             _compare(_reference(question), upper, where)
         elif kind == "choices":
@@ -138,7 +145,7 @@ def check(question: Question, proof: dict[str, Any], where: str) -> float:
             simplices = Simplices(question.cells, question.channel, question.knowledge.most, proof)
             _leaves(proof, simplices, upper, where)
         else:
-            refuse("its kind is none of trivial, reference, choices, boxes, simplices")
+            refuse("its kind is none of trivial, maximal, reference, choices, boxes, simplices")
     except Refused as reason:
         text = str(reason)
         raise Refused(text if text.startswith(where) else f"{where}: {text}") from None
@@ -183,6 +190,17 @@ def _leaves(proof: dict[str, Any], method: "Boxes | Choices | Simplices", upper:
 def trivial(question: Question) -> Ball:
     """Guarantee: I <= result for every prior at all."""
     return arb(min(len(question.cells), question.channel.outputs, len(question.channel.rows))).log()
+
+
+def maximal(question: Question) -> Ball:
+    """Guarantee: I <= result for every prior the adversary may hold."""
+    largest: dict[int, Ball] = {}
+    for cell in question.cells:
+        total = sum(cell.values(), ZERO)
+        for row, rho in cell.items():
+            given = rho / total
+            largest[row] = largest[row].max(given) if row in largest else given
+    return question.knowledge.most + sum(largest.values(), ZERO).log()
 
 
 def _reference(question: Question) -> Ball:

@@ -29,6 +29,7 @@ class Lumped:
     rows: Floats  # (C, Y) q(y | cell), outputs merged
     log_reference: Floats  # (C,) log rho(cell); rho sums to one
     secrets: int  # A
+    row: Ints  # (C,) which of the channel's different rows; equal for cells of different secrets that share one
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ def lump(mechanism: Mechanism, record: int, merged: Merged | None = None) -> tup
     cell_of[a, t] = np.searchsorted(cells, key)
     log_share = np.where(cell_of >= 0, log_rho - log_reference[cell_of], -np.inf)
     rows = _add_columns(mechanism.rows[first], outputs)[cells % first.size]
-    lumped = Lumped(cells // first.size, rows, log_reference, log_rho.shape[0])
+    lumped = Lumped(cells // first.size, rows, log_reference, log_rho.shape[0], cells % first.size)
     return lumped, Lift(cell_of, log_share, outputs)
 
 

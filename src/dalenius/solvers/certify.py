@@ -19,7 +19,7 @@ from dalenius.solvers.box_bound import Frame, Point
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.choices import Choices
-from dalenius.solvers.record import Proof, Reference, Trivial
+from dalenius.solvers.record import Maximal, Proof, Reference, Trivial
 from dalenius.solvers.simplex_search import SimplexSearch
 
 UNUSED = 30.0  # log r of an output that never occurs lies this far below the rest
@@ -29,6 +29,7 @@ ROUNDING = 2e-15
 KINDS = {
     Trivial: "trivial",
     Reference: "reference",
+    Maximal: "maximal",
     Choices: "choices",
     Search: "boxes",
     SimplexSearch: "simplices",
@@ -42,9 +43,10 @@ def stated(mechanism: Mechanism, item: Audited) -> tuple[Proof, float]:
     that reaches above the trivial bound, the trivial bound is stated.
     """
     proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
-    upper = proof.upper + MARGIN_UP
+    upper, rounding = proof.upper + MARGIN_UP, ROUNDING * (10 + mechanism.log_universe)
+    if isinstance(proof, Maximal):
+        upper += rounding
     if isinstance(proof, (Search, SimplexSearch)):
-        rounding = ROUNDING * (10 + mechanism.log_universe)
         leaves = proof.frontier.leaf.values()
         upper = max(upper, *(bound + rounding * float(dual.s[0]) + MARGIN_UP for bound, dual in leaves))
     return (trivial, trivial.upper) if upper >= trivial.upper else (proof, upper)

@@ -3,7 +3,8 @@
 Cheapest first; the best bracket is kept at every moment:
 
 1. trivial: log|A|, log|Y|;
-2. reference: knowledge 0 leaves the adversary one prior, and the answer is I there;
+2. maximal: knowledge plus what a row tells at most under the reference (MATH 4.8);
+   reference: knowledge 0 leaves the adversary one prior, and the answer is I there;
 3. choices: L(0) bounds L(b), and is L(b) on the flat part of the curve (MATH 4.1);
 4. the lower bound by many ascents (MATH 3), and the contraction certificate with eta = 1 at a stationary prior,
    which closes the gap where the multiplier s is above 1, at every size (MATH 4.3);
@@ -61,8 +62,23 @@ class Reference:
     upper: float
 
 
+@dataclass(frozen=True)
+class Maximal:
+    """K + log sum_t max_a rho(t|a): knowledge, and the maximal leakage of the reference (MATH 4.8)."""
+
+    upper: float
+
+    @classmethod
+    def of(cls, cells: Cells) -> "Maximal":
+        """Every row t of the channel counts with the value a under which it is likeliest."""
+        given = cells.log_rho - cells.row_lse(cells.log_rho)[cells.secret]
+        order = np.argsort(cells.lumped.row, kind="stable")
+        starts = np.unique(cells.lumped.row[order], return_index=True)[1]
+        return cls(cells.knowledge + float(np.logaddexp.reduce(np.maximum.reduceat(given[order], starts))))
+
+
 Tree = Search | SimplexSearch
-Proof = Trivial | Reference | Choices | Tree
+Proof = Trivial | Reference | Maximal | Choices | Tree
 
 
 @dataclass
@@ -120,6 +136,7 @@ class Record:
         cells = self.cells
         at_reference = float(cells.leakage(cells.rho[None])[0])
         self.lower = at_reference
+        self._offer(Maximal.of(cells))
         if cells.knowledge <= 0:
             self.proofs = [Reference(at_reference)]
         if watch.expired():
