@@ -1,0 +1,175 @@
+"""Pictures of audits: leakage along b, epsilon and distortion, certified and by the paper's method."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalenius.report.plots import DARK, MIDDLE, figure_of
+from dalenius.reproduce import marks
+from dalenius.reproduce.rows import Row, called, groups, having, one_curve, rising
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LN2 = math.log(2)
+
+
+def entropy(rows: list[Row]) -> "Figure":
+    """L(b) by flip probability, a panel for each number of records."""
+    panels = groups(rising(having(rows, "lower"), "n"), "n")
+    flips = sorted({row["parameter"] for row in rows})
+    figure, axes = marks.panels_of(panels, 3.2)
+    for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
+        for place, flip in enumerate(flips):
+            curve = rising((row for row in panel if row["parameter"] == flip), "b")
+            marks.curve(ax, curve, "b", place)
+        knee = (n - 1) * LN2
+        ax.axvline(knee, color="0.35", linewidth=0.6)
+        ax.annotate(
+            "$(n-1)\\,\\ln 2$ ", (knee, 1), xycoords=("data", "axes fraction"), ha="right", va="top", fontsize=8
+        )
+        ax.set_title(f"$n = {n}$", loc="left")
+        ax.set_xlim(-0.03 * n * LN2, 1.03 * n * LN2)
+    marks.from_zero(axes[0], 1.15 * float(marks.column(having(rows, "upper"), "upper").max(initial=0.1)))
+    axes[0].set_ylabel(marks.LEAKAGE)
+    marks.name_across(axes, marks.ENTROPY)
+    entries = [
+        marks.proxy(
+            f"flip {flip:g}",
+            color=DARK,
+            linestyle=marks.STYLES[k],
+            marker=marks.MARKERS[k],
+            markersize=4,
+            markerfacecolor="w",
+        )
+        for k, flip in enumerate(flips)
+    ]
+    marks.below(figure, [*entries, marks.certified_proxy(), marks.method_proxy()], 2)
+    return figure
+
+
+def curves(rows: list[Row]) -> "Figure":
+    """L(b), a line style for each query and mechanism."""
+    curves = groups(having(rows, "b", "lower"), "query", "mechanism")
+    figure = figure_of(marks.WIDTH, 3.9)
+    ax = figure.subplots()
+    entries = []
+    for place, ((query, _), points) in enumerate(curves.items()):
+        marks.curve(ax, rising(points, "b"), "b", place, size=5)
+        look = {
+            "linestyle": marks.STYLES[place],
+            "marker": marks.MARKERS[place],
+            "markersize": 5,
+            "markerfacecolor": "w",
+        }
+        entries.append(marks.proxy(f"{called(points[0])} of {query}", color=DARK, **look))
+    ax.set(xlabel=marks.ENTROPY, ylabel=marks.LEAKAGE)
+    marks.from_zero(ax, 1.05 * ax.get_ylim()[1])
+    marks.clean(ax)
+    marks.below(figure, [*entries, marks.certified_proxy(), marks.method_proxy()], 3)
+    return figure
+
+
+def epsilon(rows: list[Row]) -> "Figure":
+    """L(b) along epsilon; b whose certified curves coincide share one line, the paper's medians are shaded by b."""
+    rows = having(rows, "lower")
+    panels = groups(rising(rows, "n"), "n")
+    entropies = sorted({row["b"] for row in rows})
+    scale = sorted({row["parameter"] for row in rows if row["family"] != "symmetric"}) or [0.1, 10.0]
+    strip = scale[0] * np.geomspace(0.14, 0.5, len(entropies))  # where the channel without epsilon is put, by b
+    figure, axes = marks.panels_of(panels, 4.3)
+    for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
+        drawn = {}
+        for place, family in enumerate(marks.NAMES):
+            ours = [row for row in panel if row["family"] == family]
+            for color, run in zip((DARK, MIDDLE, "0.6"), one_curve(ours, "parameter"), strict=False):
+                first = rising((row for row in run if row["b"] == run[0]["b"]), "parameter")
+                ends = [0.1 * scale[0], 1.5 * scale[-1]]
+                x, curve = (ends, 2 * first) if family == "symmetric" else (marks.column(first, "parameter"), first)
+                marks.certified(ax, x, curve, marks.STYLES[place], color=color)
+                drawn[_from_to(run)] = color
+            for k, b in reversed(list(enumerate(entropies))):  # where points coincide, the lightest is seen
+                points = [row for row in ours if row["b"] == b]
+                x = [strip[k]] * len(points) if family == "symmetric" else marks.column(points, "parameter")
+                look = {"fmt": marks.MARKERS[place], "markerfacecolor": marks.shade(k, len(entropies)), **marks.CROWDED}
+                marks.spans(ax, x, points, "paper", **look)
+                stars = having(points, "printed")
+                marks.crosses(ax, [0.85 * strip[k]] * len(stars), marks.column(stars, "printed"))
+        _epsilon_axes(ax, scale, float(strip[len(strip) // 2]))
+        ax.set_title(f"$n = {n}$", loc="left")
+        handles = [marks.certified_proxy(label, color=color) for label, color in drawn.items()]
+        ax.legend(handles=handles, loc="lower right", title="certified, for $b$", title_fontsize=8, handlelength=1.6)
+    axes[0].set_ylim(0.5 * min((max(row["paper_median"], 0.01 * row["lower"]) for row in rows), default=0.1), 1.3)
+    axes[0].set_ylabel(marks.LEAKAGE)
+    marks.name_across(axes, "privacy parameter $\\epsilon$")
+    look = {"markersize": 4, "markerfacecolor": "w", "color": DARK}
+    families = [
+        marks.proxy(name, linestyle=marks.STYLES[k], marker=marks.MARKERS[k], **look)
+        for k, name in enumerate(marks.NAMES.values())
+    ]
+    roles = [marks.certified_proxy(), marks.method_proxy(), marks.printed_proxy()]
+    marks.below(figure, [*roles, *families, *marks.shades(entropies)], 3)
+    return figure
+
+
+def _epsilon_axes(ax: Any, scale: list[float], strip: float) -> None:  # noqa: ANN401
+    """Two logarithmic axes, the line at ln 2, and a strip on the left for the channel without epsilon."""
+    ax.set(xscale="log", yscale="log", xlim=(0.1 * scale[0], 1.5 * scale[-1]))
+    ax.axhline(LN2, color="0.35", linewidth=0.8, linestyle=":")
+    ax.text(scale[0], 1.03 * LN2, "$\\ln 2$", va="bottom", fontsize=8)
+    ax.axvline(0.68 * scale[0], color="0.7", linewidth=0.6)
+    powers = range(math.ceil(math.log10(scale[0]) - 1e-9), math.floor(math.log10(scale[-1]) + 1e-9) + 1)
+    ax.set_xticks([strip, *(10.0**power for power in powers)], ["BSC", *(f"{10.0**power:g}" for power in powers)])
+    ax.minorticks_off()
+
+
+def distortion(rows: list[Row]) -> "Figure":
+    """Leakage along the distortion on one scale, the DP epsilon of the same channel on a second axis."""
+    from matplotlib.transforms import offset_copy  # noqa: PLC0415 - a second
+
+    rows = having(rows, "lower")
+    panels = groups(rising(rows, "n"), "n")
+    entropies = sorted({row["b"] for row in rows})
+    figure, axes = marks.panels_of(panels, 3.7)
+    for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
+        for place, run in enumerate(one_curve(panel, "distortion")):
+            curve = rising(run, "distortion")
+            marks.certified(
+                ax, marks.column(curve, "distortion"), curve, marks.STYLES[place], label=f"$b$ = {_from_to(run)}"
+            )
+        for (family, b), points in groups(rising(panel, "b")[::-1], "family", "b").items():
+            shade = marks.shade(entropies.index(b), len(entropies))
+            place = list(marks.NAMES).index(family)
+            beside = offset_copy(ax.transData, figure, x=3.6 * (place - 1), units="points")  # they share their places
+            look = {"fmt": marks.MARKERS[place], "markerfacecolor": shade, "transform": beside, **marks.CROWDED}
+            marks.spans(ax, marks.column(points, "distortion"), points, "paper", **look)
+        ax.legend(loc="upper right", title=f"$n = {n}$", title_fontsize=9)
+        ax.set_xlim(0, 0.5)
+        _dp_axis(ax)
+    marks.from_zero(axes[0], 1.12 * float(marks.column(rows, "upper").max(initial=0.1)))
+    axes[0].set_ylabel(marks.LEAKAGE)
+    marks.name_across(axes, "expected distortion $|y - f(x)|$")
+    look = {"linestyle": "none", "color": "0.25", "markerfacecolor": "w", "markersize": 5}
+    kinds = [marks.proxy(name, marker=marks.MARKERS[k], **look) for k, name in enumerate(marks.NAMES.values())]
+    roles = [
+        marks.certified_proxy("certified, the same for all three"),
+        marks.method_proxy(),
+        marks.proxy("(the three are set side by side)", alpha=0),
+    ]
+    marks.below(figure, [*roles, *kinds, *marks.shades(entropies)], 3)
+    return figure
+
+
+def _dp_axis(ax: Any) -> None:  # noqa: ANN401
+    """A second axis: the DP epsilon ln((1-p)/p) of the binary symmetric channel with distortion p."""
+    levels = np.array([4, 2, 1, 0.5, 0])
+    top = ax.secondary_xaxis("top", functions=(lambda x: x, lambda x: x))
+    top.set_xticks(1 / (1 + np.exp(levels)), [f"{level:g}" for level in levels])
+    top.tick_params(labelsize=8)
+    top.set_xlabel("DP $\\epsilon$ of the channel, $\\ln\\frac{1-p}{p}$", fontsize=8)
+
+
+def _from_to(run: list[Row]) -> str:
+    least, most = min(row["b"] for row in run), max(row["b"] for row in run)
+    return f"{least:.4g}" if least == most else f"{least:.4g} to {most:.4g}"

@@ -1,0 +1,211 @@
+"""The experiments of the evaluation and the appendix, in the paper's order: which points each one measures."""
+
+# ruff: noqa: FBT001 - whether a run is quick is every experiment's one question
+
+import difflib
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+
+from dalenius.errors import InputError
+from dalenius.gallery.parse import parse_query
+from dalenius.reproduce.points import Point
+from dalenius.reproduce.printed import CAPTION, LN2, TABLE, VALUES
+
+RECIPE = 1  # raise it when a grid or a method changes: results of two recipes are never mixed
+
+SIZES = (4, 5, 6)
+MANY, SOME, FEW = 20, 5, 3  # random starts: the table and one curve a figure; elsewhere; elsewhere in a quick run
+PARAMETER = {"symmetric": "flip", "laplace": "epsilon", "exponential": "epsilon"}
+BEYOND = 0.35  # nats past (n-1) ln 2, where the constraint begins to bite
+SHARES = (0.0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # of log|X|: grid of b where there is no closed form
+FEW_SHARES = (0.0, 0.5, 0.7, 0.9)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named set of points; `points(quick)` lists them in the order of the grid."""
+
+    name: str
+    title: str
+    points: Callable[[bool], list[Point]]
+
+
+def _audit(  # noqa: PLR0913 - the columns of a grid
+    experiment: str, query: str, family: str, parameter: float, b: float, *, starts: int, printed: float | None = None
+) -> Point:
+    """An audit of a named mechanism, certified and by Algorithm 1."""
+    word = PARAMETER[family]
+    key = f"{query}-{family}-{word}{parameter:.6g}-b{b:.4f}"
+    return Point(
+        experiment,
+        key.translate(str.maketrans("(,", "--", ") =")),
+        "audit",
+        {
+            "query": query,
+            "mechanism": f"{family}({word}={parameter!r})",
+            "family": family,
+            "parameter": parameter,
+            "b": b,
+            "printed": printed,
+        },
+        starts,
+    )
+
+
+def _parity(n: int) -> str:
+    return f"modular_sum(n={n}, modulus=2)"
+
+
+def _saddle(quick: bool) -> list[Point]:
+    surface = Point("saddle", "surface", "surface", {"flip": 0.1, "size": 21 if quick else 41})
+    point = _audit("saddle", _parity(2), "symmetric", 0.1, 1.0, starts=SOME if quick else MANY)
+    return [surface, Point("saddle", "audit", point.kind, point.parameters, point.starts)]
+
+
+def _entropy(quick: bool) -> list[Point]:
+    flips = (0.1, 0.3) if quick else (0.1, 0.2, 0.3, 0.4)
+    return [
+        _audit("entropy", _parity(n), "symmetric", flip, b, starts=_starts(quick, many=n == 4 and flip == 0.3))  # noqa: PLR2004
+        for n in SIZES
+        for flip in flips
+        for b in _entropies(n, *((3, 2) if quick else (17, 8)))
+    ]
+
+
+def _entropies(n: int, flat: int, falling: int) -> list[float]:
+    """Values of b from 0 to n ln 2: so many up to (n-1) ln 2, which is one of them, and so many beyond."""
+    edge = (n - 1) * LN2
+    return [edge * k / (flat - 1) for k in range(flat - 1)] + [edge + LN2 * k / falling for k in range(falling + 1)]
+
+
+def _epsilon(quick: bool) -> list[Point]:
+    epsilons = [float(f"{10 ** (k / 4):.4g}") for k in range(-4, 5)]
+    entropies = (0.0, 2.0, 2.5) if quick else (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+    points = []
+    for n in SIZES:
+        for b in entropies:
+            printed = CAPTION if (n, b) == (4, 0.0) else None
+            points.append(_audit("epsilon", _parity(n), "symmetric", 0.3, b, starts=_starts(quick), printed=printed))
+            points += [
+                _audit(
+                    "epsilon",
+                    _parity(n),
+                    family,
+                    e,
+                    b,
+                    starts=_starts(quick, many=(family, n, b) == ("laplace", 4, 2.0)),
+                )
+                for family in ("laplace", "exponential")
+                for e in epsilons[:: 4 if quick else 1]
+            ]
+    return points
+
+
+def _distortion(quick: bool) -> list[Point]:
+    flips = (0.1, 0.3) if quick else (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45)
+    noise: dict[str, Callable[[float], float]] = {  # the parameter at which each flips a bit with probability p
+        "symmetric": lambda p: p,
+        "laplace": lambda p: -2 * math.log(2 * p),
+        "exponential": lambda p: 2 * math.log((1 - p) / p),
+    }
+    points = []
+    for n in SIZES:
+        ends = () if n == SIZES[0] else ((n - 1) * LN2 + BEYOND,)
+        for b in (0.0, *(ends or (2.5,))) if quick else (0.0, 1.0, 2.0, 2.5, *ends):
+            many = (n, b) == (4, 2.5)
+            points += [
+                _audit(
+                    "distortion",
+                    _parity(n),
+                    family,
+                    parameter(p),
+                    b,
+                    starts=_starts(quick, many=many and family == "symmetric"),
+                )
+                for family, parameter in noise.items()
+                for p in flips
+            ]
+    return points
+
+
+def _primal(quick: bool) -> list[Point]:
+    budgets = (0.1, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
+    starts = SOME if quick else MANY
+    return [Point("primal", f"D{D:g}", "primal", {"n": 3, "b": 1.5, "D": D}, starts) for D in budgets]
+
+
+def _dual(quick: bool) -> list[Point]:
+    budgets = (0.05, 0.3) if quick else (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    starts = SOME if quick else MANY
+    return [Point("dual", f"L{L:g}", "dual", {"n": 2, "b": 0.0, "L": L}, starts) for L in budgets]
+
+
+def _table(quick: bool) -> list[Point]:
+    return [
+        _audit("table", _parity(4), family, 1.0, b, starts=SOME if quick else MANY, printed=printed.get(b))
+        for family, printed in TABLE.items()
+        for b in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.77)
+    ]
+
+
+def _closed_forms(quick: bool) -> list[Point]:
+    starts = SOME if quick else MANY
+    points = []
+    for value in VALUES:
+        parameters = asdict(value)
+        points.append(Point("closed-forms", parameters.pop("key"), "value", parameters, starts))
+    return points
+
+
+def _pairs(quick: bool) -> list[Point]:
+    query = "pairs(n=4)"
+    return _curves("pairs", [(query, "symmetric", 0.3), (query, "laplace", 1.0), (query, "exponential", 1.0)], quick)
+
+
+def _modular(quick: bool) -> list[Point]:
+    sums = [f"modular_sum(n={n}, modulus={m})" for n, m in ((4, 3), (5, 3), (4, 4))]
+    return _curves("modular", [*((query, "symmetric", 0.2) for query in sums), (sums[0], "laplace", 1.0)], quick)
+
+
+def _curves(name: str, cases: Iterable[tuple[str, str, float]], quick: bool) -> list[Point]:
+    """L(b) of several mechanisms along b; the first curve has many starts."""
+    return [
+        _audit(
+            name, query, family, parameter, share * parse_query(query).n * LN2, starts=_starts(quick, many=not place)
+        )
+        for place, (query, family, parameter) in enumerate(cases)
+        for share in (FEW_SHARES if quick else SHARES)
+    ]
+
+
+def _starts(quick: bool, *, many: bool = False) -> int:
+    return FEW if quick else MANY if many else SOME
+
+
+EXPERIMENTS = {
+    one.name: one
+    for one in (
+        Experiment("saddle", "Saddle surface of mutual information", _saddle),
+        Experiment("entropy", "Leakage against the entropy constraint", _entropy),
+        Experiment("epsilon", "Laplace, exponential and BSC(0.3) against epsilon", _epsilon),
+        Experiment("distortion", "Leakage against distortion", _distortion),
+        Experiment("primal", "Least leakage at a distortion budget", _primal),
+        Experiment("dual", "Least distortion at a leakage budget", _dual),
+        Experiment("table", "Leakage at epsilon = 1", _table),
+        Experiment("closed-forms", "Closed-form values of the appendix", _closed_forms),
+        Experiment("pairs", "Sum over pairs", _pairs),
+        Experiment("modular", "Modular sums with m > 2", _modular),
+    )
+}
+
+
+def chosen(only: Iterable[str] | None) -> list[Experiment]:
+    """The experiments of these names, all of them when none is named, in the order of the paper."""
+    names = set(only or EXPERIMENTS)
+    for name in names - EXPERIMENTS.keys():
+        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        message = f"there is no experiment {name!r}; {hint}the experiments are {', '.join(EXPERIMENTS)}"
+        raise InputError(message)
+    return [one for name, one in EXPERIMENTS.items() if name in names]

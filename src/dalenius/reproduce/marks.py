@@ -1,0 +1,161 @@
+"""The marks every picture of a reproduction is made of, told apart without colour.
+
+A line is certified, an open marker with a bar is the paper's method, a cross is printed in the paper.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike as Numbers
+
+from dalenius.report.plots import DARK, LIGHT, figure_of, tidy
+from dalenius.reproduce.rows import Row, having
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH = 7.5  # inches: the width of a text
+RUST = "#b3541e"
+STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
+MARKERS = "os^Dv*"
+FONTS: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.1,
+    "hatch.linewidth": 0.5,
+}
+CROWDED: dict[str, Any] = {"markersize": 3.6, "capsize": 0, "elinewidth": 0.6, "markeredgewidth": 0.6}
+NAMES = {"symmetric": "binary symmetric", "laplace": "Laplace", "exponential": "exponential"}
+LEAKAGE = "leakage about a record (nats)"
+ENTROPY = "least entropy $b$ of the prior (nats)"
+METHOD = "the paper's method: median, min to max"
+CERTIFIED = "certified: [lower, upper]"
+PRINTED = "printed in the paper"
+
+
+def certified(ax: Any, x: Numbers, rows: list[Row], style: Any = "-", **options: Any) -> None:  # noqa: ANN401
+    """Draw the bracket as a band, and its middle as a line."""
+    lower, upper = column(rows, "lower"), column(rows, "upper")
+    ax.fill_between(x, lower, upper, color=LIGHT, linewidth=0)
+    ax.plot(x, (lower + upper) / 2, linestyle=style, **{"color": DARK, "marker": ".", "markersize": 3, **options})
+
+
+def spans(ax: Any, x: Numbers, rows: list[Row], name: str, **look: Any) -> None:  # noqa: ANN401
+    """Draw the median of the starts, with a bar from their least to their greatest value."""
+    middle = column(rows, f"{name}_median")
+    below, above = middle - column(rows, f"{name}_min"), column(rows, f"{name}_max") - middle
+    ax.errorbar(x, middle, np.maximum([below, above], 0), **_look(look))
+
+
+def spans_across(ax: Any, y: Numbers, rows: list[Row], name: str, **look: Any) -> None:  # noqa: ANN401
+    """Draw the same as `spans`, lying."""
+    middle = column(rows, f"{name}_median")
+    below, above = middle - column(rows, f"{name}_min"), column(rows, f"{name}_max") - middle
+    ax.errorbar(middle, y, xerr=np.maximum([below, above], 0), **_look(look))
+
+
+def crosses(ax: Any, x: Numbers, y: Numbers) -> None:  # noqa: ANN401
+    """Draw numbers that the paper prints."""
+    ax.plot(x, y, **PRINTED_LOOK)
+
+
+PRINTED_LOOK: dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "X",
+    "markersize": 6.5,
+    "color": "black",
+    "markeredgecolor": "white",
+    "markeredgewidth": 0.6,
+    "zorder": 5,
+}
+
+
+def proxy(label: str, **look: Any) -> Any:  # noqa: ANN401
+    """Return an entry of a legend that stands for no line of its own."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - a second
+
+    return Line2D([], [], label=label, **look)
+
+
+def method_proxy(label: str = METHOD, marker: str = "o", fill: Any = "white") -> Any:  # noqa: ANN401
+    """Return the legend's entry of the paper's method: an open marker on a bar."""
+    return proxy(label, color=RUST, marker=marker, markerfacecolor=fill, markersize=4.5, linewidth=0.8)
+
+
+def certified_proxy(label: str = CERTIFIED, style: Any = "-", **look: Any) -> Any:  # noqa: ANN401
+    """Return the legend's entry of a bracket."""
+    return proxy(label, **{"color": DARK, "linestyle": style, **look})
+
+
+def printed_proxy() -> Any:  # noqa: ANN401
+    """Return the legend's entry of a printed number."""
+    return proxy(PRINTED, **PRINTED_LOOK)
+
+
+def below(figure: Any, handles: list[Any], lines: int) -> None:  # noqa: ANN401
+    """Put one legend under all panels, in so many lines, filled column by column."""
+    columns = -(-len(handles) // lines)
+    figure.legend(handles=handles, loc="outside lower center", ncols=max(1, columns), handlelength=2.8)
+
+
+def clean(ax: Any) -> None:  # noqa: ANN401
+    """Leave out the frame that says nothing; ticks smaller than labels."""
+    tidy(ax)
+    ax.tick_params(labelsize=8)
+
+
+def column(rows: list[Row], name: str) -> Any:  # noqa: ANN401
+    """Return one column as an array of floats."""
+    return np.array([row[name] for row in rows], dtype=float)
+
+
+def panels_of(panels: Any, height: float, *, sharey: bool = True) -> tuple["Figure", Any]:  # noqa: ANN401
+    """Return a figure and its axes side by side; one empty panel where there are no rows."""
+    figure = figure_of(WIDTH, height)
+    axes = figure.subplots(1, max(1, len(panels)), sharey=sharey, squeeze=False)[0]
+    for ax in axes:
+        clean(ax)
+    return figure, axes[: len(panels)] if len(panels) else axes
+
+
+def name_across(axes: Any, label: str) -> None:  # noqa: ANN401
+    """Name the axis that all panels share under the middle one."""
+    axes[len(axes) // 2].set_xlabel(label)
+
+
+def curve(ax: Any, curve: list[Row], name: str, place: int, size: float = 3.2) -> None:  # noqa: ANN401
+    """Draw one certified curve and the paper's medians on it."""
+    x = column(curve, name)
+    certified(ax, x, curve, STYLES[place])
+    spans(ax, x, curve, "paper", fmt=MARKERS[place], markersize=size)
+    stars = having(curve, "printed")
+    crosses(ax, column(stars, name), column(stars, "printed"))
+
+
+def from_zero(ax: Any, most: float) -> None:  # noqa: ANN401
+    """Begin just below 0, so that marks at 0 are whole."""
+    ax.set_ylim(-0.02 * most, most)
+
+
+def shade(place: int, many: int) -> tuple[float, ...]:
+    """Return the fill of the place-th of many: from white to dark, so that the order shows in grey."""
+    share = place / max(1, many - 1)
+    white, dark = np.ones(3), np.array([0.29, 0.12, 0.03])
+    rust = np.array([int(RUST[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    mixed = white + 2 * share * (rust - white) if share <= 0.5 else rust + (2 * share - 1) * (dark - rust)  # noqa: PLR2004
+    return tuple(mixed.tolist())
+
+
+def shades(entropies: list[float]) -> list[Any]:
+    """Return the legend's entries of the fills."""
+    look = {"linestyle": "none", "marker": "o", "markersize": 5, "color": RUST, "markeredgewidth": 0.6}
+    many = len(entropies)
+    return [proxy(f"$b = {b:.4g}$", markerfacecolor=shade(k, many), **look) for k, b in enumerate(entropies)]
+
+
+def _look(look: dict[str, Any]) -> dict[str, Any]:
+    plain = {"fmt": "o", "color": RUST, "markerfacecolor": "white", "markersize": 4, "elinewidth": 0.8, "capsize": 1.5}
+    return {**plain, "markeredgewidth": 0.9, "zorder": 4, **look}

@@ -1,0 +1,100 @@
+"""index.html of a reproduction: every experiment with its picture, what the paper says, and what is true."""
+
+from pathlib import Path
+from typing import Any
+
+from dalenius.report.numbers import short, short_up
+from dalenius.report.page import Picture, Section, Table, write_report
+from dalenius.reproduce.experiments import EXPERIMENTS
+from dalenius.reproduce.findings import bracket, factor, finding
+from dalenius.reproduce.rows import Row, called, gap, having
+
+TITLE = "The paper's evaluation, reproduced and set against certified bounds"
+ABOUT = (
+    "Every experiment of the paper's evaluation and appendix, run again: by the paper's own algorithms from many "
+    "random starts, and by methods that prove a lower and an upper bound. A line is certified, an open marker is the "
+    "median of the paper's method with a bar from its least to its greatest start, a cross is a number that the paper "
+    "prints. Leakage is in nats unless it says bits."
+)
+LIGHTEST = "Where medians of several b coincide, the lightest is seen."
+CAPTIONS = {
+    "saddle": "Left: the surface, its entropy boundary, what is not allowed hatched. Right: cross-sections.",
+    "entropy": "Leakage against the least entropy b of the adversary's prior, for n = 4, 5 and 6.",
+    "epsilon": f"Leakage against epsilon; on the left of each panel the binary symmetric channel, by b. {LIGHTEST}",
+    "distortion": f"Leakage against expected distortion, both axes the same for all mechanisms. {LIGHTEST}",
+    "primal": "Algorithm 6: leakage against the distortion budget, and the distortion it achieves.",
+    "dual": "Algorithm 9: distortion against the leakage budget, and the leakage it achieves.",
+    "table": "The leakage table as dots. Where the cross lies left of the bar, the printed number is too low.",
+    "closed-forms": "Printed numbers against exact ones; a bar is as wide as rounding to the printed digits explains.",
+    "pairs": "Leakage of the sum over pairs against the least entropy b.",
+    "modular": "Leakage of sums modulo m > 2 against the least entropy b.",
+}
+
+
+def write_index(out: Path, results: dict[str, list[Row]], run: dict[str, Any]) -> None:
+    """Write out/index.html about the experiments that have rows; their pictures lie in out and go into the page."""
+    there = {name: rows for name, rows in results.items() if rows}
+    sections = [_head(there, run), *(_section(out, name, rows) for name, rows in there.items())]
+    write_report(out / "index.html", TITLE, sections)
+
+
+def certificates(rows: list[Row]) -> list[bool]:
+    """Return for each certificate behind the rows whether it was verified; a design has one more for every start."""
+    return [
+        bool(row["verified"])
+        for row in having(rows, "verified")
+        for _ in range(1 + (row["starts"] if "leaks_median" in row else 0))
+    ]
+
+
+def _head(results: dict[str, list[Row]], run: dict[str, Any]) -> Section:
+    rows = [row for ours in results.values() for row in ours]
+    proved = certificates(rows)
+    missing = [name for name in EXPERIMENTS if name not in results]
+    grid = "a quick run on coarse grids" if run.get("quick") else "a full run"
+    about = (
+        f"This is {grid} of dalenius {run.get('version')} with seed {run.get('seed')}: {len(rows):,} rows, "
+        f"{sum(proved):,} of {len(proved):,} certificates verified, largest gap {short_up(gap(rows))} between a lower "
+        "and an upper bound."
+    )
+    paragraphs = [ABOUT, about]
+    if missing:
+        paragraphs.append(f"Not run yet: {', '.join(missing)}.")
+    return Section("What this is", tuple(paragraphs), files=("run.json",))
+
+
+def _section(out: Path, name: str, rows: list[Row]) -> Section:
+    found = finding(name, rows)
+    files = (f"{name}.csv", f"{name}.png", f"{name}.svg", f"certificates/{name}/")
+    example = _certificate(out, name, rows)
+    return Section(
+        EXPERIMENTS[name].title,
+        (f"The paper says: {found.says}", f"What is true: {found.true}"),
+        pictures=tuple(Picture(path.read_bytes(), CAPTIONS[name]) for path in _picture(out, name)),
+        table=leakage_table(rows) if name == "table" else None,
+        files=files,
+        commands=f"dalenius verify {example}" if example else "",
+    )
+
+
+def _picture(out: Path, name: str) -> list[Path]:
+    """Return the picture, drawn as lines if that is there."""
+    return [path for path in (out / f"{name}.svg", out / f"{name}.png") if path.is_file()][:1]
+
+
+def _certificate(out: Path, name: str, rows: list[Row]) -> str:
+    """Return the certificate of the first row that has one, as a path below `out`."""
+    paths = [f"certificates/{name}/{row['key']}.json" for row in having(rows, "verified")]
+    return next((path for path in paths if (out / path).is_file()), "")
+
+
+def leakage_table(rows: list[Row]) -> Table:
+    """Return printed, found and certified leakage, and the factor by which the printed number is low."""
+    heading = ("mechanism", "b", "printed", "paper's method: median [min, max]", "certified", "true / printed")
+    lines = []
+    for row in rows:
+        found = f"{row['paper_median']:.5f} [{row['paper_min']:.5f}, {row['paper_max']:.5f}]"
+        printed = "" if row.get("printed") is None else f"{row['printed']:.3f}"
+        times = "" if factor(row) is None else f"{factor(row):.2f}"
+        lines.append((called(row), short(row["b"]), printed, found, bracket(row), times))
+    return Table(heading, tuple(lines))

@@ -1,0 +1,133 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dalenius.cli import main
+from dalenius.reproduce import run
+from dalenius.reproduce.experiments import EXPERIMENTS
+from dalenius.reproduce.run import Interrupted, Progress, Reproduction, Summary
+
+NAMES = ["saddle", "entropy", "epsilon", "distortion", "primal", "dual", "table", "closed-forms", "pairs", "modular"]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Stands for the run, and remembers what it was asked."""
+    found: dict[str, Any] = {"verified": True}
+
+    def reproduce(out: Path, only: tuple[str, ...] | None, **options: Any) -> Reproduction:  # noqa: ANN401
+        options.pop("report")(Progress(3, 4, "table: measured"))
+        found.update(options, out=out, only=only)
+        if "interrupted" in found:
+            raise Interrupted(3, 4)
+        return Reproduction(out, (Summary("table", 14, 9.1e-7, 0.343, found["verified"], 1.5),), 2.5)
+
+    monkeypatch.setattr(run, "reproduce", reproduce)
+    return found
+
+
+def command(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["reproduce", *map(str, arguments)])
+
+
+def test_every_option_reaches_the_run(asked: dict[str, Any], tmp_path: Path) -> None:
+    result = command("--out", tmp_path, "--only", "table", "--only", "dual", "--quick", "--jobs", 3, "--seed", 5)
+    assert result.exit_code == 0
+    assert asked == {
+        "out": tmp_path, "only": ("table", "dual"), "quick": True, "jobs": 3, "seed": 5, "verified": True,
+    }  # fmt: skip
+    assert "table" in result.stdout
+    assert "34%" in result.stdout
+    assert str(tmp_path / "index.html") in result.stdout
+    assert result.stderr == "table: measured\n"
+
+
+def test_defaults(asked: dict[str, Any], tmp_path: Path) -> None:
+    command("--out", tmp_path)
+    assert (asked["only"], asked["quick"], asked["jobs"], asked["seed"]) == (None, False, None, 0)
+
+
+@pytest.mark.usefixtures("asked")
+def test_json_is_one_object(tmp_path: Path) -> None:
+    found = json.loads(command("--out", tmp_path, "--json").stdout)
+    assert found["experiments"] == [
+        {"name": "table", "points": 14, "gap": 9.1e-7, "missed": 0.343, "verified": True, "seconds": 1.5}
+    ]
+    assert (found["verified"], found["index"]) == (True, str(tmp_path / "index.html"))
+
+
+def test_a_certificate_that_is_not_verified_is_a_no(asked: dict[str, Any], tmp_path: Path) -> None:
+    asked["verified"] = False
+    result = command("--out", tmp_path)
+    assert result.exit_code == 1
+    assert "NOT every certificate was verified: table" in result.stdout
+
+
+def test_an_interruption_says_how_to_go_on(asked: dict[str, Any], tmp_path: Path) -> None:
+    asked["interrupted"] = True
+    result = command("--out", tmp_path, "--json")
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr.endswith("dalenius: interrupted: 3 of 4 points are kept; the same command goes on\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "--out"),
+        (("--out", "new", "--only", "tabel"), "there is no experiment 'tabel'; did you mean 'table'? the experiments"),
+        (("--out", "new", "--jobs", "0"), "jobs = 0 is too small"),
+        (("--out", "new", "--seed", "-1"), "seed = -1 is too small"),
+        (("--out", "file"), "is a file; name a directory"),
+        (("--out", "mine"), "is not empty and holds no run.json"),
+        (("--out", "old"), "holds results of version 0.0.1"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("mine", encoding="utf-8")
+    Path("mine").mkdir()
+    Path("mine", "thesis.tex").write_text("mine", encoding="utf-8")
+    Path("old").mkdir()
+    Path("old", "run.json").write_text('{"format": "dalenius/reproduction", "version": "0.0.1"}', encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    result = command(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_help_lists_the_experiments() -> None:
+    result = command("--help")
+    assert " ".join(EXPERIMENTS) == " ".join(NAMES)
+    assert " ".join(NAMES) in result.stdout
+
+
+@pytest.mark.slow
+def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    words = [sys.executable, "-m", "dalenius", "reproduce", "--quick", "--json", "--out", str(out)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=900, env=os.environ)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [one["name"] for one in found["experiments"]] == NAMES
+    assert found["verified"] is True
+    assert all(one["gap"] <= 1e-5 for one in found["experiments"])
+    for name in NAMES:
+        assert all((out / f"{name}{ending}").stat().st_size > 500 for ending in (".csv", ".png", ".svg"))
+        assert f"{name}: measured" in done.stderr
+    assert "<html" in (out / "index.html").read_text(encoding="utf-8")
+    assert (out / "relation.md").read_text(encoding="utf-8").startswith("<!--")
+    tables = {path: path.read_bytes() for path in out.glob("*.csv")}
+    again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300, env=os.environ)  # noqa: S603
+    assert again.returncode == 0, again.stderr
+    assert "points are there already" in again.stderr
+    assert {path: path.read_bytes() for path in out.glob("*.csv")} == tables

@@ -1,0 +1,81 @@
+import copy
+import re
+
+import pytest
+from reproduce.sample_rows import results
+
+from dalenius.reproduce.findings import FINDINGS, decimals_of, factor, finding, is_rounded, percent
+from dalenius.reproduce.rows import Row
+
+RESULTS = results()
+
+
+def changed(name: str, **changes: float) -> list[Row]:
+    """The rows of an experiment with these columns changed wherever they hold something."""
+    rows = copy.deepcopy(RESULTS[name])
+    for row in rows:
+        row.update({column: value for column, value in changes.items() if row.get(column) is not None})
+    return rows
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_sentences_are_whole_for_all_rows_and_for_few(name: str) -> None:
+    for rows in (RESULTS[name], RESULTS[name][:1], RESULTS[name][-1:]):
+        found = finding(name, rows)
+        for words in (found.says, found.true):
+            assert words.endswith(".")
+            assert not re.search(r"nan|inf\b|None|\.\.|  ", words)
+
+
+def test_the_saddle_is_checked_on_its_grid() -> None:
+    assert "hold at every point of this grid of 441" in finding("saddle", RESULTS["saddle"]).true
+    bent = copy.deepcopy(RESULTS["saddle"])
+    next(row for row in bent if row.get("theta") == 0.5)["information"] -= 0.1
+    assert "hold not everywhere" in finding("saddle", bent).true
+
+
+def test_what_is_missed_is_what_the_rows_say() -> None:
+    assert "misses nothing here" in finding("entropy", changed("entropy", paper_median=1.0)).true
+    assert "misses up to 100 %" in finding("entropy", changed("entropy", paper_median=0.0)).true
+
+
+def test_leakage_must_be_proved_to_rise_to_be_said_to() -> None:
+    assert "in 324 of 324 steps" in finding("epsilon", RESULTS["epsilon"]).true
+    assert "in 0 of 324 steps" in finding("epsilon", changed("epsilon", lower=0.0)).true
+    assert "The printed 0.0931 is 13.2 % above it" in finding("epsilon", RESULTS["epsilon"]).true
+    assert "above it" not in finding("epsilon", changed("epsilon", printed=0.05)).true
+
+
+def test_mechanisms_that_keep_their_budget_are_not_blamed() -> None:
+    assert finding("dual", RESULTS["dual"]).true.startswith("At 8 of 8 budgets")
+    assert finding("dual", changed("dual", leaks_median=0.02)).true.startswith("At 0 of 8 budgets")
+    assert "kept at 9 of 9" in finding("primal", RESULTS["primal"]).true
+    assert "kept at 0 of 9" in finding("primal", changed("primal", achieved_max=0.6)).true
+
+
+def test_the_table_names_its_worst_number() -> None:
+    found = finding("table", RESULTS["table"])
+    assert "from 0.079 at b = 0 to 0.000 at b = 2.77" in found.says
+    assert "exponential(epsilon=1) is low by a factor of 10.1" in found.true
+
+
+def test_closed_forms_are_right_when_they_round_to_what_is_printed() -> None:
+    assert is_rounded({"printed": 0.614, "value": 0.61361})
+    assert not is_rounded({"printed": 0.079, "value": 0.07954})
+    assert decimals_of(0.0823) == 4
+    assert "7 of 11 are right" in finding("closed-forms", RESULTS["closed-forms"]).true
+    exact = [{**row, "value": row["printed"]} for row in RESULTS["closed-forms"]]
+    assert finding("closed-forms", exact).true.startswith("11 of 11 are right to their last digit.")
+
+
+def test_the_sensitivity_of_modular_sums_is_computed() -> None:
+    assert "2 for modular_sum(n=4, modulus=3)" in finding("modular", RESULTS["modular"]).true
+    assert "3 for modular_sum(n=4, modulus=4)" in finding("modular", RESULTS["modular"]).true
+
+
+def test_shares_and_factors() -> None:
+    assert percent(0.4801) == "48.1 %"
+    assert percent(0.25) == "25 %"
+    assert factor({"lower": 0.08, "printed": 0.01}) == pytest.approx(8)
+    assert factor({"lower": 0.08, "printed": 0.0}) is None
+    assert factor({"lower": 0.08, "printed": None}) is None

@@ -1,0 +1,102 @@
+import copy
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+from reproduce.sample_rows import results
+
+from dalenius.errors import InputError
+from dalenius.reproduce import relation
+from dalenius.reproduce.relation import relation_text, write_relation
+
+RESULTS = results()
+TEXT = relation_text(RESULTS)
+GIVEN = {"b", "n", "D", "L", "parameter", "starts"}  # what is asked; all else is measured or printed
+
+
+def tables() -> list[list[str]]:
+    return [block.splitlines() for block in TEXT.split("\n\n") if block.startswith("|")]
+
+
+def test_the_page_says_that_it_is_written_by_the_command(tmp_path: Path) -> None:
+    write_relation(tmp_path / "relation.md", RESULTS)
+    text = (tmp_path / "relation.md").read_text()
+    assert text == TEXT
+    assert text.startswith("<!-- written by dalenius reproduce; do not edit -->\n\n# Relation to the paper\n")
+    with pytest.raises(InputError, match="cannot write"):
+        write_relation(tmp_path / "none" / "relation.md", RESULTS)
+
+
+def test_every_algorithm_is_a_function_that_exists() -> None:
+    lines = tables()[0][2:]
+    assert [line.split(" | ")[0] for line in lines] == [f"| {number}" for number in range(1, 12)]
+    for line in lines:
+        module, name = re.search(r"`(dalenius\.paper\.\w+)\.(\w+)`", line).groups()  # type: ignore[union-attr]
+        assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_tables_are_rectangular() -> None:
+    assert [len(table) - 2 for table in tables()] == [11, 14, 9, 8, 12]
+    for table in tables():
+        assert len({len(re.split(r"(?<!\\)\|", line)) for line in table}) == 1
+
+
+def test_no_measured_number_is_typed_in() -> None:
+    typed = [*relation.ERRATA, *relation.CLAIMS, *relation.ALGORITHMS]
+    words = " ".join(word for entry in typed for word in entry)
+    words += relation._INTRODUCTION + relation._TABLE + relation._PRIMAL + relation._DUAL + relation._READING
+    assert not re.search(r"\d\.\d|\d %", words)
+
+
+def test_the_numbers_follow_the_rows() -> None:
+    other = copy.deepcopy(RESULTS)
+    for row in (row for rows in other.values() for row in rows):
+        row.update({name: 1e7 * value for name, value in row.items() if name not in GIVEN and isinstance(value, float)})
+    numbers, others = (set(re.findall(r"(?<![=\d])\d+\.\d{4,}", text)) for text in (TEXT, relation_text(other)))
+    assert len(numbers) > 100
+    assert not numbers & others
+
+
+def test_the_table_shows_printed_found_and_certified() -> None:
+    row = next(row for row in RESULTS["table"] if (row["family"], row["b"]) == ("exponential", 1.5))
+    line = next(line for line in tables()[1] if line.startswith("| exponential(epsilon=1) | 1.5 |"))
+    assert line.startswith(f"| exponential(epsilon=1) | 1.5 | 0.008 | {row['paper_median']:.5f} [")
+    assert line.endswith("| 3.79 |")
+
+
+def test_starts_that_stay_short_at_b_0_are_counted() -> None:
+    assert "In this run 0 of" in TEXT
+    rows = copy.deepcopy(RESULTS)
+    first = next(row for row in rows["table"] if row["b"] == 0)
+    values = first["paper_values"].split()
+    first["paper_values"] = " ".join(["0.0397", *values[1:]])
+    text = relation_text(rows)
+    assert "In this run 1 of" in text
+    assert "the worst reaches 0.499 of it" in text
+
+
+def test_our_medians_are_set_beside_the_printed_numbers() -> None:
+    rows = copy.deepcopy(RESULTS)
+    for row in rows["table"]:
+        row["paper_median"] = 0.875 * row["lower"]
+    assert "the printed numbers miss up to 90.1 % of the leakage and our medians up to 12.5 %." in relation_text(rows)
+
+
+def test_priors_that_break_the_constraint_would_be_seen() -> None:
+    assert "by more than 0 nats" in TEXT
+    rows = copy.deepcopy(RESULTS)
+    rows["pairs"][3]["paper_entropy_min"] -= 0.25
+    assert "by more than 2.5e-1 nats" in relation_text(rows)
+
+
+def test_comparisons_are_counted_only_where_brackets_prove_them() -> None:
+    assert re.search(r"More noise leaks less \(certified in 26 of 29 comparisons", TEXT)
+    assert re.search(r"exponential noise leaks less than Laplace noise \(certified in (\d+) of \1 comparisons\)", TEXT)
+
+
+def test_a_page_of_some_experiments_can_be_written() -> None:
+    needed = ("table", "entropy", "closed-forms", "primal", "dual")
+    text = relation_text({name: RESULTS[name] for name in needed})
+    assert "DP epsilon" not in text
+    assert "## What the paper gets right" in text
