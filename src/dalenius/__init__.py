@@ -9,23 +9,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dalenius import paper
     from dalenius.api import audit, curve, design, frontier, load, verify
     from dalenius.calibration import calibrate
+    from dalenius.composition import compose
     from dalenius.errors import InputError
     from dalenius.gallery import mechanisms, queries
+    from dalenius.ledger import Ledger
     from dalenius.model.mechanism import Mechanism
 
 __version__ = "0.1.0"
 __all__ = [
     "InputError",
+    "Ledger",
     "Mechanism",
     "audit",
     "calibrate",
+    "compose",
     "curve",
     "design",
     "frontier",
     "load",
     "mechanisms",
+    "paper",
     "queries",
     "verify",
 ]
@@ -42,7 +48,10 @@ _HOME = {
     "design": "dalenius.api",
     "frontier": "dalenius.api",
     "calibrate": "dalenius.calibration",
+    "compose": "dalenius.composition",
+    "Ledger": "dalenius.ledger",
     "load": "dalenius.api",
+    "paper": "dalenius.paper",
 }
 
 
@@ -52,7 +61,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
         message = f"module 'dalenius' has no attribute {name!r}"
         raise AttributeError(message)
     module = import_module(_HOME[name])
-    return module if name in ("queries", "mechanisms") else getattr(module, name)
+    return module if name in ("queries", "mechanisms", "paper") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -91,7 +91,7 @@ def test_labels_are_texts_and_finite_numbers() -> None:
     assert mechanism.labels == (0.5, 2)
     assert [type(label) for label in mechanism.labels] == [float, int]
     assert set(mechanism.sample([0], size=50, rng=1)) == {0.5, 2}
-    for bad in (np.nan, float("inf"), None, (0, 1)):
+    for bad in (np.nan, float("inf"), None, ()):
         with pytest.raises(InputError, match="cannot label an output; labels are texts and finite numbers"):
             Mechanism.from_matrix([[0.5, 0.5]], [1], labels=[0, bad])  # type: ignore[list-item]
 

@@ -1,5 +1,6 @@
-"""dp_epsilon against enumeration of all pairs of neighbouring datasets, and closed forms."""
+"""dp_epsilon and dp_delta against enumeration of all pairs of neighbouring datasets, and closed forms."""
 
+import itertools
 import math
 from itertools import product
 
@@ -9,7 +10,7 @@ import pytest
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.neighbours import dp_epsilon
+from dalenius.model.neighbours import dp_delta, dp_epsilon
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 
 STATISTICS: list[Statistic] = [
@@ -92,6 +93,61 @@ def test_epsilon_of_extremes() -> None:
     assert tiny.dp_epsilon() == pytest.approx(1074 * math.log(2), rel=1e-12)
 
 
+@pytest.mark.parametrize("statistic", STATISTICS, ids=repr)
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5])
+def test_delta_is_the_worst_excess_of_neighbours(statistic: Statistic, epsilon: float) -> None:
+    rows = np.random.default_rng(2).dirichlet(np.full(4, 0.6), size=statistic.size)
+    pairs = _neighbouring_datasets(statistic)
+    expected = max(
+        (sum(max(0.0, q - math.exp(epsilon) * r) for q, r in zip(rows[s], rows[t], strict=True)) for s, t in pairs),
+        default=0.0,
+    )
+    assert dp_delta(statistic, rows, epsilon) == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=repr)
+def test_delta_at_no_epsilon_is_the_largest_total_variation(statistic: Statistic) -> None:
+    rows = np.random.default_rng(3).dirichlet(np.ones(3), size=statistic.size)
+    largest = max(
+        (0.5 * float(np.abs(rows[s] - rows[t]).sum()) for s, t in _neighbouring_datasets(statistic)), default=0.0
+    )
+    assert dp_delta(statistic, rows, 0.0) == pytest.approx(largest, abs=1e-14)
+
+
+def test_delta_in_closed_form() -> None:
+    parity = mechanisms.symmetric(queries.modular_sum(n=1000, modulus=2), flip=0.2)
+    assert parity.dp_delta(0.5) == pytest.approx(0.8 - math.exp(0.5) * 0.2, abs=1e-15)
+    assert parity.dp_delta() == pytest.approx(0.8 - math.e * 0.2, abs=1e-15)
+    noiseless = mechanisms.symmetric(queries.count(n=3), flip=0)
+    assert noiseless.dp_delta(1e300) == noiseless.dp_delta(0) == 1
+    assert mechanisms.constant(queries.count(n=3)).dp_delta(0) == 0
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        mechanisms.geometric(queries.count(n=6), epsilon=0.7),
+        mechanisms.exponential(queries.histogram(n=3, k=3), epsilon=2),
+        mechanisms.gaussian(queries.total(n=3, values=[0, 2, 5]), sigma=3),
+        Mechanism.from_matrix([[1, 5e-324], [5e-324, 1]], [2]),
+    ],
+    ids=repr,
+)
+def test_delta_falls_to_nothing_at_the_epsilon_of_the_channel(mechanism: Mechanism) -> None:
+    epsilon = mechanism.dp_epsilon()
+    deltas = [mechanism.dp_delta(share * epsilon) for share in (0, 0.3, 0.6, 0.9)]
+    assert all(later < earlier for earlier, later in itertools.pairwise(deltas)) or epsilon > 700
+    assert deltas[-1] > 0
+    assert mechanism.dp_delta(epsilon) <= 1e-12
+    assert mechanism.dp_delta(1.001 * epsilon) == 0
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf, "1", True])
+def test_epsilon_must_be_a_number_of_at_least_zero(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon = "):
+        mechanisms.constant(queries.count(n=3)).dp_delta(epsilon)
+
+
 def test_too_many_neighbours_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dalenius.model.statistic.MOST_LINES", 10)
     with pytest.raises(InputError, match=r"the table of neighbours would have 7 x 2 entries, .* use fewer records"):
@@ -99,10 +155,13 @@ def test_too_many_neighbours_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("dalenius.model.neighbours.MOST_COMPARED", 10)
     with pytest.raises(InputError, match="comparing neighbouring datasets takes 24 steps, above the limit of 10"):
         mechanisms.symmetric(queries.count(n=3), flip=0.1).dp_epsilon()
+    with pytest.raises(InputError, match="comparing neighbouring datasets takes 18 steps, above the limit of 10"):
+        mechanisms.symmetric(queries.total(n=1, values=[0, 1, 2]), flip=0.1).dp_delta()
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = mechanisms.exponential(queries.histogram(n=4, k=3), epsilon=1)
-    whole = mechanism.dp_epsilon()
+    whole = mechanism.dp_epsilon(), mechanism.dp_delta(0.2)
     monkeypatch.setattr("dalenius.model.neighbours.BLOCK", 40)
-    assert mechanism.dp_epsilon() == whole
+    monkeypatch.setattr("dalenius.model.neighbours.CACHED", 40)
+    assert (mechanism.dp_epsilon(), mechanism.dp_delta(0.2)) == whole

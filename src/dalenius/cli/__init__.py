@@ -11,6 +11,8 @@ from dalenius.cli.audit import audit
 from dalenius.cli.calibrate import calibrate
 from dalenius.cli.common import INTERRUPTED
 from dalenius.cli.design import design
+from dalenius.cli.profile import profile
+from dalenius.cli.reproduce import reproduce
 from dalenius.cli.verify import verify
 from dalenius.errors import InputError
 
@@ -65,5 +67,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (audit, design, calibrate, verify):
+for command in (audit, design, calibrate, verify, profile, reproduce):
     main.add_command(command)

@@ -3,9 +3,10 @@
 import html
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +16,12 @@ from dalenius.model import checks, neighbours, storage, tables
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Table
 
+if TYPE_CHECKING:
+    from dalenius.profile import Profile
+    from dalenius.solvers.watch import Progress
+
 Floats = NDArray[np.float64]
-Label = str | int | float
+Label = str | int | float | tuple["Label", ...]  # tuples label joint releases
 
 ROW_TOLERANCE = 1e-9
 MOST_MATRIX = 2**24
@@ -123,8 +128,10 @@ class Mechanism:
         """Run the mechanism on a dataset: `size` independent outputs, as labels."""
         row = self.rows[int(self.statistic.class_of(dataset))]
         picks = np.random.default_rng(rng).choice(row.size, size=size, p=row)
-        same = len({type(label) for label in self.labels}) == 1
-        return np.array(self.labels, dtype=None if same else object)[picks]
+        kinds = {type(label) for label in self.labels}
+        if len(kinds) > 1 or tuple in kinds:
+            return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
+        return np.array(self.labels)[picks]
 
     def dp_epsilon(self) -> float:
         """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
@@ -133,6 +140,44 @@ class Mechanism:
         which a probability too small for a float is zero.
         """
         return neighbours.dp_epsilon(self.statistic, self.rows)
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
+
+        It is the least delta for which the mechanism is (epsilon, delta)-differentially private.
+        """
+        return neighbours.dp_delta(self.statistic, self.rows, checks.real("epsilon", epsilon, 0.0, math.inf))
+
+    def profile(  # noqa: PLR0913 - the public surface
+        self,
+        entropies: Iterable[float] | None = None,
+        *,
+        epsilon: float | None = None,
+        unit: str = "nats",
+        tolerance: float = 1e-4,
+        time_limit: float = 60.0,
+        seed: int = 0,
+        progress: "bool | Callable[[Progress], None]" = False,
+    ) -> "Profile":
+        """Return the usual measures of this mechanism side by side; see `dalenius.profile.Profile` for each.
+
+        entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
+        log|X|. epsilon: at which dp_delta is taken, by default 1; a natural logarithm whatever the unit.
+        `tolerance` and `seed` are those of each audit. `time_limit` is for everything together, but for the
+        comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
+        """
+        from dalenius.profile import profile  # noqa: PLC0415 - the solvers, which know of mechanisms
+
+        return profile(
+            self,
+            entropies,
+            epsilon=epsilon,
+            unit=unit,
+            tolerance=tolerance,
+            time_limit=time_limit,
+            seed=seed,
+            progress=progress,
+        )
 
     def table(self, digits: int = 4) -> str:
         """Return the rows as text for people: aligned, rounded to so many decimals, long ones cut.
@@ -230,10 +275,12 @@ def _numbers(matrix: ArrayLike) -> Floats:
 
 
 def _label(label: Label) -> Label:
-    """Return a label as a text or a number of plain Python, so that a file can hold it."""
+    """Return a label as a text, a number or a tuple of plain Python, so that a file can hold it."""
+    if isinstance(label, tuple) and label:
+        return tuple(map(_label, label))
     plain = label.item() if isinstance(label, np.generic) else label
     if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
-        message = f"{label!r} cannot label an output; labels are texts and finite numbers"
+        message = f"{label!r} cannot label an output; labels are texts and finite numbers, or tuples of them"
         raise InputError(message)
     return plain
 

@@ -12,6 +12,9 @@ Floats = NDArray[np.float64]
 
 MOST_COMPARED = 2**32
 BLOCK = 2**20  # entries compared at a time
+CACHED = 2**15  # the same where every pair is compared: few enough to stay near the processor
+ROUNDING = 1e-15
+LARGEST_EPSILON = 1400.0  # more than the log ratio of any two floats
 
 
 def dp_epsilon(statistic: Statistic, rows: Floats) -> float:
@@ -22,19 +25,47 @@ def dp_epsilon(statistic: Statistic, rows: Floats) -> float:
     """
     worst, width = 0.0, rows.shape[1]
     for lines in statistic.neighbours():
-        work = lines.size * width * len(statistic.orbits)  # one array of this size per orbit
-        if work > MOST_COMPARED:
-            message = (
-                f"comparing neighbouring datasets takes {work} steps, above the limit of {MOST_COMPARED}; "
-                "use fewer records or outputs"
-            )
-            raise InputError(message)
+        _check_work(lines.size * width * len(statistic.orbits))  # one array of this size per orbit
         step = max(1, BLOCK // width)
         for start in range(0, len(lines), step):
             worst = max(worst, _widest(lines[start : start + step], rows))
         if worst == math.inf:
             break
     return worst
+
+
+def dp_delta(statistic: Statistic, rows: Floats, epsilon: float) -> float:
+    """max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over neighbours x, x'.
+
+    The least delta for which the channel is (epsilon, delta)-differentially private; at epsilon = 0 the
+    largest total variation between neighbours. Every ordered pair of a line is compared. A difference that
+    rounding of the rows may have made, 1e-15 of a probability, counts as none.
+    """
+    worst, step = 0.0, max(1, CACHED // rows.shape[1])
+    half = math.exp(min(epsilon, LARGEST_EPSILON) / 2)  # twice, for e^epsilon itself may be beyond floats
+    with np.errstate(over="ignore"):
+        raised = rows * half * half * (1 + ROUNDING)
+    for lines in statistic.neighbours():
+        values = lines.shape[1]
+        _check_work(lines.size * (values - 1) * rows.shape[1] * len(statistic.orbits))
+        one = lines.ravel()
+        for shift in range(1, values):
+            other = np.roll(lines, shift, axis=1).ravel()
+            for start in range(0, one.size, step):
+                excess = rows[one[start : start + step]]
+                excess -= raised[other[start : start + step]]
+                np.maximum(excess, 0.0, out=excess)
+                worst = max(worst, float(excess.sum(axis=1).max()))
+    return worst
+
+
+def _check_work(steps: int) -> None:
+    if steps > MOST_COMPARED:
+        message = (
+            f"comparing neighbouring datasets takes {steps} steps, above the limit of {MOST_COMPARED}; "
+            "use fewer records or outputs"
+        )
+        raise InputError(message)
 
 
 def _widest(lines: NDArray[np.int64], rows: Floats) -> float:

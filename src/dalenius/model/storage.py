@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 FORMAT = "dalenius/mechanism"
 VERSION = 1
+MOST_NESTED = 32  # joint releases of joint releases
 
 
 def write(path: Path, data: bytes) -> None:
@@ -138,7 +139,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def csv_text(matrix: Floats, labels: Sequence[str | int | float]) -> str:
+def csv_text(matrix: Floats, labels: Sequence[object]) -> str:
     """Return the matrix as CSV; labels stand in a header unless one would pass for a number."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -156,8 +157,15 @@ def npy_bytes(matrix: Floats) -> bytes:
 
 
 def mechanism_text(mechanism: "Mechanism") -> str:
-    """Return the JSON of a mechanism: its description, its labels, and its rows as a check."""
+    """Return the JSON of a mechanism: its description, its labels, and its rows as a check.
+
+    Rows that are never written out are left out here, and the labels with them.
+    """
+    from dalenius.model.additive import Additive  # noqa: PLC0415 - a mechanism, which knows of this file
+
     content = {"format": FORMAT, "version": VERSION, **mechanism.describe()}
+    if isinstance(mechanism, Additive):
+        return json.dumps(content) + "\n"
     content["labels"] = list(mechanism.labels)
     content["rows"] = mechanism.given.tolist()
     return json.dumps(content) + "\n"
@@ -177,8 +185,13 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
+    from dalenius.model.additive import Additive  # noqa: PLC0415
     from dalenius.model.mechanism import Mechanism  # noqa: PLC0415
 
+    if "mechanism" in content and "rows" not in content:
+        named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
+        if isinstance(named, Additive):
+            return named
     rows, labels = _field(content, "rows", list), _labels(content)
     if "mechanism" in content:
         query = parse_query(_field(content, "query", str))
@@ -223,9 +236,15 @@ def _field(content: dict[str, Any], key: str, kind: type) -> Any:  # noqa: ANN40
     return value
 
 
-def _labels(content: dict[str, Any]) -> tuple[str | int | float, ...]:
-    labels = _field(content, "labels", list)
-    if not all(isinstance(label, (str, int, float)) for label in labels):
-        message = '"labels" must hold texts and numbers only'
+def _labels(content: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(map(_label, _field(content, "labels", list)))
+
+
+def _label(label: object, depth: int = 0) -> object:
+    """Return a text, a number, or a list of them, which stands for a tuple."""
+    if isinstance(label, list) and label and depth < MOST_NESTED:
+        return tuple(_label(part, depth + 1) for part in label)
+    if not isinstance(label, (str, int, float)):
+        message = '"labels" must hold texts, numbers and short lists of them only'
         raise InputError(message)
-    return tuple(labels)
+    return label

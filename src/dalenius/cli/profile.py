@@ -1,0 +1,79 @@
+"""dalenius profile: the usual measures of a mechanism side by side."""
+
+from pathlib import Path
+
+import click
+
+from dalenius.cli.common import AS_JSON, FILE, check_outputs, finish, mechanism_from, progress_line, write_picture
+from dalenius.errors import InputError
+
+
+@click.command()
+@click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".')
+@click.option("--mechanism", metavar="CALL", help='Its mechanism, such as "geometric(epsilon=1)".')
+@click.option("--channel", type=FILE, help="A matrix in .csv, .npy or .json: one row per dataset, last record fastest.")
+@click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2.")
+@click.option("--load", type=FILE, help="A saved mechanism (.json).")
+@click.option("--entropies", metavar="B,B,...", help="Values of b; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of log|X|.")
+@click.option("--epsilon", type=float, metavar="E", help="Where delta is taken, a natural logarithm; default 1.")
+@click.option(
+    "--unit",
+    type=click.Choice(["nats", "bits"]),
+    default="nats",
+    show_default=True,
+    help="Of every number of information.",
+)
+@click.option("--tolerance", type=float, default=1e-4, show_default=True, help="Gap at which an audit stops.")
+@click.option(
+    "--time-limit", type=float, default=60.0, show_default=True, metavar="S", help="Seconds for everything together."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
+@click.option("--plot", type=FILE, help="Draw L(b) below the other measures here (.png, .svg, .pdf).")
+@AS_JSON
+def profile(  # noqa: PLR0913 - one parameter per option
+    *,
+    query: str | None,
+    mechanism: str | None,
+    channel: Path | None,
+    records: str | None,
+    load: Path | None,
+    entropies: str | None,
+    epsilon: float | None,
+    unit: str,
+    tolerance: float,
+    time_limit: float,
+    seed: int,
+    plot: Path | None,
+    as_json: bool,
+) -> int:
+    """Show the usual measures of a mechanism side by side.
+
+    Leakage about a record at several b, capacity, maximal and min-entropy leakage, differential privacy, distortion.
+
+    \b
+      dalenius profile --query "count(n=4)" --mechanism "geometric(epsilon=1)"
+      dalenius profile --channel channel.csv --records 2,2,2 --entropies 0,1,2
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    check_outputs([("--plot", plot)], [channel, load])
+    points = None if entropies is None else numbers(entropies)
+    described = mechanism_from(query, mechanism, channel, records, load)
+    with progress_line(unit) as listener:
+        answer = described.profile(
+            points,
+            epsilon=epsilon,
+            unit=unit,
+            tolerance=tolerance,
+            time_limit=time_limit,
+            seed=seed,
+            progress=listener,
+        )
+    return finish(answer, as_json=as_json, certificate=None, files=[(plot, write_picture(answer.plot))])
+
+
+def numbers(text: str) -> list[float]:
+    """Return [0.0, 1.5] for 0,1.5."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        message = f"--entropies {text!r} is not a list of numbers; write values of b such as 0,0.5,1"
+        raise InputError(message) from None

@@ -1,0 +1,106 @@
+"""A profile in plain words, and its picture."""
+
+from typing import TYPE_CHECKING, Any
+
+from dalenius.profile import Profile
+from dalenius.report.numbers import decimals, round_down, round_up, short
+from dalenius.report.text import Facts, problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STYLES = ((0, (5, 2)), "-.", (0, (1, 1.5)))  # of the horizontal lines, told apart without colour
+
+
+def facts(profile: Profile) -> Facts:
+    """Return every measure as a heading and lines of text: its value, then what it means."""
+    unit, guessed = profile.unit, f"{_plain(profile.maximal_leakage)} {profile.unit}"
+    whole = _bracket(profile.capacity.lower, profile.capacity.upper)
+    record = f"{_plain(profile.record_min_entropy_leakage)} {unit}"
+    named = [
+        ("Profiled", [problem(profile.mechanism)]),
+        ("Leakage", _leakage(profile)),
+        ("Capacity", [f"{whole} {unit}", "max I(X;Y) over all priors: about the whole dataset, not one record"]),
+        (
+            "Guessing",
+            [
+                f"{guessed}: maximal leakage, log sum_y max_x q(y|x)",
+                "how much better any function of the dataset can be guessed, at most, under any prior",
+                f"{guessed}: min-entropy leakage, how much better the dataset is guessed under the uniform prior",
+                "the same number as above, as for every mechanism under that prior",
+                f"{record}: min-entropy leakage about one record, max_i log sum_y max_a P(y|X_i=a)",
+            ],
+        ),
+        ("Neighbours", _neighbours(profile)),
+        ("Distortion", [_distortion(profile)]),
+        ("Left out", list(profile.notes)),
+        ("Stopped", [_stopped(profile)]),
+    ]
+    return [(name, lines) for name, lines in named if lines]
+
+
+def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+    """Draw the certified band of L(b), with horizontal lines for what other measures say."""
+    from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
+
+    figure = plot_curve(profile.leakage, ax)
+    axes = figure.axes[-1] if ax is None else ax
+    lines = {
+        "capacity of the whole channel": profile.capacity.upper,
+        "maximal leakage": profile.maximal_leakage,
+        "log|A|, all that a record holds": profile.record_entropy,
+    }
+    for (name, level), style in zip(lines.items(), STYLES, strict=True):
+        label = f"{name}: {short(level)} {profile.unit}"
+        axes.axhline(level, color="0.25", linewidth=1.2, linestyle=style, label=label)
+    axes.set_ylim(top=max(axes.get_ylim()[1], 1.1 * max(lines.values())))
+    axes.set_ylabel(f"information ({profile.unit})")
+    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    return figure
+
+
+def _leakage(profile: Profile) -> list[str]:
+    audits = profile.leakage.audits
+    shown = [(short(audit.entropy), _bracket(audit.lower, audit.upper)) for audit in audits]
+    width = max(len(b) for b, _ in shown)
+    head = "L(b) = max_i max I(X_i;Y) over priors with H(X) >= b: about one record; both bounds are certified"
+    return [head, *(f"  b = {b:>{width}} {profile.unit}: {bracket} {profile.unit}" for b, bracket in shown)]
+
+
+def _neighbours(profile: Profile) -> list[str]:
+    lines = []
+    if profile.dp_epsilon is not None:
+        lines.append(
+            f"epsilon = {short(profile.dp_epsilon)}: max log q(y|x)/q(y|x') where one record differs, natural logarithm"
+        )
+    if profile.dp_delta is not None:
+        lines.append(
+            f"delta = {short(profile.dp_delta)} at epsilon = {short(profile.epsilon)}: "
+            "max sum_y max(0, q(y|x) - e^epsilon q(y|x'))"
+        )
+    return lines
+
+
+def _distortion(profile: Profile) -> str:
+    if profile.distortion is None:
+        return "none: there is no query, or the outputs are not its range"
+    return f"{short(profile.distortion)}: expected |y - f(x)| on uniform data, in units of the answer"
+
+
+def _stopped(profile: Profile) -> str:
+    reasons = {
+        "gap": "every gap is small enough",
+        "time_limit": "the time limit was reached; all bounds are true, more time may close open gaps",
+        "interrupted": "it was interrupted; all bounds are true, later values of b are left out",
+        "method": "the audits have no more to give",
+    }
+    return f"{reasons[profile.stopped]}; {profile.seconds:.3g} s"
+
+
+def _bracket(lower: float, upper: float) -> str:
+    digits = min(decimals(lower), decimals(upper))
+    return f"{round_down(lower, digits)} to {round_up(upper, digits)}"
+
+
+def _plain(x: float) -> str:
+    return f"{x:.{decimals(x)}f}"

@@ -1,0 +1,99 @@
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from dalenius.cli import main
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.mechanism import Mechanism
+
+NAMED = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]
+FLIP = math.log(2) + 0.3 * math.log(0.3) + 0.7 * math.log(0.7)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["profile", *map(str, arguments)])
+
+
+def test_the_answer_in_json() -> None:
+    result = run(*NAMED, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    said = json.loads(result.stdout)
+    assert said["capacity"]["lower"] <= FLIP <= said["capacity"]["upper"]
+    assert said["maximal_leakage"] == said["min_entropy_leakage"] == pytest.approx(math.log(1.4), abs=1e-12)
+    assert said["dp_epsilon"] == pytest.approx(math.log(7 / 3), abs=1e-12)
+    assert said["dp_delta"] == 0
+    assert said["distortion"] == pytest.approx(0.3, abs=1e-12)
+    assert len(said["leakage"]) == 6
+    assert all(point["lower"] <= FLIP for point in said["leakage"])
+
+
+def test_the_answer_in_words_and_a_picture(tmp_path: Path) -> None:
+    result = run(*NAMED, "--unit", "bits", "--entropies", "0,1.5", "--epsilon", 0.2, "--plot", tmp_path / "p.svg")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Profiled   symmetric(flip=0.3) of modular_sum(n=2, modulus=2): 2 records")
+    assert "b =   0 bits: 0.118709 to 0.118710 bits" in result.stdout
+    assert "b = 1.5 bits: " in result.stdout
+    assert "at epsilon = 0.2" in result.stdout
+    assert f"Wrote      {tmp_path / 'p.svg'}" in result.stdout
+    assert "<svg" in (tmp_path / "p.svg").read_text()
+
+
+def test_every_source_of_a_mechanism(tmp_path: Path) -> None:
+    mechanism = mechanisms.geometric(queries.count(n=2), epsilon=1)
+    mechanism.save(tmp_path / "m.json")
+    np.save(tmp_path / "m.npy", mechanism.matrix())
+    sources = [
+        ["--query", "count(n=2)", "--mechanism", "geometric(epsilon=1)"],
+        ["--load", tmp_path / "m.json"],
+        ["--channel", tmp_path / "m.npy", "--records", "2,2"],
+    ]
+    said = [json.loads(run(*source, "--entropies", "1", "--tolerance", 0.1, "--json").stdout) for source in sources]
+    for key in ("maximal_leakage", "record_min_entropy_leakage", "dp_epsilon"):
+        assert [one[key] for one in said] == pytest.approx([said[0][key]] * 3, abs=1e-12)
+    assert said[0]["distortion"] == said[1]["distortion"] is not None
+    assert said[2]["distortion"] is None
+
+
+def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+    true_profile = Mechanism.profile
+
+    def profile(mechanism: Mechanism, entropies: list[float] | None, **options: Any) -> Any:  # noqa: ANN401
+        asked.update(options, entropies=entropies)
+        return true_profile(mechanism, [0.0])
+
+    monkeypatch.setattr(Mechanism, "profile", profile)
+    options = ["--unit", "bits", "--tolerance", 1e-3, "--time-limit", 7, "--seed", 3, "--epsilon", 2]
+    assert run(*NAMED, *options, "--entropies", "0,0.5").exit_code == 0
+    assert asked == {
+        "entropies": [0.0, 0.5],
+        "unit": "bits",
+        "tolerance": 1e-3,
+        "time_limit": 7.0,
+        "seed": 3,
+        "epsilon": 2.0,
+        "progress": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "say what to audit, in one way"),
+        (NAMED[:2], "--query needs --mechanism beside it"),
+        ([*NAMED, "--entropies", "0,x"], "--entropies '0,x' is not a list of numbers"),
+        ([*NAMED, "--entropies", "7"], "entropy = 7.0 nats is not between 0 and log|X|"),
+        ([*NAMED, "--epsilon", "-1"], "epsilon = -1.0 is out of range"),
+        ([*NAMED, "--plot", "p.txt"], "--plot p.txt: pictures end in .png, .svg, .pdf"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: list[str], message: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,253 @@
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import brute_force
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dalenius as dl
+
+Floats = NDArray[np.float64]
+
+RECORDS = (2, 2, 2)
+TOLERANCE = 1e-3
+PARITY = dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.2)
+COUNT = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=0.7)
+THIRDS = dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=3), flip=0.4)
+CONSTANT = dl.mechanisms.constant(dl.queries.count(n=3))
+
+
+def ledger(entropy: float = 1.3, **options: Any) -> dl.Ledger:  # noqa: ANN401 - options of Ledger
+    return dl.Ledger(RECORDS, entropy=entropy, **{"tolerance": TOLERANCE, "time_limit": 20, **options})
+
+
+def filled(*mechanisms: dl.Mechanism, **options: Any) -> dl.Ledger:  # noqa: ANN401 - options of Ledger
+    book = ledger(**options)
+    for mechanism in mechanisms:
+        book.release(mechanism)
+    return book
+
+
+def product_matrix(*mechanisms: dl.Mechanism) -> Floats:
+    full = np.ones((8, 1))
+    for m in mechanisms:
+        full = np.stack([np.kron(row, new) for row, new in zip(full, m.matrix(), strict=True)])
+    return full
+
+
+def test_an_empty_ledger_has_leaked_nothing() -> None:
+    account = ledger().account()
+    assert (account.lower, account.upper, account.entropy_left, account.releases) == (0.0, 0.0, 1.3, 0)
+    assert account.exact
+
+
+def test_accounts_are_audits_of_the_composition_and_rise() -> None:
+    book, parts, before = ledger(), [], ledger().account()
+    for mechanism in (THIRDS, PARITY, COUNT):
+        parts.append(mechanism)
+        promised = book.what_if(mechanism)
+        assert len(book.releases) == len(parts) - 1
+        assert book.account().lower == before.lower
+        account = book.release(mechanism)
+        assert account.to_dict() == promised.to_dict()
+        assert account.exact
+        assert account.audit is not None
+        assert dl.verify(account.audit).verified
+        direct = dl.audit(dl.compose(*parts), entropy=1.3, tolerance=TOLERANCE, time_limit=20)
+        assert max(direct.lower, account.lower) <= min(direct.upper, account.upper)
+        assert account.gap <= TOLERANCE
+        assert before.lower <= account.lower
+        assert before.upper <= account.upper + TOLERANCE
+        assert account.entropy_left < before.entropy_left
+        assert account.added == (max(0.0, account.lower - before.upper), account.upper - before.lower)
+        before = account
+    assert [r.mechanism for r in book.releases] == parts
+
+
+@pytest.mark.parametrize("entropy", [0.0, 1.3, 1.9])
+def test_the_chain_rule_bounds_what_the_audit_finds(entropy: float) -> None:
+    parts = (THIRDS, PARITY, COUNT)
+    exact, bounded = ledger(entropy), ledger(entropy, most_entries=1)
+    for k, mechanism in enumerate(parts):
+        truth, bound = exact.release(mechanism), bounded.release(mechanism)
+        assert truth.lower <= bound.upper
+        assert bound.lower <= truth.upper
+        assert bound.entropy_left <= truth.entropy_left + 1e-9
+        assert bound.exact == (k == 0)
+        assert bound.upper <= math.log(2) * (1 + 1e-12)
+    assert brute_force.attained(product_matrix(*parts), RECORDS, entropy, starts=2) <= bounded.account().upper
+
+
+def test_the_chain_rule_is_one_audit_and_the_capacities_of_the_rest() -> None:
+    book = filled(COUNT, THIRDS, most_entries=1)
+    capacity = {r.mechanism: r.capacity for r in book.releases}
+    uppers = [
+        dl.audit(one, entropy=1.3, tolerance=TOLERANCE).upper + capacity[other]
+        for one, other in ((COUNT, THIRDS), (THIRDS, COUNT))
+    ]
+    account = book.account()
+    assert account.bound == "chain rule"
+    assert account.audit is None
+    assert min(uppers) - 2 * TOLERANCE <= account.upper <= max(uppers) + 2 * TOLERANCE
+    assert account.entropy_left == pytest.approx(1.3 - sum(capacity.values()), abs=1e-9)
+
+
+def test_as_much_as_fits_is_audited_together() -> None:
+    parts = (PARITY, PARITY, PARITY, THIRDS)
+    tight, loose, exact = (filled(*parts, most_entries=most).account() for most in (1, 8, 2**20))
+    assert exact.exact
+    assert not loose.exact
+    assert exact.lower <= loose.upper < tight.upper
+    assert exact.entropy_left >= loose.entropy_left > tight.entropy_left
+
+
+def test_repeated_releases_go_through_counts() -> None:
+    book = filled(*[PARITY] * 8)
+    account = book.account()
+    assert account.exact
+    assert account.audit is not None
+    assert account.audit.mechanism.rows.shape == (2, 9)
+
+
+@pytest.mark.parametrize("most", [1, 2**20])
+@pytest.mark.parametrize("entropy", [0.4, 1.3, 1.9])
+def test_entropy_left_is_below_what_every_prior_keeps(most: int, entropy: float) -> None:
+    parts = (COUNT, PARITY, THIRDS)
+    left = filled(*parts, entropy=entropy, most_entries=most).account().entropy_left
+    matrix, rng = product_matrix(*parts), np.random.default_rng(3)
+    for concentration in np.repeat([0.1, 0.3, 1.0], 40):
+        prior = brute_force.allowed(rng.dirichlet(np.full(8, concentration)), entropy)
+        joint = prior[:, None] * matrix
+        kept = brute_force.entropy(joint) - brute_force.entropy(joint.sum(axis=0))
+        assert left <= kept + 1e-9
+
+
+def test_a_constant_changes_no_account() -> None:
+    book = filled(PARITY)
+    before, after = book.account(), book.release(CONSTANT)
+    assert after.exact
+    assert before.lower <= after.lower
+    assert after.upper <= before.upper + TOLERANCE
+    assert after.entropy_left == pytest.approx(before.entropy_left, abs=1e-9)
+    assert book.releases[1].capacity == pytest.approx(0.0, abs=1e-9)
+
+
+def test_bits_are_nats_in_other_units() -> None:
+    nats, bits = (
+        filled(PARITY, THIRDS, entropy=1.3 / scale, unit=unit, tolerance=TOLERANCE / scale).account()
+        for unit, scale in (("nats", 1.0), ("bits", math.log(2)))
+    )
+    assert bits.upper * math.log(2) == pytest.approx(nats.upper, abs=TOLERANCE)
+    assert bits.entropy_left * math.log(2) == pytest.approx(nats.entropy_left, abs=1e-6)
+    assert "bits" in repr(bits)
+
+
+def test_knowledge_without_limit_leaves_nothing_to_promise() -> None:
+    book = dl.Ledger(dl.queries.count(n=3), knowledge=math.inf, tolerance=TOLERANCE)
+    account = book.release(PARITY)
+    assert account.entropy_left == 0.0
+    assert account.lower <= math.log(2) - brute_force.entropy(np.array([0.2, 0.8])) <= account.upper
+
+
+def test_a_million_records() -> None:
+    parity = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**6, modulus=2), flip=0.3)
+    assert parity.query is not None
+    book = dl.Ledger(parity.query, knowledge=1.0, tolerance=TOLERANCE)
+    for _ in range(3):
+        account = book.release(parity)
+    assert account.exact
+    assert account.upper < math.log(2)
+
+
+@pytest.mark.parametrize("most", [1, 2**20])
+def test_saved_ledgers_go_on_where_they_were(most: int, tmp_path: Path) -> None:
+    book = ledger(most_entries=most)
+    book.release(PARITY, name="first")
+    book.release(COUNT)
+    book.save(tmp_path / "ledger.json")
+    again = dl.Ledger.load(tmp_path / "ledger.json")
+    assert [r.name for r in again.releases] == ["first", "geometric(epsilon=0.7) of count(n=3)"]
+    assert again.account().to_dict() == book.account().to_dict()
+    assert again.account().audit is None
+    assert again.release(THIRDS).to_dict() == book.release(THIRDS).to_dict()
+
+
+def test_knowledge_without_limit_is_saved(tmp_path: Path) -> None:
+    dl.Ledger(RECORDS, knowledge=math.inf).save(tmp_path / "ledger.json")
+    assert dl.Ledger.load(tmp_path / "ledger.json").adversary.entropy == 0.0
+
+
+def test_words() -> None:
+    book = ledger()
+    book.release(PARITY, name="parity of March")
+    text = book.summary()
+    assert "1. parity of March: at most" in text
+    assert "certified by an audit of all releases together" in text
+    assert "an average over outputs, not for every output" in text
+    assert "3 records of 2 values" in repr(book)
+    assert "parity of March" in book._repr_html_()
+    assert "1 release:" in repr(book.account())
+    assert "by the last release" in book.account().summary()
+    assert book.account()._repr_html_().startswith("<table>")
+
+
+def test_bad_input() -> None:
+    book = ledger()
+    with pytest.raises(dl.InputError, match="2 records of 2 values, the ledger over 3 records"):
+        book.release(dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1))
+    with pytest.raises(dl.InputError, match="not str"):
+        book.what_if("parity")  # type: ignore[arg-type]
+    with pytest.raises(dl.InputError, match="not a text"):
+        book.release(PARITY, name=3)  # type: ignore[arg-type]
+    assert book.releases == ()
+    with pytest.raises(dl.InputError, match="exactly one"):
+        dl.Ledger(RECORDS)
+    with pytest.raises(dl.InputError, match="exactly one"):
+        dl.Ledger(RECORDS, entropy=1, knowledge=1)
+    for options in ({"tolerance": 0}, {"time_limit": -1}, {"most_entries": 0}, {"unit": "bytes"}, {"entropy": 9}):
+        with pytest.raises(dl.InputError):
+            ledger(**{"entropy": 1.0, **options})
+    with pytest.raises(dl.InputError, match="records"):
+        dl.Ledger("222", entropy=1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"account": {"lower": 2.0, "upper": 1.0}},
+        {"account": {"bound": "none"}},
+        {"account": {"releases": 2}},
+        {"account": {"added": [0.0]}},
+        {"account": {"upper": "much"}},
+        {"unit": "bits"},
+        {"records": [2, 2]},
+        {"adversary": {"wisdom": 1}},
+        {"adversary": []},
+        {"releases": [{}]},
+        {"releases": 3},
+        {"tolerance": None},
+    ],
+)
+def test_altered_files_are_refused(change: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    filled(PARITY).save(path)
+    content = json.loads(path.read_text())
+    for key, value in change.items():
+        content[key] = {**content[key], **value} if key == "account" else value
+    path.write_text(json.dumps(content))
+    with pytest.raises(dl.InputError, match=r"ledger\.json is not a"):
+        dl.Ledger.load(path)
+
+
+@pytest.mark.parametrize("key", ["account", "releases", "unit"])
+def test_files_with_something_missing_are_refused(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    filled(PARITY).save(path)
+    content = json.loads(path.read_text())
+    del content[key]
+    path.write_text(json.dumps(content))
+    with pytest.raises(dl.InputError, match="missing"):
+        dl.Ledger.load(path)
