@@ -181,7 +181,7 @@ def _longest(frame: Frame, x: Point, step: Floats) -> Floats:
     """The longest step, at most 1, that stays inside and moves no log r by more than 2."""
     y, free = frame.cells.y_size, frame.box_variables
     boxed, above = _inside(frame, x)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # where a step is tiny, there is room without end
         room = np.where(step[:, y:] < 0, -above / step[:, y:], np.inf).min(axis=1)
         up = step[:, y + 2 * free : -1]
         room_up = np.where(up > 0, (1 - boxed[:, 2 * free :]) / up, np.inf).min(axis=1, initial=np.inf)
