@@ -18,7 +18,7 @@ from dalenius.paper.universe import FLOOR, Floats, Universe, answers, entropy, f
 
 ETA_0, BETA, ALPHA = 1.0, 0.5, 0.1  # first step, its shrinking, step of the multiplier: the paper's defaults
 STARTS = 20
-TOLERANCE = 1e-4  # relative, of every change of I; the paper leaves it open
+TOLERANCE = 1e-4  # of the relative improvement of I, where loops end; the paper leaves it open
 FEASIBLE = 1e-9  # candidates this little below b are moved back, others rejected
 ENTROPY_TOLERANCE = 1e-9  # of the projection to an entropy
 ENTROPY_FLOOR = 1e-12  # of probabilities, inside that projection
@@ -113,7 +113,7 @@ def maximal_leakage(  # noqa: PLR0913 - the algorithm's inputs
                 tangent_norm(_by_dataset(universe, channel, prior, record)),
             )
         )
-        if best - before <= tolerance * best or expired():
+        if relative_improvement(best, before) <= tolerance or expired():
             break
     return Leakage(best, worst_prior, record, tuple(met.tolist()), tuple(history))
 
@@ -137,7 +137,7 @@ def modified_blahut_arimoto(
         held = entropy(p) + float(p @ spread)
         s = max(0.0, s - ALPHA * (held - b))
         before, value = value, float(information(p, given))
-        if abs(value - before) <= tolerance * value:
+        if relative_improvement(value, before) <= tolerance:
             break
     return _backed_off(p, marginal, lambda x: entropy(x) + float(x @ spread) >= b)  # repair 6
 
@@ -168,7 +168,7 @@ def projected_gradient_coordinate_ascent(
         value = float(information(marginal, answers(p, rows)))
         if value > best:
             best, kept = value, p.copy()
-        if abs(value - before) <= TOLERANCE * value:
+        if relative_improvement(value, before) <= TOLERANCE:
             break
     return kept
 
