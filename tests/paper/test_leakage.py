@@ -88,11 +88,14 @@ def test_never_above_the_certified_bound(seed: int) -> None:
 
 
 def test_convergence_to_the_global_optimum_at_b_zero_is_not_so() -> None:
-    q = random_channel(17)
-    rng = np.random.default_rng(17)
-    rng.dirichlet(np.full(3, 0.4), size=8)
-    found = leakage.maximal_leakage(q, [2] * 3, 0.0, rng=rng)
-    assert found.value < dl.audit(dl.Mechanism.from_matrix(q, [2] * 3), entropy=0.0).lower - 0.05
+    """Of thirty random channels at least one start stays clearly below."""
+    missed = []
+    for seed in range(10, 40):
+        q = random_channel(seed)
+        found = leakage.maximal_leakage(q, [2] * 3, 0.0, rng=np.random.default_rng(seed))
+        audit = dl.audit(dl.Mechanism.from_matrix(q, [2] * 3), entropy=0.0, tolerance=1e-4)
+        missed.append(audit.lower - found.value)
+    assert max(missed) > 0.02
 
 
 def test_the_uniform_prior_alone_at_the_largest_entropy() -> None:
