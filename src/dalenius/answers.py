@@ -14,7 +14,7 @@ from dalenius.paper.method import Alternated, Searched
 from dalenius.results import NATS_PER_UNIT, Audit, Extremes, Records
 from dalenius.solvers.audit import Audited
 from dalenius.solvers.branch_and_bound import Search
-from dalenius.solvers.certify import KINDS, MARGIN_DOWN, certificate_data, prior_of, stated
+from dalenius.solvers.certify import KINDS, MARGIN_COARSE, MARGIN_DOWN, certificate_data, prior_of, stated
 from dalenius.solvers.cutting_plane import Problem
 from dalenius.solvers.design import NOTHING, Designed
 from dalenius.solvers.record import NEARLY, Proof
@@ -58,7 +58,8 @@ def paper_audit_answer(mechanism: Mechanism, adversary: Adversary, searched: Sea
 
 def _audit(mechanism: Mechanism, adversary: Adversary, found: list[Audited], worst: Audited, run: Run) -> Audit:
     prior = prior_of(mechanism, worst)
-    lower = max(0.0, prior.leakage() - MARGIN_DOWN)
+    leaked = prior.leakage() if worst.grid is None else worst.audit.lower - MARGIN_COARSE
+    lower = max(0.0, leaked - MARGIN_DOWN)
     uppers = {item.record: stated(mechanism, item)[1] for item in found}
     upper = max(*uppers.values(), lower)
     data = certificate_data(adversary, prior, (lower, upper), found)

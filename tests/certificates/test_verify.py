@@ -472,9 +472,11 @@ FILES = (
     "contraction",
     "counting",
     "design",
+    "large",
     "named",
     "proofs",
     "reading",
+    "rows",
     "simplices",
     "verify",
 )

@@ -176,7 +176,7 @@ COUNT = queries.count(n=3)
         (lambda: mechanisms.gaussian(COUNT, sigma=-1), "sigma = -1"),
         (lambda: mechanisms.gaussian(COUNT, sigma="1"), "not a number"),  # type: ignore[arg-type]
         (lambda: mechanisms.randomized_response(queries.count(n=13), epsilon=1), "8192 datasets, too many"),
-        (lambda: mechanisms.geometric(queries.pairs(n=1000), epsilon=1), "1001 x 499501 entries"),
+        (lambda: mechanisms.geometric(queries.modular_sum(n=5000, modulus=4000), epsilon=1), "4000 x 4000 entries"),
         (lambda: mechanisms.geometric(queries.histogram(n=30, k=6), epsilon=1), "above the limit"),
         (lambda: mechanisms.geometric(queries.function([2], str), epsilon=1), "are not integers"),
     ],

@@ -65,7 +65,9 @@ class Sum:
         return _power(many, self.contributions)
 
     @cached_property
-    def values(self) -> list[int]:
+    def values(self) -> Sequence[int]:
+        if self.contributions == (0, 1) and self.modulus is None:
+            return range(self.n + 1)
         return sorted({self._reduced(v + c) for v in self.others for c in self.contributions})
 
     @property

@@ -272,6 +272,46 @@ def _noise(name: str, given: dict[str, Any], sensitivity: int) -> Noise:
     return geometric
 
 
+@dataclass(frozen=True)
+class Added:
+    """Integer noise, symmetric around 0.
+
+    tail(k) is P(noise >= k) for k >= 1. divergence(d) is at least D(f + noise || f' + noise) for |f - f'| = d: that of
+    the real noise where it is rounded, as processing brings laws no farther apart.
+    """
+
+    tail: Callable[[int], Ball]
+    divergence: Callable[[int], Ball]
+    family: str
+    text: str
+
+
+def added(text: object, asked: Query) -> Added:
+    """Return the noise that a named mechanism adds to the answer.
+
+    Laplace of scale 1/r: D = r d + exp(-r d) - 1. Gaussian: D = d^2 / (2 sigma^2). Geometric with alpha = exp(-r):
+    D = r E( |noise + d| - |noise| ) = r ( d - 2 sum_{k=1..d} tail(k) ), a geometric series.
+    """
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if name not in ("geometric", "laplace", "gaussian") or given.get("output", "integer") != "integer":
+        refuse(f"{spelled(name, given)} adds no integer noise to the answer")
+    words = spelled(name, given)
+    if name == "gaussian":
+        scale = _positive(given, "sigma") * arb(2).sqrt()
+        return Added(lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2, name, words)
+    rate = _rate(given, asked.sensitivity)
+    if rate is None:
+        return Added(lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, name, words)
+    if name == "laplace":
+        return Added(
+            lambda k: (-rate * (k - arb(0.5))).exp() / 2, lambda d: rate * d + (-rate * d).expm1(), name, words
+        )
+    alpha = (-rate).exp()
+    end = 1 / (1 + alpha)
+    series = 2 * alpha * end / (-rate).expm1()
+    return Added(lambda k: (-rate * k).exp() * end, lambda d: rate * (d - series * (-rate * d).expm1()), name, words)
+
+
 def _rounded(tail: Callable[[Ball], Ball]) -> Noise:
     """Real symmetric noise rounded to the nearest integer; tail(x) = P(noise > x) for x >= 0."""
     half = arb(0.5)

@@ -6,12 +6,18 @@ maximal    for every prior pi with D(pi || rho) <= K, T the row of the channel a
                                 = D(pi || rho) - D(pi_A || rho_A) + sum pi log( rho(t|a) / r(t) )
                                 <= K + max_{a,t} log( rho(t|a) / r(t) );
            with r(t) proportional to max_a rho(t|a) that is K + log sum_t max_a rho(t|a).
+sibson     the last step with more care: with g = log( rho(t|a) / r(t) ) and any s > 0 (Donsker and Varadhan)
+               sum pi g <= s D(pi || rho) + s log sum rho exp(g/s),
+           and the best r(t) is proportional to m(t) = ( sum_a rho(a) rho(t|a)^order )^(1/order), order = 1 + 1/s:
+               I(A;Y) <= (1+s) K + (1+s) log sum_t m(t).
+           The second part is Sibson's information of that order; the limit of great orders is "maximal".
 reference  with no knowledge at all the prior is the reference, and I is what it is there.
 choices    I is convex in the conditionals w(.|a), so over all priors it is largest when every secret
            value a comes with a single cell t(a), and then I <= max_a D(q_t(a) || r) for any law r. A tree
            splits the cells of single values at numbers q(y) = c; every choice t ends in some leaf.
 boxes      see boxes.py.
 simplices  see simplices.py.
+rows       see rows.py.
 """
 
 from collections.abc import Iterator
@@ -21,6 +27,7 @@ from typing import Any
 
 from flint import arb
 
+from . import rows
 from .balls import ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
 from .boxes import Boxes
 from .channel import Channel
@@ -130,11 +137,13 @@ def check(question: Question, proof: dict[str, Any], where: str) -> float:
     kind = entry(proof, "kind", where)
     try:
         if kind == "trivial":
-            _compare(trivial(question), upper, where)
+            compare(trivial(question), upper, where)
         elif kind == "maximal":
-            _compare(maximal(question), upper, where)
+            compare(maximal(question), upper, where)
+        elif kind == "sibson":
+            compare(sibson(question, number(entry(proof, "order", "it"), "the order", 1.0)), upper, where)
         elif kind == "reference":
-            _compare(_reference(question), upper, where)
+            compare(_reference(question), upper, where)
         elif kind == "choices":
             choices = Choices(question)
             _leaves(proof, choices, upper, where)
@@ -144,21 +153,47 @@ def check(question: Question, proof: dict[str, Any], where: str) -> float:
         elif kind == "simplices":
             simplices = Simplices(question.cells, question.channel, question.knowledge.most, proof)
             _leaves(proof, simplices, upper, where)
+        elif kind == "rows":
+            compare(_rows(question, proof, where), upper, where)
         else:
-            refuse("its kind is none of trivial, maximal, reference, choices, boxes, simplices")
+            refuse("its kind is none of trivial, maximal, sibson, reference, choices, boxes, simplices, rows")
     except Refused as reason:
         text = str(reason)
         raise Refused(text if text.startswith(where) else f"{where}: {text}") from None
     return upper
 
 
-def _compare(bound: Ball, upper: float, where: str) -> None:
+def compare(bound: Ball, upper: float, where: str) -> None:
+    """Refuse a claim that is not shown to be at least the bound."""
     if not bound <= upper:
         refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")
 
 
 def _leaves(proof: dict[str, Any], method: "Boxes | Choices | Simplices", upper: float, where: str) -> None:
-    """Compare the bound of every leaf of a tree written in preorder; its leaves cover the root."""
+    """Compare the bound of every leaf."""
+    for place, value in _values(proof, method, where):
+        compare(value, upper, place)
+
+
+def _rows(question: Question, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior the adversary may hold; the largest bound of a row's leaves bounds it."""
+    s, total, said = rows.read(question.cells, question.channel, proof)
+    largest = []
+    for a, (row, item) in enumerate(said):
+        values = [value for _, value in _values(item, row, f"{where}, row {a}")]
+        if not values:
+            refuse(f"row {a} has no leaf that is not empty")
+        worst = values[0]
+        for value in values[1:]:
+            worst = worst.max(value)
+        largest.append(worst / s)
+    return s * (log_sum_exp(largest) + question.knowledge.most) + total
+
+
+def _values(
+    proof: dict[str, Any], method: "Boxes | Choices | Simplices | rows.OneRow", where: str
+) -> Iterator[tuple[str, Ball]]:
+    """Yield place and bound of every leaf of a tree written in preorder; the leaves cover the root."""
     pending: list[Any] = [method.root]
     deepest = min(DEEPEST, MOST_WAITING // method.size)
     leaf = 0
@@ -181,7 +216,7 @@ def _leaves(proof: dict[str, Any], method: "Boxes | Choices | Simplices", upper:
         except Refused as reason:
             refuse(f"{place}: {reason}")
         if value is not None:
-            _compare(value, upper, place)
+            yield place, value
         leaf += 1
     if pending:
         refuse("the tree ends before its leaves cover everything")
@@ -201,6 +236,27 @@ def maximal(question: Question) -> Ball:
             given = rho / total
             largest[row] = largest[row].max(given) if row in largest else given
     return question.knowledge.most + sum(largest.values(), ZERO).log()
+
+
+def sibson(question: Question, order: float) -> Ball:
+    """Guarantee: I <= result for every prior the adversary may hold."""
+    if order <= 1:
+        refuse("the order must be above 1")
+    alpha = arb(order)
+    given: dict[int, list[tuple[Ball, Ball]]] = {}
+    for cell in question.cells:
+        total = sum(cell.values(), ZERO)
+        for row, rho in cell.items():
+            given.setdefault(row, []).append((total, rho / total))
+    means = sum((mean_of_order(pairs, alpha) for pairs in given.values()), ZERO)
+    return alpha / (alpha - 1) * (question.knowledge.most + means.log())
+
+
+def mean_of_order(pairs: list[tuple[Ball, Ball]], order: Ball) -> Ball:
+    """( sum_j w_j p_j^order )^(1/order) of pairs (w, p) of positive balls."""
+    top = pairs[0][1]
+    powers = sum((w * ((p / top).log() * order).exp() for w, p in pairs), ZERO)
+    return top * (powers.log() / order).exp()
 
 
 def _reference(question: Question) -> Ball:

@@ -5,22 +5,25 @@ multiplicities are rebuilt from the problem's description, then in ball arithmet
 1. the witness is a prior that the adversary may hold, and leaks at least `lower`;
 2. every record has a proof, or is interchangeable with one that has, and each proof is re-derived;
 3. lower <= upper.
-A design certificate carries an audit certificate of its mechanism; the rest is in design.py.
+A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of so many
+records that rows would not fit is checked without them, in large.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from flint import arb
 
-from . import design
+from . import design, large
 from .balls import ZERO, precision, short
 from .channel import Channel, rebuild
+from .counting import Statistic
 from .proofs import Audited, Knowledge, Question, check, held, information, prior_of
 from .reading import Refused, field, mapping, number, read, refuse, sequence, show, whole
 
@@ -28,6 +31,8 @@ AUDIT = "dalenius/audit-certificate"
 DESIGN = "dalenius/design-certificate"
 SAVED = ("dalenius/audit", "dalenius/design")  # carry their certificate
 VERSION = 1
+Check = Callable[[int, dict[str, Any], str], float]  # record, proof, words for it -> the bound it claims
+
 ENTROPY_SLACK = 1e-9  # by which an entropy may exceed log|X| and mean it
 
 
@@ -103,6 +108,8 @@ def _check(content: dict[str, Any], mechanism: Describes | None, report: _Report
         content = mapping(field(content, "certificate", "the saved result"), "the certificate")
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
+    if "blocks" in mapping(content.get("witness", {}), "the witness"):
+        return _large_audit(content, mechanism, report)
     return _audit(content, mechanism, report).reason
 
 
@@ -128,19 +135,54 @@ def _audit(content: dict[str, Any], mechanism: Describes | None, report: _Report
     adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
     channel = rebuild(description)
     report.problem = channel.text
-    knowledge, words = _knowledge(adversary, channel)
+    knowledge, words = _knowledge(adversary, channel.statistic)
     report.problem = f"{channel.text}; {words}"
     if mechanism is not None:
         _same_channel(description, channel, mechanism)
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
     question = _witness(field(content, "witness", "the certificate"), channel, knowledge, lower)
-    proofs = _proofs(field(content, "proofs", "the certificate"), question, upper)
-    reason = (
-        f"every number was recomputed: a prior that leaks at least {lower!r} nats of record "
-        f"{question.record}, and {proofs} that no prior leaks more than {upper!r} nats of any record"
-    )
+
+    def check_one(record: int, proof: dict[str, Any], where: str) -> float:
+        return check(question if record == question.record else Question(channel, record, knowledge), proof, where)
+
+    proofs = _proofs(field(content, "proofs", "the certificate"), channel.statistic, check_one, upper)
+    reason = _established(lower, upper, question.record, proofs)
     return Audited(channel, knowledge, upper, reason, report.problem)
+
+
+def _large_audit(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
+    """Check an audit certificate whose witness is on blocks of classes; see large.py.
+
+    Guarantee: lower <= L <= upper, the leakage of the channel that it describes.
+    """
+    lower, upper = _bounds(content, AUDIT, report)
+    description = mapping(field(content, "problem", "the certificate"), "the problem")
+    adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
+    channel = large.rebuild(description)
+    report.problem = channel.text
+    knowledge, words = _knowledge(adversary, channel.statistic)
+    report.problem = f"{channel.text}; {words}"
+    if mechanism is not None and (expected := mechanism.describe()) != description:
+        difference = channel.difference(large.rebuild(mapping(expected, "the mechanism's description")))
+        if difference is not None:
+            refuse(f"the certificate is about another channel than the mechanism given: {difference}")
+    if lower > upper:
+        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    record = large.check_witness(content["witness"], channel, knowledge, lower)
+
+    def check_one(_: int, proof: dict[str, Any], where: str) -> float:
+        return large.check_proof(channel, knowledge, proof, where)
+
+    proofs = _proofs(field(content, "proofs", "the certificate"), channel.statistic, check_one, upper)
+    return _established(lower, upper, record, proofs)
+
+
+def _established(lower: float, upper: float, record: int, proofs: str) -> str:
+    return (
+        f"every number was recomputed: a prior that leaks at least {lower!r} nats of record "
+        f"{record}, and {proofs} that no prior leaks more than {upper!r} nats of any record"
+    )
 
 
 def _design(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
@@ -164,9 +206,9 @@ def _design(content: dict[str, Any], mechanism: Describes | None, report: _Repor
     return task.check(content, lower, upper)
 
 
-def _knowledge(adversary: dict[str, Any], channel: Channel) -> tuple[Knowledge, str]:
+def _knowledge(adversary: dict[str, Any], statistic: Statistic) -> tuple[Knowledge, str]:
     """Return what bounds D(prior || uniform), also in words. No prior reaches beyond log|X|."""
-    most = channel.statistic.log_universe()
+    most = statistic.log_universe()
     if set(adversary) == {"knowledge"}:
         k = number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
         free = bool(most <= k)
@@ -176,7 +218,7 @@ def _knowledge(adversary: dict[str, Any], channel: Channel) -> tuple[Knowledge, 
         refuse("the adversary needs either 'entropy' or 'knowledge'")
     b = number(adversary["entropy"], "the adversary's entropy", low=0.0)
     with precision(512):  # no float is the logarithm of an integer above 1: this many bits tell them apart
-        left = channel.statistic.log_universe() - arb(b)
+        left = statistic.log_universe() - arb(b)
         if left < -ENTROPY_SLACK * max(1.0, float(most)):
             refuse(f"no prior has entropy {b!r} nats; log|X| is {short(most)}")
     none = not left > 0
@@ -210,10 +252,9 @@ def _witness(value: object, channel: Channel, knowledge: Knowledge, lower: float
     return question
 
 
-def _proofs(value: object, asked: Question, upper: float) -> str:
+def _proofs(value: object, statistic: Statistic, check_one: Check, upper: float) -> str:
     """Check all proofs and that they cover all records; return how many in words."""
     listed = sequence(value, "proofs")
-    statistic = asked.channel.statistic
     covered = set()
     for j, item in enumerate(listed):
         proof = mapping(item, f"proof {j}")
@@ -221,8 +262,7 @@ def _proofs(value: object, asked: Question, upper: float) -> str:
         where = f"proof of record {record}"
         if record in covered:
             refuse(f"record {record} is proved twice")
-        question = asked if record == asked.record else Question(asked.channel, record, asked.knowledge)
-        claimed = check(question, proof, where)
+        claimed = check_one(record, proof, where)
         if claimed > upper:
             refuse(f"{where}: its bound {claimed!r} exceeds the certificate's {upper!r}")
         covered.add(record)

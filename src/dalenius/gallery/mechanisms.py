@@ -13,6 +13,7 @@ from scipy.special import ndtr
 
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.additive import Additive, Noise
 from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query, call_string
@@ -49,7 +50,17 @@ def geometric(query: Query, *, epsilon: float, sensitivity: float | None = None)
         inside[:, [0, -1]] = power[:, [0, -1]] / (1 + np.exp(-rate))
         return inside if outputs.size > 1 else np.ones_like(inside)
 
-    return _additive(query, "geometric", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
+    def tail(k: Floats) -> Floats:
+        return np.asarray(np.exp(-_times(rate, k)) / (1 + np.exp(-rate)))
+
+    def divergence(d: Floats) -> Floats:
+        """Rate x mean of |noise + d| - |noise|, that is rate x (d - 2 sum of the tail from 1 to d)."""
+        with np.errstate(invalid="ignore"):  # no noise at all: infinity where answers differ
+            spread = 2 * np.exp(-rate) * np.expm1(-_times(rate, d)) / ((1 + np.exp(-rate)) * np.expm1(-rate))
+            return np.where(d == 0, 0.0, rate * (d - spread))
+
+    noise = Noise(tail, divergence)
+    return _additive(query, "geometric", {"epsilon": epsilon, "sensitivity": sensitivity}, rows, noise)
 
 
 def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, output: str = "integer") -> Mechanism:
@@ -60,8 +71,11 @@ def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, o
     def between(low: Floats, high: Floats) -> Floats:
         return -0.5 * np.exp(-_times(rate, low)) * np.expm1(-_times(rate, high - low))
 
+    def divergence(d: Floats) -> Floats:
+        return _times(rate, d) + np.expm1(-_times(rate, d))
+
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity}
-    return _additive(query, "laplace", arguments, _rounded(between))
+    return _additive(query, "laplace", arguments, _rounded(between), Noise(_beyond(between), divergence))
 
 
 def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanism:
@@ -72,7 +86,10 @@ def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanis
     def between(low: Floats, high: Floats) -> Floats:
         return np.asarray(ndtr(-low / scale) - ndtr(-high / scale))
 
-    return _additive(query, "gaussian", {"sigma": sigma}, _rounded(between))
+    def divergence(d: Floats) -> Floats:
+        return np.asarray((d / scale) ** 2 / 2)
+
+    return _additive(query, "gaussian", {"sigma": sigma}, _rounded(between), Noise(_beyond(between), divergence))
 
 
 def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Mechanism:
@@ -116,15 +133,23 @@ def _named(
     rows: Floats,
     labels: tuple[str | int, ...] | None = None,
 ) -> Mechanism:
-    given = [(key, value) for key, value in arguments.items() if value is not None]
-    return Mechanism(query.statistic, rows, labels or query.labels, query, call_string(family, given))
+    return Mechanism(query.statistic, rows, labels or query.labels, query, _call(family, arguments))
+
+
+def _call(family: str, arguments: Mapping[str, object]) -> str:
+    return call_string(family, [(key, value) for key, value in arguments.items() if value is not None])
 
 
 def _additive(
-    query: Query, family: str, arguments: Mapping[str, object], rows: Callable[[Floats, Floats], Floats]
+    query: Query, family: str, arguments: Mapping[str, object], rows: Callable[[Floats, Floats], Floats], noise: Noise
 ) -> Mechanism:
-    """Integer noise on the answer; on histograms on every cell by itself, clamped to 0..n."""
+    """Integer noise on the answer; on histograms on every cell by itself, clamped to 0..n.
+
+    On sums of too many records for a matrix the noise alone is kept.
+    """
     if query.numeric:
+        if Additive.fits(query) and len(query.answers) * len(query.outputs) > checks.MOST_ENTRIES:
+            return Additive(query, _call(family, arguments), noise)
         checks.entries(len(query.answers), len(query.outputs), f"{family} noise on {query}")
         answers = np.asarray(query.answers, dtype=float)[:, None]
         return _named(query, family, arguments, rows(answers, np.asarray(query.outputs, dtype=float)))
@@ -161,6 +186,11 @@ def _rounded(between: Between) -> Callable[[Floats, Floats], Floats]:
         return left + right
 
     return rows
+
+
+def _beyond(between: Between) -> Callable[[Floats], Floats]:
+    """P(noise >= k) of symmetric real noise rounded to integers, k >= 1."""
+    return lambda k: between(k - 0.5, np.full_like(k, np.inf))
 
 
 def _rate(query: Query, epsilon: float, sensitivity: float | None) -> float:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.information import entropy, mutual_information
 from dalenius.model import checks
+from dalenius.model.additive import Additive
 from dalenius.model.datasets import checked, values_of
 from dalenius.model.mechanism import Mechanism
 
@@ -37,6 +38,21 @@ class Prior:
             raise InputError(message)
         masses.flags.writeable = False
         object.__setattr__(self, "masses", masses)
+
+    @classmethod
+    def on_blocks(cls, mechanism: Mechanism, record: int, starts: ArrayLike, masses: ArrayLike) -> "Prior":
+        """Return the prior with masses (A, B) on blocks of neighbouring classes, uniform inside (a, block).
+
+        starts: the first class of each block.
+        """
+        log_rho = mechanism.statistic.log_reference(record)
+        first, given = np.asarray(starts, dtype=np.int64), np.asarray(masses, dtype=float)
+        log_block = np.logaddexp.reduceat(log_rho, first, axis=1)
+        block_of = np.repeat(np.arange(first.size), np.diff(np.append(first, log_rho.shape[1])))
+        held = np.isfinite(log_rho)
+        share = np.exp(np.where(held, log_rho, 0.0) - np.where(held, log_block[:, block_of], 0.0)) * held
+        spread = given[:, block_of] * share
+        return cls(mechanism, record, spread / spread.sum())
 
     def weights(self) -> Floats:
         """Return p(x) for every dataset, in the order of the matrix rows; refused when too many."""
@@ -72,6 +88,8 @@ class Prior:
 
     def joint(self) -> Floats:
         """Return P(X_record = a, Y = y) as (A, Y)."""
+        if isinstance(self.mechanism, Additive):
+            return self.mechanism.joint(self.masses)
         return np.asarray(self.masses @ self.mechanism.rows)
 
     def leakage(self) -> float:

@@ -168,12 +168,18 @@ def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
         mechanism=mechanism,
         adversary=Adversary(**content["adversary"]),
         records=records,
-        prior=Prior(mechanism, witness["record"], witness["masses"]),
+        prior=_witness(mechanism, witness),
         certificate=Certificate.of(content["certificate"]),
         extremes=Extremes((low, high), uniform),
         history=_history(content),
         **plain,
     )
+
+
+def _witness(mechanism: Mechanism, witness: dict[str, Any]) -> Prior:
+    if "blocks" in witness:
+        return Prior.on_blocks(mechanism, witness["record"], witness["blocks"], witness["masses"])
+    return Prior(mechanism, witness["record"], witness["masses"])
 
 
 def _design(content: dict[str, Any]) -> Design:

@@ -24,6 +24,7 @@ SHADES = (("#1f4e79", ""), ("#d5e3ef", "///"), ("#6f9fc8", "..."), ("#f2f2f2", "
 MOST_BARS = 24  # classes drawn as bars; more become a heat map
 MOST_COLUMNS = 400  # columns of the heat map; more are added up
 MOST_TICKS = 12
+UNSEEN = 1e-4  # mass at either end of very many classes that a heat map leaves out
 
 
 def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
@@ -122,8 +123,9 @@ def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
         places = range(0, masses.shape[1], tick_step(masses.shape[1], longest, 44))
         ax.set_xticks(places, [name(t) for t in places])
     else:
-        fold = -(-masses.shape[1] // MOST_COLUMNS)
-        picture = np.add.reduceat(masses, np.arange(0, masses.shape[1], fold), axis=1)
+        first, end = _likely(masses) if masses.shape[1] > MOST_COLUMNS else (0, masses.shape[1])
+        fold = -(-(end - first) // MOST_COLUMNS)
+        picture = np.add.reduceat(masses[:, first:end], np.arange(0, end - first, fold), axis=1)
         shown = ax.imshow(picture, aspect="auto", cmap="Greys", vmin=0, interpolation="nearest")
         ax.figure.colorbar(
             shown, ax=ax, label="probability" if fold == 1 else f"probability of {fold} neighbouring classes"
@@ -132,10 +134,17 @@ def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
         step = -(-len(values) // MOST_TICKS)
         ax.set_yticks(range(0, len(values), step), values[::step])
         places = range(0, picture.shape[1], tick_step(picture.shape[1], longest, 34))
-        ax.set_xticks(places, [name(fold * i) for i in places])
+        ax.set_xticks(places, [name(first + fold * i) for i in places])
     ax.set_xlabel(axis)
     entropy = in_unit(audit.prior.entropy(), audit.unit)
     ax.set_title(f"worst prior found: H(X) = {short(entropy)} {audit.unit}", fontsize=10)
+
+
+def _likely(masses: Floats) -> tuple[int, int]:
+    """The classes first..end-1 outside of which hardly any mass is, on either side."""
+    total = np.cumsum(masses.sum(axis=0))
+    first, last = np.searchsorted(total, [UNSEEN, total[-1] - UNSEEN])
+    return int(first), int(min(last + 1, total.size))
 
 
 def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401

@@ -215,5 +215,6 @@ def _stopped(audit: Audit) -> list[str]:
     by = f" by {audit.bounds}" if audit.bounds else ""
     lines = [f"{reason}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
     if not audit.closed and audit.stopped != "gap":
-        lines.append(f"the gap of {gap} is open: both bounds are true and L lies between them; more time may close it")
+        more = "" if audit.stopped == "method" else "; more time may close it"
+        lines.append(f"the gap of {gap} is open: both bounds are true and L lies between them{more}")
     return lines

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.solvers.cells import Cells
+from dalenius.solvers.large import audit_large
 from dalenius.solvers.record import Record
 from dalenius.solvers.watch import Watch
 
@@ -18,6 +21,7 @@ class Audited:
     members: range | tuple[int, ...]
     audit: Record
     lift: Lift
+    grid: Grid | None = None  # where the cells are coarse
 
     @property
     def record(self) -> int:
@@ -41,6 +45,9 @@ def audit_records(  # noqa: PLR0913 - one per limit
     then it cannot be the worst by more than that. Then each record's own bracket, as far as as much time
     again allows. An upper bound of `enough` is good enough, whatever the gap.
     """
+    if isinstance(mechanism, Additive):
+        orbits = mechanism.statistic.orbits
+        return [Audited(m, *audit_large(mechanism, m[0], knowledge, tolerance, watch)) for m in orbits]
     rng = np.random.default_rng(seed)
     trivial = float(np.log(len(mechanism.labels)))
     orbits = mechanism.statistic.orbits

@@ -39,6 +39,7 @@ class Frame:
     eta: Floats  # (A,)
     theta: Floats  # (A,)
     s_floor: float  # s stays above it; at least max(theta eta)
+    fixed: bool = False  # whether r and s stay as they are given
 
     @cached_property
     def g_size(self) -> int:

@@ -238,7 +238,9 @@ def _direction(frame: Frame, boxes: Boxes, x: Point, seen: Evaluation, t: Floats
     diagonal = np.arange(f.shape[2])
     hessian[:, diagonal, diagonal] += 1e-12
     hessian[:, diagonal[y:], diagonal[y:]] += extra
-    step = -solve(hessian, gradient)
+    step = np.zeros_like(gradient)
+    moving = slice(y, -1) if frame.fixed else slice(None)
+    step[:, moving] = -solve(hessian[:, moving, moving], gradient[:, moving])
     step[~np.isfinite(step).all(axis=1)] = 0.0
     return np.asarray(step)
 

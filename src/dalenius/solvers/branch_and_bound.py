@@ -28,6 +28,7 @@ class Search:
     lower: float
     tolerance: float
     s_hint: float
+    origin: Point | None = None  # where to begin, if not anywhere inside
     frontier: Frontier[Point, Box] = field(default_factory=Frontier)
 
     @property
@@ -46,9 +47,12 @@ class Search:
     def open_root(self, watch: Watch) -> None:
         """Bound the root."""
         hull = self.frame.hull()
-        solved = minimise(self.frame, hull, start(self.frame, self.s_hint), self._goal(40, watch))
+        solved = minimise(self.frame, hull, self._start(), self._goal(40, watch))
         watch.nodes += 1
         self._file([0], hull, solved)
+
+    def _start(self) -> Point:
+        return start(self.frame, self.s_hint) if self.origin is None else self.origin
 
     def open_at(self, point: Point) -> None:
         """Bound the root by this point, as it is."""
@@ -88,7 +92,7 @@ class Search:
         """Start afresh where a child came out above its parent, which its smaller box does not deserve."""
         worse = np.flatnonzero(solved.bound > np.maximum(parents, self.target))
         if worse.size:
-            fresh = stack([start(self.frame, self.s_hint)] * worse.size)
+            fresh = stack([self._start()] * worse.size)
             again = minimise(self.frame, take(boxes, worse), fresh, self._goal(60, watch))
             better = again.bound < solved.bound[worse]
             put(solved, worse[better], take(again, better))
@@ -133,5 +137,5 @@ def _restart(x: Point, frame: Frame, s_hint: float) -> Point:
         mu_lo=np.clip(x.mu_lo, 1e-2, 1.0),
         mu_hi=np.clip(x.mu_hi, 1e-2, 1.0),
         kappa=np.clip(x.kappa, 0.2, 0.8),
-        s=np.maximum(x.s, max(s_hint, 0.3, 1.2 * frame.s_floor)),
+        s=x.s if frame.fixed else np.maximum(x.s, max(s_hint, 0.3, 1.2 * frame.s_floor)),
     )

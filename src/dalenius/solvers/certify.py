@@ -19,20 +19,26 @@ from dalenius.solvers.box_bound import Frame, Point
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.choices import Choices
+from dalenius.solvers.large import Centre, Sibson
 from dalenius.solvers.record import Maximal, Proof, Reference, Trivial
+from dalenius.solvers.rows import Rows
 from dalenius.solvers.simplex_search import SimplexSearch
 
 UNUSED = 30.0  # log r of an output that never occurs lies this far below the rest
 PROPORTIONAL = 1e-12  # contraction coefficient claimed for proportional columns, whose true one is 0
 MARGIN_DOWN, MARGIN_UP = 1e-12, 1e-11
+MARGIN_COARSE = 1e-10  # more, where a verifier leaves out the far tails of the noise
 ROUNDING = 2e-15
 KINDS = {
     Trivial: "trivial",
     Reference: "reference",
     Maximal: "maximal",
+    Sibson: "sibson",
+    Centre: "centre",
     Choices: "choices",
     Search: "boxes",
     SimplexSearch: "simplices",
+    Rows: "rows",
 }
 
 
@@ -44,8 +50,14 @@ def stated(mechanism: Mechanism, item: Audited) -> tuple[Proof, float]:
     """
     proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
     upper, rounding = proof.upper + MARGIN_UP, ROUNDING * (10 + mechanism.log_universe)
-    if isinstance(proof, Maximal):
+    if isinstance(proof, Sibson):
+        upper += MARGIN_UP * proof.order / (proof.order - 1)
+    elif isinstance(proof, Centre):
+        upper += MARGIN_UP * (1 + proof.s)
+    elif isinstance(proof, Maximal):
         upper += rounding
+    if isinstance(proof, Rows):
+        upper += (1 + len(proof.trees)) * rounding * max(proof.s, 1.0)
     if isinstance(proof, (Search, SimplexSearch)):
         leaves = proof.frontier.leaf.values()
         upper = max(upper, *(bound + rounding * float(dual.s[0]) + MARGIN_UP for bound, dual in leaves))
@@ -61,7 +73,11 @@ def prior_of(mechanism: Mechanism, item: Audited) -> Prior:
 def certificate_data(
     adversary: Adversary, witness: Prior, bracket: tuple[float, float], found: list[Audited]
 ) -> dict[str, Any]:
-    """Return the certificate: the problem, the witness, and one proof for each orbit of records."""
+    """Return the certificate: the problem, the witness, and one proof for each orbit of records.
+
+    A witness on coarse classes is given by them, with the cuts between the groups of outputs that tell as much as is
+    claimed.
+    """
     return {
         "format": "dalenius/audit-certificate",
         "version": 1,
@@ -69,14 +85,29 @@ def certificate_data(
         "adversary": {adversary.given: adversary.value},
         "lower": bracket[0],
         "upper": bracket[1],
-        "witness": {"record": witness.record, "masses": witness.masses.tolist()},
+        "witness": {"record": witness.record, **_witness(witness, found)},
         "proofs": [_proof(witness.mechanism, item) for item in sorted(found, key=lambda f: f.record)],
     }
 
 
+def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
+    grid = next((item.grid for item in found if item.record == witness.record), None)
+    if grid is None:
+        return {"masses": witness.masses.tolist()}
+    masses = np.add.reduceat(witness.masses, grid.starts, axis=1)
+    return {"blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
+
+
 def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
-    (proof, upper), outputs = stated(mechanism, item), _Outputs(mechanism.rows, item.lift)
+    proof, upper = stated(mechanism, item)
     said = {"record": item.record, "upper": upper, "kind": KINDS[type(proof)]}
+    if isinstance(proof, Sibson):
+        said["order"] = proof.order
+    if isinstance(proof, Centre):
+        said |= {"centre": proof.centre, "s": proof.s}
+    if item.grid is not None:
+        return said
+    outputs = _Outputs(mechanism.rows, item.lift)
     if isinstance(proof, Choices):
         said["tree"] = [
             outputs.split(entry) if isinstance(entry, tuple) else {"rho": outputs.rho(entry)}
@@ -85,6 +116,8 @@ def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
     if isinstance(proof, SimplexSearch):
         said["eta"] = proof.frame.eta.tolist()
         said["tree"] = _simplices(proof, item, outputs)
+    if isinstance(proof, Rows):
+        said |= {"s": proof.s, "rho": outputs.rho(proof.log_r), "rows": [_row(tree, outputs) for tree in proof.trees]}
     if isinstance(proof, Search):
         frame = proof.frame
         groups = [outputs.groups(row) for row in frame.groups]
@@ -98,6 +131,21 @@ def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
             for entry in proof.frontier.preorder()
         ]
     return said
+
+
+def _row(tree: Search, outputs: "_Outputs") -> dict[str, Any]:
+    """One row of a row bound: its groups, its contraction coefficient, its splits and leaves."""
+    groups = outputs.groups(tree.frame.groups[0])
+    whole = len(set(groups)) == len(groups)
+    entries: list[Any] = []
+    for entry in tree.frontier.preorder():
+        if isinstance(entry, tuple):
+            entries.append(list(entry[1:]))
+        else:
+            leaf = _leaf(tree.frame, entry, outputs)
+            entries.append({key: leaf[key][0] for key in leaf if key not in ("s", "rho")})
+    eta = max(float(tree.frame.eta[0]), 0.0 if whole else PROPORTIONAL)
+    return {"groups": groups, "eta": eta, "tree": entries}
 
 
 def _simplices(proof: SimplexSearch, item: Audited, outputs: "_Outputs") -> list[Any]:

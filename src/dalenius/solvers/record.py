@@ -28,6 +28,8 @@ from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Cells, Floats
 from dalenius.solvers.choices import MOST_NODES, Choices
 from dalenius.solvers.contraction import affordable, coarsen, coefficient
+from dalenius.solvers.rows import LEAST_S as LEAST_ROW_S
+from dalenius.solvers.rows import Rows
 from dalenius.solvers.simplex_bound import Frame as SimplexFrame
 from dalenius.solvers.simplex_search import SimplexSearch
 from dalenius.solvers.watch import Watch
@@ -40,6 +42,7 @@ LARGE = 200_000  # cells x outputs beyond which choices are not searched
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
 MOST_VERTICES = 40  # cells beyond which a node of simplices, a matrix over cells, is too dear
+WORTHWHILE = 0.5  # of the gap that a row bound must promise to leave at most
 TURN = 2  # batches of boxes in the first turn
 FEW_VERTICES = 16  # up to so many cells a batch of simplices is cheap
 MANY_BATCHES, SOME_BATCHES = 32, 8  # of simplices in the first turn, where they are cheap and where not
@@ -78,7 +81,7 @@ class Maximal:
 
 
 Tree = Search | SimplexSearch
-Proof = Trivial | Reference | Maximal | Choices | Tree
+Proof = Trivial | Reference | Maximal | Choices | Tree | Rows
 
 
 @dataclass
@@ -183,12 +186,13 @@ class Record:
         self._take_turns([Route(self._grow(convex, watch, best, tell), TURN)], watch, best)
         flat = max(part.stop - part.start for part in self.cells.slices) > self.cells.y_size
         routes = [Route(self._boxes(watch, best, tell), SOME_BATCHES if flat else TURN, favoured=flat)]
+        rows = Route(self._rows(watch, best, tell), MANY_BATCHES)
         if self.exact_cells and self.cells.size <= MOST_VERTICES:
             simplices = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
             batches = MANY_BATCHES if self.cells.size <= FEW_VERTICES and not flat else SOME_BATCHES
             route = Route(self._grow(simplices, watch, best, tell), batches, favoured=not flat)
             routes.insert(0 if route.favoured else 1, route)
-        self._take_turns(routes, watch, best)
+        self._take_turns([rows, *routes], watch, best)
 
     def _done(self, watch: Watch, best: float) -> bool:
         return self.gap <= self.tolerance or self.upper <= best + self.tolerance or watch.expired()
@@ -225,6 +229,20 @@ class Record:
                 seen.append(groups)
                 search = self._search(groups, etas, np.ones(self.cells.a_size))
                 yield from self._grow(search, watch, best, tell, finer=bool((etas > ROUNDED).any()))
+
+    def _rows(self, watch: Watch, best: float, tell: Tell) -> Iterator[float]:
+        """The row bound at the best prior, where its rows promise to come near what it leaks."""
+        if not (self.s > LEAST_ROW_S and affordable(self.cells)):
+            return
+        rows = Rows.at(self.cells, self.pi, self.s, 0.5 * self.tolerance, np.random.default_rng(0))
+        if rows.goal > max(self.lower, best) + WORTHWHILE * (self.upper - max(self.lower, best)):
+            return
+        self.proofs.append(rows)
+        while rows.step(watch):
+            tell()
+            yield rows.upper
+            if watch.expired():
+                return
 
     def _stationary(self, watch: Watch) -> Search:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""

@@ -1,0 +1,284 @@
+"""Noise on a sum of very many records: witnesses on coarse classes, and proofs that need no rows.
+
+The channel is Y = f(x) + noise, clamped to the range of f, with f never falling along the classes t and P(noise >= k)
+known for k >= 1. Clamping moves nothing across a cut c inside the range, so P(Y < c | t) = P(noise <= c - 1 - f(t)).
+
+The witness gives masses pi(a,B) to pairs of a secret value and a block of neighbouring classes, and is uniform inside
+them: pi(a,t) = pi(a,B) rho(a,t) / rho(a,B). Then D(pi || rho) is that of the blocks, and with G the group of outputs
+between two cuts I(A;Y) >= I(A;G), which is what is computed. Classes so far from a cut that the noise hardly reaches
+it, and classes with hardly any mass, are not added up but enclosed.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from operator import mul
+from typing import Any
+
+from flint import arb
+
+from . import named
+from .balls import ONE, ZERO, Ball, short, xlogx
+from .counting import MOST_CLASSES, Shares, Sum
+from .proofs import Knowledge, compare, held, mean_of_order
+from .reading import field, mapping, number, numbers, refuse, sequence, whole
+
+HIDDEN = arb(2) ** -64  # tails of the noise and of the prior that are enclosed
+RARE = arb(2) ** -200  # a class of which no order matters
+MOST_TERMS = 2**25  # products of a class and a cut
+MOST_CUTS = 2**16
+
+
+@dataclass(frozen=True)
+class Large:
+    """The channel of a noisy sum, one answer per class, in the range low..low+width-1."""
+
+    statistic: Sum
+    answers: Sequence[int]
+    low: int
+    width: int
+    noise: named.Added
+    text: str
+
+    def difference(self, other: "Large") -> str | None:
+        """Return what tells two channels apart; a family of noise has one parameter, which the first tail tells."""
+        same = self.statistic == other.statistic and (self.low, self.width) == (other.low, other.width)
+        mine, theirs = self.noise, other.noise
+        if same and mine.family == theirs.family and mine.tail(1).overlaps(theirs.tail(1)):
+            return None
+        return f"it is {other.text}"
+
+    def reach(self) -> int:
+        """The least k >= 1 with P(noise > k) hidden, or the width if none is less."""
+        low, high = 0, self.width
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.noise.tail(middle + 1) <= HIDDEN else (middle, high)
+        return high
+
+
+def rebuild(problem: dict[str, Any]) -> Large:
+    """Return the channel of a description by names."""
+    if set(problem) != {"query", "mechanism"}:
+        refuse("a witness on blocks of classes is for a mechanism given by its name")
+    asked = named.query(problem["query"])
+    noise = named.added(problem["mechanism"], asked)
+    statistic = asked.statistic
+    if not isinstance(statistic, Sum) or statistic.modulus is not None or statistic.n > MOST_CLASSES:
+        refuse(f"a witness on blocks of classes is for sums of at most {MOST_CLASSES} records, not {asked.text}")
+    people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
+    return Large(statistic, asked.answers, asked.low, asked.width, noise, f"{people}; {asked.text}; {noise.text}")
+
+
+def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: float) -> int:
+    """Check the lower bound and return the record it is about.
+
+    Guarantee: some prior that the adversary may hold leaks at least `lower` of that record.
+    """
+    witness = mapping(value, "the witness")
+    statistic = channel.statistic
+    record = whole(field(witness, "record", "the witness"), "the record of the witness", 0, statistic.n - 1)
+    starts = _ascending(field(witness, "blocks", "the witness"), "blocks", 0, len(channel.answers) - 1)
+    last = channel.low + channel.width - 1
+    cuts = _ascending(field(witness, "cuts", "the witness"), "cuts", channel.low + 1, last)
+    if not starts or starts[0] != 0:
+        refuse("the blocks of the witness do not begin with class 0")
+    if len(cuts) > MOST_CUTS:
+        refuse(f"the witness has {len(cuts)} cuts; at most {MOST_CUTS} are checked")
+    reference = _reference(statistic, starts)
+    given = _masses(field(witness, "masses", "the witness"), reference, len(starts))
+    prior = held(given, reference, knowledge, "the witness")
+    density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
+    leaked = _information(channel, density, starts, cuts)
+    if lower > 0 and not leaked >= lower:
+        refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
+    return record
+
+
+def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
+    """Return the bound that a proof claims, or refuse it.
+
+    Guarantee: I(X_record; Y) <= result for every prior the adversary may hold, as all records are interchangeable.
+    """
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    kind = field(proof, "kind", where)
+    if kind == "trivial":
+        bound = arb(min(channel.statistic.alphabet(0), channel.width, len(channel.answers))).log()
+    elif kind == "maximal":
+        bound = knowledge.most + sum(map(_greatest, _given(channel.statistic)), ZERO).log()
+    elif kind == "sibson":
+        bound = _sibson(channel.statistic, knowledge.most, number(field(proof, "order", where), "the order", 1.0))
+    elif kind == "centre":
+        bound = _centre(channel, knowledge.most, proof, where)
+    else:
+        refuse(f"{where}: its kind is none of trivial, maximal, sibson, centre, which need no rows")
+    compare(bound, upper, where)
+    return upper
+
+
+def _ascending(value: object, what: str, low: int, high: int) -> list[int]:
+    listed = [whole(x, f"{what} of the witness", low, high) for x in sequence(value, f"{what} of the witness")]
+    if any(x >= y for x, y in pairwise(listed)):
+        refuse(f"the {what} of the witness do not ascend")
+    return listed
+
+
+def _masses(value: object, reference: list[Shares], blocks: int) -> list[Shares]:
+    """Return masses over (value of the record, block), divided by their exact sum."""
+    rows = sequence(value, "masses of the witness", len(reference))
+    prior: list[Shares] = []
+    for a, (row, rho) in enumerate(zip(rows, reference, strict=True)):
+        listed = numbers(row, blocks, f"masses of the witness, value {a}", low=0.0)
+        prior.append({b: arb(m) for b, m in enumerate(listed) if m > 0})
+        if not prior[-1].keys() <= rho.keys():
+            refuse(f"the witness has mass on value {a} in a block where there is no dataset")
+    total = sum((m for law in prior for m in law.values()), ZERO)
+    if not total > 0:
+        refuse("the witness has no mass")
+    return [{b: m / total for b, m in law.items()} for law in prior]
+
+
+def _reference(statistic: Sum, starts: list[int]) -> list[Shares]:
+    """rho(a, block), blocks without datasets left out."""
+    k = statistic.alphabet(0)
+    result = []
+    for a in range(k):
+        law = _law(statistic, a)
+        sums = {b: sum((p for p in part if p is not None), ZERO) / k for b, part in _parts(law, starts)}
+        result.append({b: p for b, p in sums.items() if p > 0})
+    return result
+
+
+def _law(statistic: Sum, a: int) -> list[Ball | None]:
+    """rho(t|a) of every class t, that is P(sum of the others = value - contribution); None where no dataset is."""
+    others, c = statistic.others, statistic.contributions[a]
+    return [others.get(value - c) for value in statistic.values]
+
+
+def _parts(law: list[Any], starts: list[int]) -> Iterator[tuple[int, list[Any]]]:
+    """The classes of each block."""
+    return ((b, law[i:j]) for b, (i, j) in enumerate(pairwise([*starts, len(law)])))
+
+
+def _given(statistic: Sum) -> Iterator[list[Ball]]:
+    """For every class the rho(t|a) of the values a that it can hold."""
+    others, contributions = statistic.others, statistic.contributions
+    for value in statistic.values:
+        listed = (others.get(value - c) for c in contributions)
+        yield [p for p in listed if p is not None]
+
+
+def _greatest(balls: list[Ball]) -> Ball:
+    top = balls[0]
+    for x in balls[1:]:
+        top = top.max(x)
+    return top
+
+
+def _sibson(statistic: Sum, knowledge: Ball, order: float) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge (see proofs.py).
+
+    Where rho(t|a) is tiny for all a, the greatest stands for the mean of the order, which it bounds.
+    """
+    if order <= 1:
+        refuse("the order must be above 1")
+    alpha, share = arb(order), ONE / statistic.alphabet(0)
+    total = ZERO
+    for given in _given(statistic):
+        top = _greatest(given)
+        total += top if top < RARE else mean_of_order([(share, p) for p in given], alpha)
+    return alpha / (alpha - 1) * (knowledge + total.log())
+
+
+def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    For r the noise around an integer c, clamped, I(A;Y) <= sum pi D(q_t || r), clamping brings D to at most that of
+    the noise around f(t) and c, and with any s > 0 (Donsker and Varadhan)
+        sum pi D_t <= s D(pi || rho) + s log sum_t rho(t) exp( D_t / s ).
+    """
+    last = channel.low + channel.width - 1
+    centre = whole(field(proof, "centre", where), f"the centre of {where}", channel.low, last)
+    s = arb(number(field(proof, "s", where), f"s of {where}"))
+    if not s > 0:
+        refuse(f"{where}: s must be above 0")
+    total = ZERO
+    for f, given in zip(channel.answers, _given(channel.statistic), strict=True):
+        rho = sum(given, ZERO)
+        total += rho * (channel.noise.divergence(abs(f - centre)) / s).exp()
+    return s * (knowledge + (total / channel.statistic.alphabet(0)).log())
+
+
+def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
+    """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
+    reach = channel.reach()
+    bands = [_band(channel.answers, c, reach) for c in cuts]
+    k = channel.statistic.alphabet(0)
+    if sum(j - i for i, j in bands) * k > MOST_TERMS:
+        refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {MOST_TERMS}")
+    noise = _Noise(channel, reach)
+    joint, secret = [], []
+    for a, ratios in enumerate(density):
+        law = _law(channel.statistic, a)
+        weights: list[Ball] = []
+        for b, part in _parts(law, starts):
+            ratio = ratios.get(b, ZERO) / k
+            weights += [ZERO if p is None or ratio.is_zero() else p * ratio for p in part]
+        below = list(noise.below(weights, cuts, bands))
+        total = sum(weights, ZERO)
+        joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, total])])
+        secret.append(total)
+    inside = sum((xlogx(z) for row in joint for z in row), ZERO) - sum(map(xlogx, secret), ZERO)
+    return inside - sum((xlogx(sum(column, ZERO)) for column in zip(*joint, strict=True)), ZERO)
+
+
+def _band(answers: Sequence[int], cut: int, reach: int) -> tuple[int, int]:
+    """The classes i..j-1 whose answers f have |cut - 1 - f| <= reach."""
+    return bisect_right(answers, cut - 2 - reach), bisect_right(answers, cut - 1 + reach)
+
+
+class _Noise:
+    """P(noise <= k), each computed once."""
+
+    def __init__(self, channel: Large, reach: int) -> None:
+        self.channel = channel
+        self.beyond = channel.noise.tail(reach + 1)
+        self.known: dict[int, Ball] = {}
+
+    def __getitem__(self, k: int) -> Ball:
+        found = self.known.get(k)
+        if found is None:
+            found = self.known[k] = self.channel.noise.tail(-k) if k < 0 else 1 - self.channel.noise.tail(k + 1)
+        return found
+
+    def below(self, weights: list[Ball], cuts: list[int], bands: list[tuple[int, int]]) -> Iterator[Ball]:
+        """Yield sum_t weights(t) P(Y < c | t) for every cut.
+
+        Before the band of a cut P lies between 1 - beyond and 1, after it between 0 and beyond. Classes at either
+        end that together hold hardly any mass are left out, and enclosed.
+        """
+        first, last = _held(weights)
+        before = list(accumulate(weights[first:last], initial=ZERO))
+        left = sum(weights[:first], ZERO) + sum(weights[last:], ZERO)
+        answers = self.channel.answers
+        for cut, (i, j) in zip(cuts, bands, strict=True):
+            low, high = min(max(i, first), last), min(max(j, first), last)
+            chances = [self[cut - 1 - f] for f in answers[low:high]]
+            outside = before[low - first] + (before[-1] - before[high - first])
+            doubt = arb(0, (left + self.beyond * outside).upper())
+            yield before[low - first] + sum(map(mul, weights[low:high], chances), ZERO) + doubt
+
+
+def _held(weights: list[Ball]) -> tuple[int, int]:
+    """The classes first..last-1 outside of which hardly any mass is, on either side."""
+    sides = []
+    for listed in (weights, reversed(weights)):
+        seen = ZERO
+        place = 0
+        for place, p in enumerate(listed):  # noqa: B007 - where it stops
+            seen += p
+            if not seen <= HIDDEN:
+                break
+        sides.append(place)
+    return sides[0], max(len(weights) - sides[1], sides[0])

@@ -1,0 +1,93 @@
+"""Coarse classes and outputs (MATH 2.1): a smaller problem whose leakage is a lower bound of the large one's.
+
+Neighbouring classes are put together in blocks, neighbouring outputs in groups between cuts. A prior on pairs of a
+secret value a and a block B, uniform inside, is a prior like any other, with D(pi || rho) taken on blocks; and a group
+G of outputs tells no more than the outputs. So with
+
+    rho(a,B) = sum_{t in B} rho(a,t),    q(G|a,B) = sum_{t in B} rho(t|a,B) P(G|t)
+
+the coarse problem has at most the leakage of the given one, and every prior of it is a witness. Blocks are as fine as
+there is room for where an adversary of this knowledge can go, the classes that the reference does not make too
+unlikely; what is left on either side is one block.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalenius.model.additive import Additive
+from dalenius.reductions.lump import Floats, Ints, Lift, Lumped
+
+MOST_BLOCKS = 1024
+MOST_CUTS = 2048
+MOST_TERMS = 2**23  # products of a class and a cut in the range of the noise, which a verifier adds up
+NEAR = 32.0  # nats below the likeliest class: eight standard deviations
+FINENESS = 128  # cuts within the reach of the noise: finer ones tell no more
+CHUNK = 4096  # classes at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The first class of every block, from 0 on, and the cuts c: a group ends before each."""
+
+    starts: Ints
+    cuts: Ints
+
+
+def coarsen(
+    mechanism: Additive, record: int, knowledge: float, *, blocks: int = MOST_BLOCKS, cuts: int = MOST_CUTS
+) -> tuple[Lumped, Lift, Grid]:
+    """Return the coarse problem of a record, the way back to classes, and the blocks and cuts."""
+    fewer = math.sqrt(max(mechanism.records[record] / 2, 1.0))  # where a record has many values: rows stay as large
+    grid = _grid(mechanism, knowledge, int(blocks / fewer), int(cuts / fewer))
+    log_rho = mechanism.statistic.log_reference(record)
+    log_block = np.logaddexp.reduceat(log_rho, grid.starts, axis=1)
+    log_block -= np.logaddexp.reduce(log_block, axis=None)
+    block_of = np.repeat(np.arange(grid.starts.size), np.diff(np.append(grid.starts, log_rho.shape[1])))
+    held = np.isfinite(log_block)
+    cell = np.where(held, np.cumsum(held).reshape(held.shape) - 1, -1)
+    with np.errstate(invalid="ignore"):
+        log_share = np.where(np.isfinite(log_rho), log_rho - log_block[:, block_of], -np.inf)
+    share = np.exp(log_share)
+    total = np.add.reduceat(share, grid.starts, axis=1)[:, block_of]  # 1 but for rounding of great logarithms
+    share, log_share = share / np.where(total > 0, total, 1.0), log_share - np.log(np.where(total > 0, total, 1.0))
+    secret = np.nonzero(held)[0]
+    rows = _rows(mechanism, share, grid)[held]
+    lumped = Lumped(secret, rows, log_block[held], len(log_rho), np.arange(secret.size))
+    return lumped, Lift(cell[:, block_of], log_share, np.zeros(0, dtype=np.int64)), grid
+
+
+def _grid(mechanism: Additive, knowledge: float, blocks: int, cuts: int) -> Grid:
+    """Blocks of equal width over the likely classes, and cuts of equal distance as far as noise carries them."""
+    log_size = mechanism.statistic.log_class_sizes()
+    likely = np.flatnonzero(log_size >= log_size.max() - NEAR - 2 * knowledge)
+    first, end = int(likely[0]), int(likely[-1]) + 1
+    inner = np.arange(first, end, -(-(end - first) // blocks))
+    outer = [0] if first > 0 else [], [end] if end < log_size.size else []
+    starts = np.concatenate([outer[0], inner, outer[1]]).astype(np.int64)
+
+    answers, reach = mechanism.answers, mechanism.reach()
+    low = max(mechanism.low + 1, int(answers[first]) - reach)
+    high = min(mechanism.high, int(answers[end - 1]) + reach)
+    met = np.searchsorted(answers, answers[(first + end) // 2] + np.array([-reach, reach]))
+    terms = mechanism.records[0] * min(int(met[1] - met[0]) + 1, end - first)
+    most = max(2, min(cuts, MOST_TERMS // terms))
+    step = max(-(-(high - low + 1) // most), reach // FINENESS, 1)
+    return Grid(starts, np.arange(low, high + 1, step))
+
+
+def _rows(mechanism: Additive, share: Floats, grid: Grid) -> Floats:
+    """q(G|a,B) as (A, B, G), from P(Y < c | a, B); classes whose noise cannot reach a cut are 0 or 1 there."""
+    answers, reach, cuts = mechanism.answers, mechanism.reach(), grid.cuts
+    below = np.zeros((share.shape[0], grid.starts.size, cuts.size + 2))
+    ends = np.append(grid.starts[1:], answers.size)
+    for block, (start, end) in enumerate(zip(grid.starts.tolist(), ends.tolist(), strict=True)):
+        for i in range(start, end, CHUNK):
+            part = slice(i, min(i + CHUNK, end))
+            f = answers[part]
+            low, high = np.searchsorted(cuts, [f[0] - reach, f[-1] + reach + 2])
+            law = mechanism.below(cuts[low:high] - 1 - f[:, None])
+            below[:, block, low + 1 : high + 1] += share[:, part] @ law
+            below[:, block, high + 1 :] += share[:, part].sum(axis=1)[:, None]
+    return np.maximum(np.diff(below, axis=2), 0.0)

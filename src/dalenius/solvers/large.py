@@ -1,0 +1,150 @@
+"""Audits of sums of very many records: no channel is written out, and no search is needed.
+
+Lower bound: ascents (MATH 3) on coarse classes and outputs (MATH 2.1), from the reference tilted towards the secret.
+Upper bound: the trivial one; or knowledge and what the sum itself tells under the reference (MATH 4.8), which nearly
+meets the lower bound where the noise is small beside the spread of the sum; or how far the rows are from the noise
+around the mean (MATH 4.9), where it is large.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import entr, logsumexp
+
+from dalenius.model.additive import Additive
+from dalenius.model.statistic import Sum
+from dalenius.reductions.coarse import Grid, coarsen
+from dalenius.reductions.lump import Lift
+from dalenius.solvers.blahut_arimoto import SMALL_KNOWLEDGE, ascend, climb
+from dalenius.solvers.cells import Cells, Floats
+from dalenius.solvers.record import Maximal, Record
+from dalenius.solvers.watch import Watch
+
+ROUNDS = 400
+STILL = 1e-9  # a gain per round that is not worth another
+TILTS = (0.1, 0.5, 1.0)  # of the tilt that uses up the knowledge
+WAVES = (2, 5, 16, 64)  # of a secret that follows the sum up and down
+RARE = 80.0  # nats below the likeliest class: orders matter no more
+LEAST_S, MOST_S = 1e-6, 100.0
+
+
+@dataclass(frozen=True)
+class Sibson(Maximal):
+    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information, T the sum (MATH 4.8)."""
+
+    order: float = math.inf
+
+    @classmethod
+    def best(cls, log_reference: Floats, knowledge: float) -> "Sibson":
+        """Choose the order, for log rho(a,t) as (A, K).
+
+        I_order = order/(order-1) log sum_t ( sum_a rho(a) rho(t|a)^order )^(1/order). In rare classes max_a rho(t|a)
+        stands for the mean of that order, which it bounds.
+        """
+        log_p = logsumexp(log_reference, axis=1, keepdims=True)
+        given = log_reference - log_p
+        top = given.max(axis=0)
+        common = top > top.max() - RARE
+        rest, given = np.logaddexp.reduce(top[~common], initial=-np.inf), given[:, common]
+
+        def bound(log_s: float) -> float:
+            s = math.exp(log_s)
+            means = logsumexp(log_p + (1 + 1 / s) * given, axis=0) / (1 + 1 / s)
+            return (1 + s) * (knowledge + float(np.logaddexp(logsumexp(means), rest)))
+
+        found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
+        return cls(float(found.fun), 1 + math.exp(-float(found.x)))
+
+
+@dataclass(frozen=True)
+class Centre(Maximal):
+    """s K + s log sum_t rho(t) exp( D(q_t || r) / s ), r the noise around an integer (MATH 4.9)."""
+
+    centre: int = 0
+    s: float = 1.0
+
+    @classmethod
+    def best(cls, mechanism: Additive, knowledge: float) -> "Centre":
+        """Put r around the mean answer, and choose s."""
+        log_size, answers = mechanism.statistic.log_class_sizes(), mechanism.answers
+        centre = round(float(np.exp(log_size) @ answers))
+        with np.errstate(over="ignore"):
+            far = mechanism.noise.divergence(np.abs(answers - centre).astype(float))
+
+        def bound(log_s: float) -> float:
+            s = math.exp(log_s)
+            return s * (knowledge + float(logsumexp(log_size + far / s)))
+
+        found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
+        return cls(float(found.fun), centre, math.exp(float(found.x)))
+
+
+def audit_large(
+    mechanism: Additive, record: int, knowledge: float, tolerance: float, watch: Watch
+) -> tuple[Record, Lift, Grid]:
+    """Bracket max I(X_record;Y), with the way from coarse cells to classes."""
+    lumped, lift, grid = coarsen(mechanism, record, knowledge)
+    cells = Cells(lumped, knowledge)
+    trivial = min(math.log(lumped.secrets), math.log(len(mechanism.labels)))
+    audit = Record(cells, trivial, tolerance)
+    sibson = Sibson.best(mechanism.statistic.log_reference(record), knowledge)
+    audit.proofs = [min(audit.proof, sibson, Centre.best(mechanism, knowledge), key=lambda p: p.upper)]
+    watch.tell(record, 1, 0.0, audit.upper, "coarse classes")
+    if knowledge < SMALL_KNOWLEDGE:
+        found = ascend(cells, watch, np.random.default_rng(0))
+        audit.pi, audit.lower = found.pi, found.value
+    else:
+        pi, value, _ = climb(cells, _starts(mechanism, lift, cells), watch, ROUNDS, still=STILL)
+        best = int(np.argmax(value))
+        audit.pi, audit.lower = pi[best], float(value[best])
+    audit.unconstrained = (max(audit.lower, _apart(mechanism)), trivial)
+    watch.tell(record, 1, audit.lower, audit.upper, "ascent")
+    return audit, lift, grid
+
+
+def _starts(mechanism: Additive, lift: Lift, cells: Cells) -> Floats:
+    """rho exp( secret x sum ), both centred: tilts use up to all knowledge; and waves along the sum."""
+    shape = lift.cell_of.shape
+    secret = np.broadcast_to(_centred(_contributions(mechanism))[:, None], shape)
+    weight = np.exp(mechanism.statistic.log_class_sizes())
+    place = _centred(mechanism.answers.astype(float), weight)
+    place, phase = np.broadcast_to(place, shape), np.broadcast_to(np.cumsum(weight), shape)
+    share = np.exp(lift.log_share)
+    held = lift.cell_of >= 0
+
+    def mean(x: Floats) -> Floats:
+        return np.asarray(np.bincount(lift.cell_of[held], weights=(x * share)[held], minlength=cells.size), dtype=float)
+
+    lean, x, u = mean(secret), mean(place), mean(phase)
+    most = math.sqrt(2 * cells.knowledge)
+    powers = [tilt * most * lean * x for tilt in TILTS]
+    powers += [min(most, 3.0) * lean * np.cos(math.pi * waves * u) for waves in WAVES]
+    log_pi = cells.log_rho + np.stack(powers)
+    return np.asarray(np.exp(log_pi - logsumexp(log_pi, axis=1, keepdims=True)))
+
+
+def _centred(x: Floats, weight: Floats | None = None) -> Floats:
+    """Mean 0 and standard deviation 1; all 0 where there is nothing to tell apart."""
+    x = x - np.average(x, weights=weight)
+    spread = math.sqrt(float(np.average(x**2, weights=weight)))
+    return x / spread if spread > 0 else x
+
+
+def _contributions(mechanism: Additive) -> Floats:
+    statistic = mechanism.statistic
+    assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: an Additive has no other
+    return np.asarray(statistic.contributions, dtype=float)
+
+
+def _apart(mechanism: Additive) -> float:
+    """Return what an adversary learns that knows one sum for each value, as far apart as can be.
+
+    With a chance e of a wrong guess I >= log A - h(e) - e log(A - 1) (Fano), where that is above 0.
+    """
+    many = _contributions(mechanism).size
+    places = np.linspace(1, mechanism.answers.size - 2, many).astype(int)  # sums that every value can have part in
+    near = int(np.diff(mechanism.answers[places]).min()) // 2 if many > 1 else 0
+    e = min(1.0, 2 * float(mechanism.noise.tail(np.array([float(near)]))[0])) if near > 0 else 1.0
+    return max(0.0, math.log(many) - float(entr(e) + entr(1 - e)) - e * math.log(max(many - 1, 1)))

@@ -1,0 +1,82 @@
+"""Coarse classes and outputs: exact where nothing is coarse, averages of rows where it is, and never more leakage."""
+
+import numpy as np
+import pytest
+from large_samples import PAIRS, both
+
+from dalenius.gallery import mechanisms, queries
+from dalenius.information import kl, mutual_information
+from dalenius.model.additive import Additive
+from dalenius.model.prior import Prior
+from dalenius.reductions.coarse import coarsen
+from dalenius.reductions.lump import lump
+from dalenius.solvers.cells import Cells
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS[:4])
+def test_single_classes_and_outputs_are_the_dense_problem(mechanism: str, query: str) -> None:
+    large, dense = both(mechanism, query)
+    coarse, _, grid = coarsen(large, 0, 0.5)
+    exact, _ = lump(dense, 0)
+    assert grid.starts.tolist() == list(range(large.answers.size))
+    assert grid.cuts.tolist() == list(range(large.low + 1, large.high + 1))
+    assert coarse.secret.tolist() == exact.secret.tolist()
+    assert coarse.log_reference == pytest.approx(exact.log_reference, abs=1e-13)
+    assert coarse.rows == pytest.approx(exact.rows, abs=1e-14)
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+def test_rows_are_averages_over_blocks_and_sums_over_groups(mechanism: str, query: str) -> None:
+    large, dense = both(mechanism, query)
+    coarse, lift, grid = coarsen(large, 0, 0.5, blocks=4, cuts=3)
+    rho = np.exp(large.statistic.log_reference(0))
+    groups = np.add.reduceat(dense.rows, np.append(0, grid.cuts - large.low), axis=1)
+    c = 0
+    for a in range(len(rho)):
+        for i, j in zip(grid.starts, np.append(grid.starts[1:], rho.shape[1]), strict=True):
+            mass = rho[a, i:j].sum()
+            if mass == 0:
+                continue
+            assert coarse.secret[c] == a
+            assert coarse.log_reference[c] == pytest.approx(np.log(mass), abs=1e-12)
+            assert coarse.rows[c] == pytest.approx(rho[a, i:j] @ groups[i:j] / mass, abs=1e-13)
+            c += 1
+    assert c == coarse.secret.size
+    assert lift.masses(np.exp(coarse.log_reference)) == pytest.approx(rho, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_coarse_prior_is_a_prior_of_no_less_leakage_and_the_same_divergence(seed: int) -> None:
+    large, dense = both("geometric(epsilon=0.7)", "count(n=60)")
+    coarse, lift, grid = coarsen(large, 0, 0.5, blocks=9, cuts=7)
+    pi = np.random.default_rng(seed).dirichlet(np.ones(coarse.secret.size))
+    cells = Cells(coarse, 0.5)
+    masses = lift.masses(pi)
+    leaked = float(mutual_information(masses @ dense.rows))
+    assert leaked >= float(cells.leakage(pi[None])[0]) - 1e-14
+    rho = np.exp(large.statistic.log_reference(0))
+    assert float(cells.divergence(pi[None])[0]) == pytest.approx(float(kl(masses.ravel(), rho.ravel())), abs=1e-11)
+    assert Prior(large, 0, masses).leakage() == pytest.approx(leaked, abs=1e-12)
+    again = Prior.on_blocks(large, 0, grid.starts, np.add.reduceat(masses, grid.starts, axis=1))
+    assert again.masses == pytest.approx(masses, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        mechanisms.geometric(queries.count(n=100_000), epsilon=1),
+        mechanisms.gaussian(queries.count(n=100_000), sigma=3000),
+        mechanisms.laplace(queries.total(n=200, values=list(range(60))), epsilon=1),
+    ],
+    ids=["geometric", "gaussian", "total"],
+)
+@pytest.mark.parametrize("knowledge", [0.0, 1.0, 1e4])
+def test_sizes_stay_within_bounds(mechanism: Additive, knowledge: float) -> None:
+    coarse, _, grid = coarsen(mechanism, 0, knowledge)
+    assert coarse.rows.size <= 2**23
+    assert (np.diff(grid.starts) > 0).all()
+    assert (np.diff(grid.cuts) > 0).all()
+    assert grid.starts[0] == 0
+    assert mechanism.low < grid.cuts[0] <= grid.cuts[-1] <= mechanism.high
+    assert coarse.rows.sum(axis=1) == pytest.approx(1, abs=1e-11)
+    assert np.exp(coarse.log_reference).sum() == pytest.approx(1, abs=1e-12)

@@ -1,0 +1,44 @@
+"""Reports on audits of very many records: the picture shows where the mass is, words promise nothing more."""
+
+import numpy as np
+import pytest
+
+import dalenius as dl
+from dalenius.report.plots import MOST_COLUMNS, _likely
+from dalenius.results import Audit
+
+
+@pytest.fixture(scope="module")
+def audit() -> Audit:
+    return dl.audit(dl.mechanisms.geometric(dl.queries.count(n=20_000), epsilon=1), knowledge=0.5)
+
+
+def test_the_heat_map_leaves_out_classes_without_mass(audit: Audit) -> None:
+    first, end = _likely(audit.prior.masses)
+    assert audit.prior.masses[:, first:end].sum() == pytest.approx(1, abs=2.1e-4)
+    assert 9_000 < first < 10_000 < end < 11_000
+    witness = audit.plot().axes[0]
+    picture = witness.images[0].get_array()
+    assert picture.shape[1] <= MOST_COLUMNS
+    assert picture.sum() == pytest.approx(1, abs=2.1e-4)
+    assert next(label.get_text() for label in witness.get_xticklabels()) == str(first)
+
+
+def test_a_single_heavy_class_is_kept() -> None:
+    masses = np.zeros((2, 1000))
+    masses[1, 0] = 0.5
+    masses[0, 999] = 0.5
+    assert _likely(masses) == (0, 1000)
+    masses[:] = 0
+    masses[0, 400] = 1.0
+    assert _likely(masses) == (400, 401)
+
+
+def test_words_do_not_promise_that_time_helps(audit: Audit) -> None:
+    text = audit.summary()
+    assert audit.stopped == "method"
+    assert "the method has no more to give" in text
+    assert "more time may close it" not in text
+    assert "upper bound by sibson" in text
+    assert "19999 other records leak the same" in text
+    assert "I = " in repr(audit.prior)
