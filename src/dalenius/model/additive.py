@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.signal import fftconvolve
 
 from dalenius.errors import InputError
 from dalenius.model.mechanism import Floats, Mechanism
@@ -110,6 +109,8 @@ class Additive(Mechanism):
         at = np.zeros((masses.shape[0], width))
         for row, law_of_a in zip(at, masses, strict=True):
             np.add.at(row, self.answers - self.low, law_of_a)
+        from scipy.signal import fftconvolve  # noqa: PLC0415 - it loads scipy.stats
+
         wide: Floats = np.maximum(fftconvolve(at, law[None], axes=1), 0.0)
         inside = wide[:, reach : reach + width].copy()
         inside[:, 0] += wide[:, :reach].sum(axis=1)
