@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint check bench docs clean
+.PHONY: setup demo test lint check bench paper docs clean
 
 setup: .venv/.ready
 
@@ -36,6 +36,11 @@ check: lint test
 
 bench: setup
 	$(BIN)/python bench/run.py
+
+# The paper's evaluation in full, and with its numbers the page docs/relation-to-the-paper.md.
+paper: setup
+	$(BIN)/dalenius reproduce --out out/paper
+	$(BIN)/python docs/take_numbers.py out/paper
 
 docs: .venv/.ready-docs
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -d out/doctrees docs out/docs
