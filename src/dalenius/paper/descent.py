@@ -12,7 +12,7 @@ from dalenius.paper.universe import Floats, Universe, floored, leakages, softmax
 LAMBDA_0, MU = 1.0, 1.5  # first penalty and the factor that adjusts it: the paper's defaults
 SUFFICIENT = 1e-4  # share of the decrease along the gradient that a step must reach
 TOLERANCE = 1e-4  # of changes of I, of E, and of ||q - q_before||_1, where loops end; the paper leaves it open
-MOST_ROUNDS, MOST_PENALTIES, MOST_STEPS, MOST_HALVINGS, MOST_BISECTIONS = 20, 30, 60, 40, 30
+MOST_ROUNDS, MOST_PENALTIES, MOST_STEPS, MOST_HALVINGS, MOST_BISECTIONS = 10, 30, 60, 40, 30
 
 
 @dataclass(frozen=True, eq=False)
