@@ -33,7 +33,7 @@ def verify(*, certificate: Path, mechanism: Path | None, as_json: bool) -> int:
 
     verdict = check(certificate, mechanism=about)
     if as_json:
-        keys = ("verified", "lower", "upper", "reason", "problem")
+        keys = ("verified", "lower", "upper", "reason", "problem", "quantity", "unit", "seconds")
         print_json({key: _plain(getattr(verdict, key)) for key in keys})
     else:
         click.echo(_words(verdict))
