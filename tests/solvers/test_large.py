@@ -1,9 +1,6 @@
 """Audits without a channel: beside dense ones where both run, closed-form bounds, and a million records."""
 
 import math
-import resource
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -156,13 +153,8 @@ def test_noise_too_small_to_matter() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("knowledge", [0.1, 0.5, 1.0, 3.0])
 def test_a_million_records(knowledge: float) -> None:
-    begin = time.perf_counter()
+    """Time and memory are measured in bench/large.py."""
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=10**6), epsilon=1)
     audit = dl.audit(mechanism, knowledge=knowledge)
     assert audit.gap <= 1e-4
-    middle = time.perf_counter()
     assert dl.verify(audit.certificate, mechanism=mechanism)
-    assert middle - begin < 60
-    assert time.perf_counter() - middle < 60
-    if sys.platform == "linux":  # kilobytes there, of this whole process
-        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2 * 2**20
