@@ -57,7 +57,7 @@ def test_certified_curves_are_the_closed_form_and_no_start_is_above_it() -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("b", [0.0, 1.5, 2.77])
+@pytest.mark.parametrize("b", [0.0, 2.77])
 def test_the_table_comes_out_the_same_today(b: float) -> None:
     """Certified numbers to their tolerance; the search's medians loosely, for they depend on rounding."""
     kept = {row["key"]: row for row in rows("table")}

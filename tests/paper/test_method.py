@@ -238,7 +238,7 @@ def test_the_least_leakage_is_bounded_from_above(distortion: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("distortion", [0.05, 0.1, 0.2, 0.3, 0.4])
+@pytest.mark.parametrize("distortion", [0.1, 0.3])
 @pytest.mark.usefixtures("one_start")
 def test_the_primal_curve_of_the_paper_is_bounded_from_above(distortion: float) -> None:
     query = parse_query("modular_sum(n=3, modulus=2)")
