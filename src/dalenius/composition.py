@@ -243,4 +243,5 @@ def information_bound(mechanism: Mechanism, knowledge: float, watch: Watch) -> f
         bounds=[(-690, 10)] * law.size + [(-20, math.log(LARGEST_S))],
         options={"maxiter": ITERATIONS, "ftol": 1e-13, "gtol": 1e-9},
     )
-    return min(whole.upper, max(0.0, float(found.fun)) + MARGIN * (1 + whole.upper))
+    tilted = max(0.0, float(found.fun)) + MARGIN * (1 + whole.upper) if math.isfinite(found.fun) else math.inf
+    return min(whole.upper, tilted)

@@ -234,3 +234,17 @@ def test_saved_audits_carry_their_witness(tmp_path: Any) -> None:  # noqa: ANN40
     assert dl.verify(path)
     assert "both bounds are certified" in loaded.summary()
     assert len(loaded.plot().axes) == 3
+
+
+def test_a_certificate_is_about_its_own_answers_and_its_own_noise() -> None:
+    """count and pairs of three bits have the same sums and the same range; noise may be wider than any tail tells."""
+    count, _ = both("geometric(epsilon=4)", "count(n=3)")
+    pairs, _ = both("geometric(epsilon=8)", "pairs(n=3)")
+    certificate = dl.audit(count, knowledge=0.05).certificate
+    assert dl.verify(certificate, mechanism=count)
+    assert not dl.verify(certificate, mechanism=pairs)
+    wide, _ = both("gaussian(sigma=1e300)", "count(n=4)")
+    narrow, _ = both("gaussian(sigma=1e40)", "count(n=4)")
+    certificate = dl.audit(wide, knowledge=0.05).certificate
+    assert dl.verify(certificate, mechanism=wide)
+    assert not dl.verify(certificate, mechanism=narrow)

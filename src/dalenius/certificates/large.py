@@ -28,6 +28,10 @@ HIDDEN = arb(2) ** -64  # tails of the noise and of the prior that are enclosed
 RARE = arb(2) ** -200  # a class of which no order matters
 MOST_TERMS = 2**25  # products of a class and a cut
 MOST_CUTS = 2**16
+MOST_VALUES = 64  # of a record
+MOST_BLOCKS = 2**18  # values of a record x blocks
+MOST_JOINT = 2**20  # values of a record x groups of outputs
+MOST_KNOWN = 2**20  # chances of the noise that are remembered
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,11 @@ class Large:
     text: str
 
     def difference(self, other: "Large") -> str | None:
-        """Return what tells two channels apart; a family of noise has one parameter, which the first tail tells."""
+        """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
         same = self.statistic == other.statistic and (self.low, self.width) == (other.low, other.width)
-        mine, theirs = self.noise, other.noise
-        if same and mine.family == theirs.family and mine.tail(1).overlaps(theirs.tail(1)):
+        same = same and list(self.answers) == list(other.answers) and self.noise.family == other.noise.family
+        mine, theirs = self.noise.parameter, other.noise.parameter
+        if same and (mine is theirs is None or (mine is not None and theirs is not None and mine.overlaps(theirs))):
             return None
         return f"it is {other.text}"
 
@@ -67,6 +72,8 @@ def rebuild(problem: dict[str, Any]) -> Large:
     statistic = asked.statistic
     if not isinstance(statistic, Sum) or statistic.modulus is not None or statistic.n > MOST_CLASSES:
         refuse(f"a witness on blocks of classes is for sums of at most {MOST_CLASSES} records, not {asked.text}")
+    if statistic.alphabet(0) > MOST_VALUES:
+        refuse(f"a witness on blocks of classes is for records of at most {MOST_VALUES} values, not {asked.text}")
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
     return Large(statistic, asked.answers, asked.low, asked.width, noise, f"{people}; {asked.text}; {noise.text}")
 
@@ -84,8 +91,11 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     cuts = _ascending(field(witness, "cuts", "the witness"), "cuts", channel.low + 1, last)
     if not starts or starts[0] != 0:
         refuse("the blocks of the witness do not begin with class 0")
-    if len(cuts) > MOST_CUTS:
-        refuse(f"the witness has {len(cuts)} cuts; at most {MOST_CUTS} are checked")
+    values = statistic.alphabet(0)
+    if len(cuts) > MOST_CUTS or values * (len(cuts) + 1) > MOST_JOINT:
+        refuse(f"the witness has {len(cuts)} cuts for {values} values of a record, too many to check")
+    if values * len(starts) > MOST_BLOCKS:
+        refuse(f"the witness has {len(starts)} blocks for {values} values of a record, too many to check")
     reference = _reference(statistic, starts)
     given = _masses(field(witness, "masses", "the witness"), reference, len(starts))
     prior = held(given, reference, knowledge, "the witness")
@@ -249,6 +259,8 @@ class _Noise:
     def __getitem__(self, k: int) -> Ball:
         found = self.known.get(k)
         if found is None:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
             found = self.known[k] = self.channel.noise.tail(-k) if k < 0 else 1 - self.channel.noise.tail(k + 1)
         return found
 

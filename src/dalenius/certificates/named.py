@@ -284,6 +284,7 @@ class Added:
     divergence: Callable[[int], Ball]
     family: str
     text: str
+    parameter: Ball | None  # the one that the family has; None where there is no noise at all
 
 
 def added(text: object, asked: Query) -> Added:
@@ -298,18 +299,20 @@ def added(text: object, asked: Query) -> Added:
     words = spelled(name, given)
     if name == "gaussian":
         scale = _positive(given, "sigma") * arb(2).sqrt()
-        return Added(lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2, name, words)
+        return Added(lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2, name, words, scale)
     rate = _rate(given, asked.sensitivity)
     if rate is None:
-        return Added(lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, name, words)
+        return Added(lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, name, words, None)
     if name == "laplace":
         return Added(
-            lambda k: (-rate * (k - arb(0.5))).exp() / 2, lambda d: rate * d + (-rate * d).expm1(), name, words
+            lambda k: (-rate * (k - arb(0.5))).exp() / 2, lambda d: rate * d + (-rate * d).expm1(), name, words, rate
         )
     alpha = (-rate).exp()
     end = 1 / (1 + alpha)
     series = 2 * alpha * end / (-rate).expm1()
-    return Added(lambda k: (-rate * k).exp() * end, lambda d: rate * (d - series * (-rate * d).expm1()), name, words)
+    return Added(
+        lambda k: (-rate * k).exp() * end, lambda d: rate * (d - series * (-rate * d).expm1()), name, words, rate
+    )
 
 
 def _rounded(tail: Callable[[Ball], Ball]) -> Noise:

@@ -129,7 +129,7 @@ def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> 
 
     The channel sees of a dataset only its class, so a prior p(x) leaks as much as the one that is uniform inside
     (x_record, class), whose entropy is not less. Mixed with the uniform prior as little as makes H(X) >= b beyond
-    rounding, it is a witness. Of the other records the largest leakage that was met is told, for orientation.
+    rounding, it is a witness, for the other records as for the worst.
     """
     merged = Merged.of(mechanism)
     found: list[Audited] = []
@@ -144,9 +144,7 @@ def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> 
     most = max(item.audit.lower for item in found)
     witness = min((item for item in found if item.audit.lower >= most - TIE), key=lambda item: item.record)
     for item in found:
-        if item is not witness:
-            others = max(start.by_record[i] for start in starts for i in item.members)
-            item.audit.lower = min(max(item.audit.lower, others), witness.audit.lower)
+        item.audit.lower = min(item.audit.lower, witness.audit.lower)
         item.audit.unconstrained = (item.audit.lower, item.audit.trivial)
     return found, witness
 
