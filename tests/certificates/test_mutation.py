@@ -80,9 +80,6 @@ SUBJECTS = {
         lambda: named("count(n=3)", "geometric(epsilon=1)"), {"entropy": 1.7}, 1e-4, "simplices"
     ),
     "rows": Subject(lambda: named("count(n=3)", "geometric(epsilon=1)"), {"entropy": 1.7}, 1e-4, "rows"),
-    "rows of three outputs": Subject(
-        erased, {"knowledge": 0.5 * LN2}, 1e-3, "rows", lambda b: erased_parity_leakage(2, 0.25, b)
-    ),
     "several records": Subject(lambda: random_channel([2, 3], 3, 1), {"entropy": 1.523}, 1e-3, "boxes"),
     "no constraint": Subject(lambda: random_channel([2, 2], 3, 5), {"knowledge": 2.0}, 1e-6, "choices"),
     "reference": Subject(lambda: random_channel([2, 2], 3, 5), {"knowledge": 0.0}, 1e-6, "reference"),

