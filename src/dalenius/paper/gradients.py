@@ -37,7 +37,7 @@ def information_by_conditional(marginal: Floats, given: Floats, rows: Floats) ->
 def information_by_conditional_printed(marginal: Floats, given: Floats, rows: Floats) -> Floats:
     """As the paper prints it: the right one + p(x_i) - p(x_i)^2 sum_y p(y|x_i) q(y|x) / p(y), as (A, M).
 
-    It forgets that p(y) also stands in the terms of the other values of x_i (PAPER-NOTES, row 1).
+    It forgets that p(y) also stands in the terms of the other values of x_i (row 1 of the errata).
     """
     share = given / np.maximum(marginal @ given, TINY)
     lost = (rows @ share[:, :, None])[:, :, 0]
