@@ -1,7 +1,8 @@
 """make bench: audits and designs of a fixed list of instances, and their verification.
 
 Prints tables and writes them to out/bench/results.md. Seconds depend on the machine; brackets of what closes do not.
-`--quick` leaves out what takes longest; `--only designs` (or audits) runs one half.
+`--quick` leaves out what takes longest; `--only designs` (or audits, peers) runs one part. Very large counts, and how
+far counts of 10 to 50 close, have a command of their own: bench/large.py.
 """
 
 import argparse
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import audits
 import designs
+import peers
 
 
 def show(title: str, head: list[str], rows: Iterable[list[str]]) -> list[str]:
@@ -33,12 +35,17 @@ def main() -> None:
     """Run the sections."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="leave out the slow instances")
-    parser.add_argument("--only", choices=["audits", "designs"], help="run one half")
+    parser.add_argument("--only", choices=["audits", "designs", "peers"], help="run one part")
     asked = parser.parse_args()
     lines: list[str] = []
-    if asked.only != "designs":
+    if asked.only in {None, "audits"}:
         lines += show(audits.TITLE, audits.HEAD, audits.rows(quick=asked.quick))
-    if asked.only != "audits":
+    if asked.only in {None, "peers"} and peers.installed():
+        lines += show(peers.TITLE, peers.HEAD, peers.rows())
+    elif asked.only in {None, "peers"}:
+        lines += [peers.MISSING, ""]
+        print(peers.MISSING, "\n")
+    if asked.only in {None, "designs"}:
         for title, head, rows in designs.sections(quick=asked.quick):
             lines += show(title, head, rows)
     out = Path("out/bench")

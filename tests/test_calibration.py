@@ -10,6 +10,7 @@ from dalenius import api
 from dalenius.calibration import FAMILIES, calibrate
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
+from dalenius.model.additive import Additive
 from dalenius.model.query import Query
 from dalenius.results import Audit
 
@@ -74,6 +75,27 @@ def test_a_smaller_budget_takes_more_noise(family: str) -> None:
     errors = [calibration.distortion or 0.0 for calibration in found]
     assert errors == sorted(errors)
     assert len(set(errors)) == len(errors)
+
+
+@pytest.mark.parametrize(
+    ("family", "leakage"), [("geometric", 0.05), pytest.param("gaussian", 0.2, marks=pytest.mark.slow)]
+)
+def test_very_many_records(family: str, leakage: float) -> None:
+    query = queries.count(n=4000)
+    found = calibrate(family, query, leakage=leakage, knowledge=0.4, accuracy=0.03)
+    assert isinstance(found.mechanism, Additive)
+    assert (found.stopped, found.quietest) == ("accuracy", False)
+    assert found.leakage.upper <= leakage
+    assert found.leakage.upper == pytest.approx(leakage, rel=0.1)
+    assert api.verify(found.leakage, found.mechanism).verified
+    assert found.too_little is not None
+    louder = found.value < found.too_little if found.parameter == "epsilon" else found.value > found.too_little
+    assert louder
+    too_little = FAMILIES[family].build(query, **{found.parameter: found.too_little})
+    assert AUDIT(too_little, knowledge=0.4).lower > leakage
+    assert found.distortion == found.mechanism.expected_distortion()
+    assert found.to_dict()["dp_epsilon"] == pytest.approx(found.mechanism.dp_epsilon())
+    assert found.audits < 40
 
 
 def test_bits_and_nats_agree() -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 import brute_force
 import numpy as np
 import pytest
+from large_samples import PAIRS as LARGE
+from large_samples import both
 from numpy.typing import NDArray
 
 import dalenius as dl
@@ -253,6 +255,31 @@ def test_what_does_not_fit_is_refused_before_it_is_built() -> None:
         dl.compose(*[ANY] * 2000)
     with pytest.raises(dl.InputError, match="8 rows x 1353400 outputs"):  # their counts are 200 numbers each
         dl.compose(any_channel(4, outputs=200), times=3)
+
+
+def test_noise_on_very_many_records_is_refused_before_it_is_written_out() -> None:
+    count = dl.queries.count(n=10**4)
+    large = dl.mechanisms.geometric(count, epsilon=1)
+    parity = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**4, modulus=2), flip=0.3)
+    refused = r"10001 rows x {} outputs, .* use fewer records, or keep a dl\.Ledger"
+    with pytest.raises(dl.InputError, match=refused.format(100020001)):
+        dl.compose(large, dl.mechanisms.gaussian(count, sigma=3))
+    for parts in ((large, parity), (parity, large)):
+        with pytest.raises(dl.InputError, match=refused.format(20002)):
+            dl.compose(*parts)
+    with pytest.raises(dl.InputError, match=refused.format(50015001)):
+        dl.compose(large, times=2)
+    with pytest.raises(dl.InputError, match="joint releases are about the same data"):
+        dl.compose(large, dl.mechanisms.geometric(dl.queries.count(n=9999), epsilon=1))
+    assert dl.compose(large) is large
+
+
+@pytest.mark.parametrize(("mechanism", "query"), LARGE)
+@pytest.mark.parametrize("knowledge", [0.0, 0.3, 2.0])
+def test_the_information_of_noise_that_is_never_written_out(mechanism: str, query: str, knowledge: float) -> None:
+    large, dense = both(mechanism, query)
+    exact = information_bound(dense, knowledge, Watch(10.0))
+    assert exact - 2e-5 <= information_bound(large, knowledge, Watch(10.0)) <= 1.6 * exact + 1e-5
 
 
 @pytest.mark.parametrize("mechanism", [ANY, COUNT, PARITY, CELLS])

@@ -67,7 +67,7 @@ def test_gap_and_repr() -> None:
     assert design.gap == pytest.approx(2e-6)
     assert repr(design) == (
         "<Design of modular_sum(n=4, modulus=2): 0.324626 <= least leakage <= 0.324629 nats at absolute error <= 0.1, "
-        "H(X) >= 2.2; stopped by gap>"
+        "H(X) >= 2.2 nats; stopped by gap>"
     )
     dual = parity_design(goal="distortion", tolerance=1e-9)
     assert "<= least absolute error <= 0.100001 at leakage <= 0.324628" in repr(dual)

@@ -6,6 +6,7 @@ from typing import Any
 import brute_force
 import numpy as np
 import pytest
+from large_samples import both
 from numpy.typing import NDArray
 
 import dalenius as dl
@@ -160,6 +161,37 @@ def test_a_million_records() -> None:
         account = book.release(parity)
     assert account.exact
     assert account.upper < math.log(2)
+
+
+def test_noise_on_very_many_records_is_bounded_by_the_chain_rule(tmp_path: Path) -> None:
+    count = dl.queries.count(n=10**4)
+    faint, clear = (dl.mechanisms.geometric(count, epsilon=epsilon) for epsilon in (0.001, 1))
+    book = dl.Ledger(count, knowledge=0.3)
+    first, second = book.release(faint), book.release(faint)
+    audit = dl.audit(faint, knowledge=0.3)
+    told = book.releases[0].capacity
+    assert first.lower == second.lower == audit.lower
+    assert first.upper == pytest.approx(min(audit.upper, told), rel=1e-9)
+    assert (second.bound, second.upper) == ("chain rule", pytest.approx(first.upper + told, rel=1e-9))
+    assert second.entropy_left == pytest.approx(10**4 * math.log(2) - 0.3 - 2 * told, abs=1e-9)
+    assert second.upper < 0.01  # what an attack may reach at most, though nothing was written out
+    book.save(tmp_path / "ledger.json")
+    after = dl.Ledger.load(tmp_path / "ledger.json").what_if(clear)
+    assert dl.audit(clear, knowledge=0.3).lower <= after.lower
+    assert after.upper <= math.log(2) * (1 + 1e-12)
+
+
+def test_few_records_never_written_out_leak_as_the_joint_release_does() -> None:
+    large, dense = zip(*(both(f"geometric(epsilon={e})", "count(n=6)") for e in (0.2, 0.1)), strict=True)
+    bounded, exact = (dl.Ledger([2] * 6, knowledge=0.3, tolerance=1e-2, most_entries=most) for most in (1, 2**20))
+    for one, other in zip(large, dense, strict=True):
+        bounded.release(one)
+        exact.release(other)
+    joint = dl.audit(dl.compose(*dense), knowledge=0.3, tolerance=1e-3)
+    assert bounded.account().bound == "chain rule"
+    assert bounded.account().lower <= joint.upper
+    assert joint.lower <= bounded.account().upper < math.log(2)
+    assert bounded.account().entropy_left <= exact.account().entropy_left + 1e-6
 
 
 @pytest.mark.parametrize("most", [1, 2**20])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import random_channel
+from large_samples import both
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from samples import parity
@@ -40,6 +41,33 @@ FROZEN = [
     (11, [2, 2], 3, [0.483599404082, 0.720447160953, 0.551827426726, 4.52438848548, 0.730904562982]),
     (12, [3, 2], 4, [0.515543769222, 0.827238701482, 0.433516594562, 8.08855855596, 0.832412370634]),
     (13, [2, 2, 2], 3, [0.578142619512, 0.886454801095, 0.247193982313, 5.43251242955, 0.90752002835]),
+]
+
+
+# Channels and what the package qif 1.6 says of them in bits: capacity (shannon.add_capacity, stopping at 1e-13)
+# and min-entropy leakage for the uniform prior (bayes_vuln.min_entropy_leakage), of the whole dataset and of its most
+# exposed record, the others uniform. bench/peers.py compares more of them where qif is installed.
+PEER = [
+    ([2], [[0.9, 0.1], [0.2, 0.8]], [0.39775434656852937, 0.7655347463629772, 0.7655347463629772]),
+    ([2], [[1, 0], [0.5, 0.5]], [0.32192809488736235, 0.5849625007211562, 0.5849625007211562]),
+    (
+        [2, 2],
+        [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5], [0.3, 0.3, 0.4]],
+        [0.3640548974560671, 1.0, 0.43295940727610627],
+    ),
+    (
+        [3, 2],
+        [
+            *([0.4, 0.3, 0.2, 0.1], [0, 0.5, 0.25, 0.25], [0.1, 0.1, 0.1, 0.7]),
+            *([0.6, 0.4, 0, 0], [0.25, 0.25, 0.25, 0.25], [0.05, 0.05, 0.8, 0.1]),
+        ],
+        [0.8994571691577602, 1.3785116232537298, 0.7004397181410922],
+    ),
+    (
+        [2, 2, 2],
+        [[q, 1 - q] for q in (0.9, 0.8, 0.7, 0.55, 0.5, 0.35, 0.2, 0.05)],
+        [0.6209279473591027, 0.8875252707415875, 0.548436624696042],
+    ),
 ]
 
 
@@ -96,6 +124,14 @@ def measures(profile: Profile) -> list[float | None]:
 def test_frozen_values_of_random_channels(seed: int, records: list[int], outputs: int, frozen: list[float]) -> None:
     matrix = drawn(seed, records, outputs)
     assert measures(quick(Mechanism.from_matrix(matrix, records))) == pytest.approx(frozen, abs=1e-8)
+
+
+@pytest.mark.parametrize(("records", "matrix", "qif"), PEER)
+def test_agreement_with_qif(records: list[int], matrix: list[list[float]], qif: list[float]) -> None:
+    profile = quick(Mechanism.from_matrix(matrix, records), unit="bits")
+    assert profile.capacity.gap <= 2e-9
+    assert profile.capacity.lower - 1e-9 <= qif[0] <= profile.capacity.upper + 1e-9
+    assert [profile.min_entropy_leakage, profile.record_min_entropy_leakage] == pytest.approx(qif[1:], abs=1e-9)
 
 
 @pytest.mark.slow
@@ -171,6 +207,42 @@ def test_bits_are_nats_by_another_name_but_epsilon_stays() -> None:
     assert bits.leakage.lower * math.log(2) == pytest.approx(nats.leakage.lower, abs=2e-4)
     assert bits.record_entropy == 1
     assert (bits.dp_epsilon, bits.dp_delta) == (nats.dp_epsilon, nats.dp_delta)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "query"),
+    [
+        ("geometric(epsilon=1)", "count(n=60)"),
+        ("gaussian(sigma=4)", "total(n=6, values=[0, 1, 5])"),
+        ("laplace(epsilon=2)", "pairs(n=8)"),
+    ],
+)
+def test_what_is_never_written_out_has_the_profile_of_its_rows(mechanism: str, query: str) -> None:
+    large, dense = (quick(m, epsilon=0.4, tolerance=0.1) for m in both(mechanism, query))
+    assert measures(large)[1:] == pytest.approx(measures(dense)[1:], abs=1e-12)
+    assert large.distortion == pytest.approx(dense.distortion, abs=1e-12)
+    assert large.capacity.lower <= dense.capacity.upper
+    assert dense.capacity.lower <= large.capacity.upper
+    assert large.capacity.gap <= 4e-3
+    assert large.notes == ()
+
+
+def test_a_profile_of_very_many_records() -> None:
+    profile = dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1).profile(unit="bits", time_limit=20)
+    known = [audit.knowledge * math.log(2) for audit in profile.leakage.audits]
+    assert known == pytest.approx([5000 * math.log(2), 3, 1, 0.5, 0.1, 0])
+    assert profile.leakage.lower[:3] == pytest.approx(1, abs=1e-3)
+    assert profile.leakage.upper[-1] < 1e-3
+    assert profile.record_min_entropy_leakage < profile.capacity.lower < profile.maximal_leakage
+    assert (profile.dp_epsilon, profile.dp_delta) == (pytest.approx(1), 0)
+    assert profile.distortion == pytest.approx(1 / math.sinh(1), abs=1e-12)
+    text = profile.summary()
+    assert "knowledge = 0.7213 bits: " in text  # values of b would all read 5000
+    assert "b = 5000" not in text
+    axes = profile.plot().axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_ylim()[1] > profile.maximal_leakage
+    assert "knowledge" not in dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1).profile([0, 1]).summary()
 
 
 def test_relabelling_changes_nothing() -> None:

@@ -9,12 +9,21 @@ from dalenius.design_results import Design
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import MEASURES, Distortion
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.secret import Secret
 from dalenius.model.statistic import Table
 from dalenius.paper.method import Alternated, Searched
 from dalenius.results import NATS_PER_UNIT, Audit, Extremes, Records
 from dalenius.solvers.audit import Audited
 from dalenius.solvers.branch_and_bound import Search
-from dalenius.solvers.certify import KINDS, MARGIN_COARSE, MARGIN_DOWN, certificate_data, prior_of, stated
+from dalenius.solvers.certify import (
+    KINDS,
+    MARGIN_COARSE,
+    MARGIN_DOWN,
+    adversary_data,
+    certificate_data,
+    prior_of,
+    stated,
+)
 from dalenius.solvers.cutting_plane import Problem
 from dalenius.solvers.design import NOTHING, Designed
 from dalenius.solvers.record import NEARLY, Proof
@@ -42,11 +51,13 @@ class Run:
         return NATS_PER_UNIT[self.unit]
 
 
-def audit_answer(mechanism: Mechanism, adversary: Adversary, found: list[Audited], run: Run) -> Audit:
-    """Return the bracket of the worst record with its certificate."""
+def audit_answer(
+    mechanism: Mechanism, adversary: Adversary, found: list[Audited], run: Run, secret: Secret | None = None
+) -> Audit:
+    """Return the bracket of the worst record, or of the one secret that was asked for, with its certificate."""
     best = max(item.audit.lower for item in found)
     worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
-    return _audit(mechanism, adversary, found, worst, run)
+    return _audit(mechanism, adversary, found, worst, run, secret=secret)
 
 
 def paper_audit_answer(mechanism: Mechanism, adversary: Adversary, searched: Searched, run: Run) -> Audit:
@@ -56,16 +67,26 @@ def paper_audit_answer(mechanism: Mechanism, adversary: Adversary, searched: Sea
     return replace(answer, proved="lower", stopped=stopped, history=searched.history)
 
 
-def _audit(mechanism: Mechanism, adversary: Adversary, found: list[Audited], worst: Audited, run: Run) -> Audit:
-    prior = prior_of(mechanism, worst)
+def _audit(  # noqa: PLR0913 - what was asked, and what was found
+    mechanism: Mechanism,
+    adversary: Adversary,
+    found: list[Audited],
+    worst: Audited,
+    run: Run,
+    *,
+    secret: Secret | None = None,
+) -> Audit:
+    prior = prior_of(mechanism, worst, adversary.reference)
     leaked = prior.leakage() if worst.grid is None else worst.audit.lower - MARGIN_COARSE
     lower = max(0.0, leaked - MARGIN_DOWN)
-    uppers = {item.record: stated(mechanism, item)[1] for item in found}
+    uppers = {item.record: stated(mechanism, item, adversary.reference)[1] for item in found}
     upper = max(*uppers.values(), lower)
-    data = certificate_data(adversary, prior, (lower, upper), found)
+    data = certificate_data(adversary, prior, (lower, upper), found, secret)
     lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}
     nats = run.nats
-    records = tuple((item.members, _down(lowers[item.record], nats), _up(uppers[item.record], nats)) for item in found)
+    records = tuple(
+        (item.members or (None,), _down(lowers[item.record], nats), _up(uppers[item.record], nats)) for item in found
+    )
     low, high = (max(item.audit.unconstrained[k] for item in found) for k in (0, 1))
     uniform = max(float(item.audit.cells.leakage(item.audit.cells.rho[None])[0]) for item in found)
     top = max(found, key=lambda item: item.audit.upper)
@@ -77,7 +98,7 @@ def _audit(mechanism: Mechanism, adversary: Adversary, found: list[Audited], wor
         upper=_up(upper, nats),
         stopped=_stopped(upper - lower, run.tolerance * nats, run.watch, nearly=NEARLY),
         proved="both",
-        record=worst.record,
+        record=prior.record,
         records=Records(records),
         prior=prior,
         certificate=Certificate.of(data),
@@ -87,6 +108,7 @@ def _audit(mechanism: Mechanism, adversary: Adversary, found: list[Audited], wor
         seconds=run.watch.seconds,
         nodes=run.watch.nodes,
         bounds=_bound_name(top.audit.proof),
+        secret=secret,
     )
 
 
@@ -127,7 +149,7 @@ def design_answer(  # noqa: PLR0913 - what was asked, and what was found
         "format": "dalenius/design-certificate",
         "version": 1,
         "problem": _described(distortion, problem),
-        "adversary": {adversary.given: adversary.value},
+        "adversary": adversary_data(adversary),
         "budget": {"distortion" if primal else "leakage": problem.budget},
         "lower": lower,
         "upper": upper,

@@ -15,11 +15,15 @@ from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
+from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
+from dalenius.model.real import Real
+from dalenius.model.reference import Reference
 from dalenius.paper.method import check_designable, search_leakage, search_mechanism
+from dalenius.real_answers import real_answer
 from dalenius.reductions.symmetry import reduce
 from dalenius.report.archive import load_any
 from dalenius.results import NATS_PER_UNIT, Audit, Curve
@@ -49,6 +53,8 @@ def audit(  # noqa: PLR0913 - the public surface
     knowledge: float | None = None,
     *,
     unit: str = "nats",
+    secret: object = None,
+    reference: object = None,
     method: Method = "certified",
     tolerance: float = 1e-6,
     time_limit: float = 60.0,
@@ -61,6 +67,15 @@ def audit(  # noqa: PLR0913 - the public surface
     `unit`; after `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
     callable that is told the bracket on the way, or True for a line on standard error.
 
+    secret: what is to stay hidden, in place of every single record. The index of a record; a list of indices, whose
+    records are one secret together; a function of the dataset (called with a tuple of the records' values), a Query on
+    the same records, or a numpy array with one value per dataset.
+
+    reference: what everybody knows beforehand, a prior rho in place of the uniform one: the adversary holds any p with
+    D(p || rho) <= knowledge. One law for all (independent) records, one law per record, one weight per dataset, or
+    pandas data: a column, whose values 0..k-1 (or category codes) make the law of every record, or a frame with one
+    column per record. Give `knowledge` with it; log(1/rho_min) or more means no constraint.
+
     method="paper" is the paper's Algorithm 1 from 20 random starts on all datasets: a local search, so that only
     `lower` is proved, and `upper` is the trivial bound.
     """
@@ -70,7 +85,12 @@ def audit(  # noqa: PLR0913 - the public surface
             f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
         )
         raise InputError(message)
-    adversary = Adversary.from_user(mechanism.records, entropy=entropy, knowledge=knowledge, unit=unit)
+    if method == "paper":
+        _check_paper(secret=secret, reference=reference)
+    about = None if secret is None else secrets.from_user(secret, mechanism.records)
+    rho = Reference.from_user(reference, mechanism.records)
+    adversary = Adversary.from_user(mechanism.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho)
+    rho.check(mechanism.statistic)
     gap, limit = _limits(tolerance, time_limit, seed)
     gap *= NATS_PER_UNIT[unit]
     report = _report(progress)
@@ -78,8 +98,14 @@ def audit(  # noqa: PLR0913 - the public surface
         run = Run(unit, tolerance, seed, watch)
         if method == "paper":
             return paper_audit_answer(mechanism, adversary, search_leakage(mechanism, adversary, watch, seed), run)
-        found = audit_records(mechanism, adversary.knowledge, SOLVER_SHARE * gap, watch, seed)
-    return audit_answer(mechanism, adversary, found, run)
+
+        def certified(channel: Mechanism, gap: float, watch: Watch) -> Audit:
+            found = audit_records(channel, adversary.knowledge, gap, watch, seed, secret=about, reference=rho)
+            return audit_answer(channel, adversary, found, run, about)
+
+        if isinstance(mechanism, Real):
+            return real_answer(mechanism, certified, run)
+        return certified(mechanism, SOLVER_SHARE * gap, watch)
 
 
 def _print_progress(progress: Progress) -> None:
@@ -109,6 +135,7 @@ def design(  # noqa: PLR0913 - the public surface
     entropy: float | None = None,
     knowledge: float | None = None,
     unit: str = "nats",
+    reference: object = None,
     p0: ArrayLike | None = None,
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
@@ -129,7 +156,7 @@ def design(  # noqa: PLR0913 - the public surface
     measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
     column per output. outputs: what the mechanism may answer; default the query's range. `tolerance` is the
     gap to reach, in `unit` or in units of distortion; after `time_limit` seconds, or Ctrl-C, the best so far is
-    returned.
+    returned. reference: what everybody knows beforehand, as for `audit`; p0 stays what it is.
 
     method="paper" is the paper's Algorithm 6 or 9 from 5 random starts. Nothing is proved of the optimum but the
     upper bound. The mechanism has a certified audit, which shows what it leaks; that may be more than the leakage
@@ -141,11 +168,13 @@ def design(  # noqa: PLR0913 - the public surface
         how = "neither was given" if distortion is None else "both were given"
         message = f"give exactly one of distortion and leakage, the budget to keep; {how}"
         raise InputError(message)
-    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit)
+    rho = Reference.from_user(reference, query.records)
+    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho)
     gap, limit = _limits(tolerance, time_limit, seed)
     if method == "paper":
+        _check_paper(reference=reference)
         check_designable(task)
-    domain = reduce(task, symmetric=method == "certified")
+    domain = reduce(task, rho, symmetric=method == "certified")
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf)
         problem = Problem(domain, adversary.knowledge, "distortion", budget * NATS_PER_UNIT[unit])
@@ -170,6 +199,7 @@ def frontier(  # noqa: PLR0913 - the public surface
     *,
     points: int = 20,
     unit: str = "nats",
+    reference: object = None,
     p0: ArrayLike | None = None,
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
@@ -187,10 +217,11 @@ def frontier(  # noqa: PLR0913 - the public surface
     out; other options as for `design`.
     """
     task = _task(query, measure, outputs, p0)
-    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit)
+    rho = Reference.from_user(reference, query.records)
+    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho)
     gap, limit = _limits(tolerance, time_limit, seed)
     many = checks.whole("points", points, 2)
-    domain = reduce(task)
+    domain = reduce(task, rho)
     first = Problem(domain, adversary.knowledge, "leakage", 0.0)
     budgets = np.linspace(first.least, first.distortion(first.constant()), many)
     families = _gallery(task) if named else []
@@ -212,7 +243,8 @@ def frontier(  # noqa: PLR0913 - the public surface
             if watch.expired():
                 break
             part = Watch(watch.left / (len(families) - k), parent=watch)
-            found = audit_records(mechanism, adversary.knowledge, 0.1 * gap * NATS_PER_UNIT[unit], part, seed)
+            fine = 0.1 * gap * NATS_PER_UNIT[unit]
+            found = audit_records(mechanism, adversary.knowledge, fine, part, seed, reference=rho)
             answer = audit_answer(mechanism, adversary, found, Run(unit, tolerance, seed, part))
             audited.append(NamedPoint(str(mechanism.name), family, task.expected(mechanism), answer, mechanism))
             watch.tell(k, len(families), answer.certificate.lower, answer.certificate.upper, str(mechanism.name))
@@ -252,6 +284,16 @@ def _check_method(method: str) -> None:
     if method not in METHODS:
         message = f"method = {method!r} is unknown; use {' or '.join(map(repr, METHODS))}"
         raise InputError(message)
+
+
+def _check_paper(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            message = (
+                f"the paper's method knows single records and the uniform prior only, no {name}=; "
+                'use method="certified"'
+            )
+            raise InputError(message)
 
 
 def _limits(tolerance: float, time_limit: float, seed: int) -> tuple[float, float]:

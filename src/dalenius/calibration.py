@@ -15,6 +15,7 @@ from dalenius.calibration_results import Calibration
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
+from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
@@ -132,9 +133,9 @@ class Tried:
         return self.audit.upper <= budget
 
     def excess(self, budget: float) -> float:
-        """Return log(leakage / budget): by the upper bound where the budget is inside the bracket."""
-        inside = self.audit.lower <= budget < self.audit.upper
-        return math.log(max(self.audit.upper if inside else self.audit.lower, 1e-300) / budget)
+        """Return log(leakage / budget): by the upper bound, which is what has to fall, unless all of it is too much."""
+        leakage = self.audit.upper if self.audit.lower <= budget else self.audit.lower
+        return math.log(max(leakage, 1e-300) / budget)
 
 
 @dataclass
@@ -180,6 +181,9 @@ class _Search:
         """Audit a noise level: a glance, which shows most of those that leak too much; then with more care."""
         value = self.chosen.value(self.query, level, self.accuracy)
         mechanism = self.chosen.build(self.query, **{self.chosen.parameter: value})
+        if isinstance(mechanism, Additive):  # such audits give all they can at once
+            self.tried.append(Tried(level, value, self._audit(mechanism, FINE * self.accuracy, 0.3)))
+            return
         audit = self._audit(mechanism, 1.0, 0.03)
         if audit.lower <= (1 - COARSE) * self.budget and not self.interrupted:
             audit = self._audit(mechanism, COARSE, 0.1)
@@ -288,6 +292,8 @@ def _positive(sensitivity: float) -> float:
 
 def _distortion(mechanism: Mechanism, query: Query) -> float | None:
     """E d(f(X), Y), X uniform, or None where the outputs are no answers, as for randomized response."""
+    if isinstance(mechanism, Additive):
+        return mechanism.expected_distortion()
     if mechanism.statistic is not query.statistic:
         return None
     weights = np.exp(query.statistic.log_class_sizes())

@@ -111,7 +111,7 @@ class Calibration:
 
     def _stopped(self) -> str:
         reasons = {
-            "accuracy": f"the parameter is known to a relative {self.accuracy:.2g}",
+            "accuracy": f"the least noise that can be certified is known to a relative {self.accuracy:.2g}",
             "time_limit": "the time limit was reached; with more time less noise may turn out to be enough",
             "interrupted": "it was interrupted; less noise may turn out to be enough",
         }

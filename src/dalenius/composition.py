@@ -12,11 +12,13 @@ from scipy.special import logsumexp, xlogy
 
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.additive import Additive
 from dalenius.model.counting import log_binomial, log_multinomial
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
 from dalenius.solvers.capacity import capacity
+from dalenius.solvers.convolution import knowledge_bound
 from dalenius.solvers.watch import Watch
 
 Floats = NDArray[np.float64]
@@ -52,10 +54,12 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
     rows, columns, entries = joint_size([(m, often) for m in mechanisms])
     if entries > MOST_ENTRIES:
         size = "more than 2^64" if columns == math.inf else columns
+        remedy = "compose fewer releases, use times= where one mechanism is repeated"
+        if any(isinstance(m, Additive) for m in mechanisms):  # too much already alone
+            remedy = "use fewer records"
         message = (
             f"the joint release would have {rows} rows x {size} outputs, above the limit of "
-            f"{MOST_ENTRIES} entries; compose fewer releases, use times= where one mechanism is repeated, or keep a "
-            "dl.Ledger, which bounds what does not fit"
+            f"{MOST_ENTRIES} entries; {remedy}, or keep a dl.Ledger, which bounds what does not fit"
         )
         raise InputError(message)
     return _repeated(mechanisms[0], often) if often > 1 else _product(mechanisms)
@@ -209,14 +213,13 @@ def information_bound(mechanism: Mechanism, knowledge: float, watch: Watch) -> f
     The first, because another law than the true one of Y only adds their divergence; the second is Gibbs'
     variational inequality. It is convex in (log r, s) and minimised by L-BFGS; every iterate is a bound. Where it
     is tight, it is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
-    a margin. Where the channel is never written out, it is log min(classes, outputs).
+    a margin. Where the channel is never written out, the same dual bound is taken by convolution at a few laws r.
     """
-    try:
-        rows = mechanism.rows
-    except InputError:  # noise on the answers of very many records
-        return math.log(min(mechanism.statistic.size, len(mechanism.labels))) * (1 + MARGIN)
-    whole, log_rho = capacity(mechanism, watch), mechanism.statistic.log_class_sizes()
     known = knowledge * (1 + ROUNDING) + ROUNDING * (10 + mechanism.log_universe)
+    if isinstance(mechanism, Additive):
+        return knowledge_bound(mechanism, known, watch)
+    rows = mechanism.rows
+    whole, log_rho = capacity(mechanism, watch), mechanism.statistic.log_class_sizes()
     own = xlogy(rows, rows).sum(axis=1)
 
     def dual(point: Floats) -> tuple[float, Floats]:

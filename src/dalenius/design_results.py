@@ -15,7 +15,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up, short_up
-from dalenius.results import NATS_PER_UNIT, Audit, finite, frame, in_unit
+from dalenius.results import NATS_PER_UNIT, Audit, finite, frame, in_unit, limit_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -172,7 +172,7 @@ class Design:
             asked = f"{low} <= least leakage <= {high} {self.unit} at {self.distortion_name} <= {self.budget:.9g}"
         else:
             asked = f"{low} <= least {self.distortion_name} <= {high} at leakage <= {self.budget:.9g} {self.unit}"
-        return f"<Design of {self.query}: {asked}, H(X) >= {self.entropy:.9g}; stopped by {self.stopped}{note}>"
+        return f"<Design of {self.query}: {asked}, {limit_words(self.adversary, self.unit)}; stopped by {self.stopped}{note}>"
 
     def _repr_html_(self) -> str:
         from dalenius.report.design_text import design_facts  # noqa: PLC0415

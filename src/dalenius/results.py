@@ -18,6 +18,8 @@ from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.model.reference import Reference
+from dalenius.model.secret import Secret, members, name
 from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
-Members = range | tuple[int, ...]
+Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
 Group = tuple[Members, float, float]
 
 MOST_LISTED = 1000  # records that to_dict lists one by one
@@ -34,9 +36,9 @@ NATS_PER_UNIT = {"nats": 1.0, "bits": math.log(2)}
 
 @dataclass(frozen=True)
 class RecordBracket:
-    """lower <= max leakage about this record <= upper."""
+    """lower <= max leakage about this record, or this secret where record is None, <= upper."""
 
-    record: int
+    record: int | None
     lower: float
     upper: float
 
@@ -60,10 +62,11 @@ class Records(Sequence[RecordBracket]):
         blocks: list[Group] = []
         for (lower, upper), tied in groupby(self.orbits, key=itemgetter(1, 2)):
             members = [group[0] for group in tied]
-            blocks.append((members[0] if len(members) == 1 else tuple(sorted(chain(*members))), lower, upper))
+            together = members[0] if len(members) == 1 else tuple(sorted(chain(*members), key=_index))
+            blocks.append((together, lower, upper))
         return blocks, list(accumulate(len(block[0]) for block in blocks))
 
-    def orbit_of(self, record: int) -> Group:
+    def orbit_of(self, record: int | None) -> Group:
         """Return the orbit of a record: its members, and their common lower and upper."""
         return next(group for group in self.orbits if record in group[0])
 
@@ -105,6 +108,9 @@ class Audit:
 
     Every number of information is in `unit`, the tolerance too; the certificate is in nats, as is the history.
     By the paper's method `proved` is "lower": the witness attains lower, upper is only the trivial bound.
+
+    `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. Of a group or
+    function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
     """
 
     mechanism: Mechanism
@@ -114,7 +120,7 @@ class Audit:
     upper: float
     stopped: Literal["gap", "time_limit", "interrupted", "method"]
     proved: Literal["both", "lower"]
-    record: int
+    record: int | None
     records: Records
     prior: Prior
     certificate: Certificate
@@ -125,6 +131,7 @@ class Audit:
     nodes: int
     bounds: str
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 1, all starts
+    secret: Secret | None = None
 
     @property
     def method(self) -> Literal["certified", "paper"]:
@@ -143,13 +150,18 @@ class Audit:
 
     @property
     def entropy(self) -> float:
-        """b, the least entropy of the adversary's prior."""
+        """b, the least entropy of the adversary's prior; nan where there is a reference prior."""
         return in_unit(self.adversary.entropy, self.unit)
 
     @property
     def knowledge(self) -> float:
-        """log|X| - b, the most that the adversary knows."""
+        """log|X| - b, the most that the adversary knows; of D(p || rho) where there is a reference prior."""
         return in_unit(self.adversary.knowledge, self.unit)
+
+    @property
+    def reference(self) -> Reference:
+        """The prior from which knowledge counts: uniform by default."""
+        return self.adversary.reference
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the command line; non-finite numbers are None."""
@@ -161,6 +173,8 @@ class Audit:
             "knowledge": finite(self.knowledge),
             "record": self.record,
             "records": self._record_list(),
+            "secret": self._secret(),
+            "reference": self.reference.kind,
             "stopped": self.stopped,
             "proved": self.proved,
             "method": self.method,
@@ -183,6 +197,13 @@ class Audit:
             {"record": members[0], "lower": finite(lower), "upper": finite(upper), "count": len(members)}
             for members, lower, upper in self.records.orbits
         ]
+
+    def _secret(self) -> list[int] | str | None:
+        """None for every record, the records of the secret, or the word "function"."""
+        if self.secret is None:
+            return None
+        group = members(self.secret)
+        return "function" if group is None else list(group)
 
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""
@@ -222,7 +243,7 @@ class Audit:
         )
         return (
             f"<Audit {round_down(self.lower, digits)} <= L <= {round_up(self.upper, digits)} {self.unit} at "
-            f"{knows}: record {self.record}, proved {self.proved}, stopped by {self.stopped}{note}>"
+            f"{knows}: {name(self.prior.secret)}, proved {self.proved}, stopped by {self.stopped}{note}>"
         )
 
     def _repr_html_(self) -> str:
@@ -280,6 +301,17 @@ class Curve:
 def in_unit(nats: float, unit: str) -> float:
     """Return nats in the unit; in bits to 15 digits, which gives back the decimal number that a user gave."""
     return nats if unit == "nats" else float(f"{nats / NATS_PER_UNIT[unit]:.15g}")
+
+
+def _index(record: int | None) -> int:
+    return -1 if record is None else record
+
+
+def limit_words(adversary: Adversary, unit: str) -> str:
+    """Return `H(X) >= 1.5 nats`, or with a reference prior `knowledge <= 0.5 nats beyond the reference`."""
+    if adversary.reference.uniform:
+        return f"H(X) >= {in_unit(adversary.entropy, unit):.6g} {unit}"
+    return f"knowledge <= {in_unit(adversary.knowledge, unit):.6g} {unit} beyond the reference"
 
 
 def finite(x: float) -> float | None:

@@ -474,9 +474,13 @@ FILES = (
     "design",
     "large",
     "named",
+    "posteriors",
     "proofs",
     "reading",
+    "real",
+    "reference",
     "rows",
+    "secret",
     "simplices",
     "verify",
 )

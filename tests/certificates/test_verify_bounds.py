@@ -20,6 +20,7 @@ from dalenius.certificates.channel import rebuild
 from dalenius.certificates.contraction import pair_contracts
 from dalenius.certificates.proofs import Choices, Knowledge, Question
 from dalenius.certificates.reading import Refused
+from dalenius.certificates.secret import Group
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -326,7 +327,7 @@ def test_choices_bound_every_prior(seed: int) -> None:
     rng = np.random.default_rng(3000 + seed)
     case = Case(rng, sharp=0.5)
     case.knowledge = 99.0
-    choices = Choices(Question(case.channel, 0, Knowledge(arb(0), none=False, free=True)))
+    choices = Choices(Question(case.channel, Group((0,)), Knowledge(arb(0), none=False, free=True)))
     leaves, pending = [], [choices.root]
     while pending:
         state = pending.pop()

@@ -85,6 +85,8 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "entropy": None,
         "knowledge": math.inf,
         "unit": "bits",
+        "secret": None,
+        "reference": None,
         "method": "certified",
         "tolerance": 1e-4,
         "time_limit": 7.0,

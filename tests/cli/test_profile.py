@@ -43,6 +43,19 @@ def test_the_answer_in_words_and_a_picture(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "p.svg").read_text()
 
 
+def test_very_many_records(tmp_path: Path) -> None:
+    named = ["--query", "count(n=3000)", "--mechanism", "laplace(epsilon=1)"]
+    b = 3000 * math.log(2) - 0.1
+    result = run(*named, "--entropies", b, "--time-limit", 5, "--plot", tmp_path / "p.png", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    said = json.loads(result.stdout)
+    assert said["dp_epsilon"] == pytest.approx(1, abs=1e-12)
+    assert said["capacity"]["lower"] <= said["capacity"]["upper"] <= said["maximal_leakage"]
+    assert said["distortion"] == pytest.approx(1, abs=0.05)  # the mean of the noise but for rounding
+    assert said["notes"] == []
+    assert (tmp_path / "p.png").stat().st_size > 0
+
+
 def test_every_source_of_a_mechanism(tmp_path: Path) -> None:
     mechanism = mechanisms.geometric(queries.count(n=2), epsilon=1)
     mechanism.save(tmp_path / "m.json")

@@ -172,7 +172,8 @@ COUNT = queries.count(n=3)
         (lambda: mechanisms.geometric(COUNT, epsilon=math.nan), "epsilon = nan"),
         (lambda: mechanisms.laplace(COUNT, epsilon=math.inf), "epsilon = inf"),
         (lambda: mechanisms.laplace(COUNT, epsilon=1, sensitivity=0), "sensitivity = 0"),
-        (lambda: mechanisms.laplace(COUNT, epsilon=1, output="real"), "not available yet"),
+        (lambda: mechanisms.laplace(COUNT, epsilon=1, output="foo"), "output = 'foo' is unknown; use 'integer'"),
+        (lambda: mechanisms.gaussian(COUNT, sigma=1, output="Real"), "output = 'Real' is unknown"),
         (lambda: mechanisms.gaussian(COUNT, sigma=-1), "sigma = -1"),
         (lambda: mechanisms.gaussian(COUNT, sigma="1"), "not a number"),  # type: ignore[arg-type]
         (lambda: mechanisms.randomized_response(queries.count(n=13), epsilon=1), "8192 datasets, too many"),

@@ -88,7 +88,7 @@ def test_bad_query_strings_are_refused(text: str, says: str) -> None:
         ("geometric(epsilon=0)", "epsilon = 0"),
         ("geometric(query=1, epsilon=1)", "no argument 'query'"),
         ("constant(x=1)", "it takes none"),
-        ("laplace(epsilon=1, output='real')", "not available yet"),
+        ("laplace(epsilon=1, output='foo')", "output = 'foo' is unknown"),
     ],
 )
 def test_bad_mechanism_strings_are_refused(text: str, says: str) -> None:
@@ -99,5 +99,8 @@ def test_bad_mechanism_strings_are_refused(text: str, says: str) -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_query_or_an_input_error(text: str) -> None:
-    with pytest.raises(InputError):
-        parse_query(text)
+    try:
+        query = parse_query(text)
+    except InputError:
+        return
+    assert query.n >= 1  # hypothesis also tries texts that it finds in our sources

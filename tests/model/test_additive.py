@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from large_samples import PAIRS, both
-from scipy.special import rel_entr
+from scipy.special import ndtr, rel_entr
 
 import dalenius as dl
 from dalenius.gallery import mechanisms, queries
@@ -48,6 +50,72 @@ def test_joint_laws_by_convolution(mechanism: str, query: str) -> None:
     assert large.joint(masses) == pytest.approx(masses @ dense.rows, abs=1e-14)
 
 
+WIDER = [
+    *PAIRS,
+    ("gaussian(sigma=3)", "count(n=60)"),
+    ("laplace(epsilon=0.3)", "count(n=150)"),
+    ("geometric(epsilon=0.01)", "count(n=100)"),
+    ("gaussian(sigma=40)", "total(n=9, values=[0, 1, 7])"),
+    ("gaussian(sigma=30)", "pairs(n=12)"),
+    ("laplace(epsilon=1, sensitivity=1)", "pairs(n=9)"),
+    ("geometric(epsilon=1, sensitivity=3)", "count(n=5)"),
+    ("geometric(epsilon=2)", "count(n=1)"),
+    ("gaussian(sigma=0.7)", "count(n=3)"),
+    ("geometric(epsilon=1)", "total(n=3, values=[5])"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "query"), WIDER)
+def test_measures_of_the_noise_are_those_of_the_rows(mechanism: str, query: str) -> None:
+    large, dense = both(mechanism, query)
+    assert large.dp_epsilon() == pytest.approx(dense.dp_epsilon(), abs=1e-12)
+    for epsilon in (0.0, 0.05, 0.3, 1.0, 1.7, 3.0, 10.0):
+        assert large.dp_delta(epsilon) == pytest.approx(dense.dp_delta(epsilon), abs=1e-14)
+    assert large.most_likely() == pytest.approx(dense.rows.max(axis=0).sum(), abs=1e-12)
+    weights = np.exp(dense.statistic.log_class_sizes())
+    error = weights @ (dense.rows * np.abs(np.subtract.outer(large.answers, large.labels))).sum(axis=1)
+    assert large.expected_distortion() == pytest.approx(error, abs=1e-12)
+    assert large.law(np.arange(-3, 4)) == pytest.approx(np.diff(large.below(np.arange(-4, 4))), abs=1e-15)
+
+
+@given(
+    family=st.sampled_from(["geometric(epsilon={})", "laplace(epsilon={})", "gaussian(sigma={})"]),
+    scale=st.floats(0.05, 20),
+    values=st.lists(st.integers(-6, 6), min_size=2, max_size=4, unique=True),
+    n=st.integers(1, 5),
+    epsilon=st.floats(0, 5),
+)
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_privacy_of_any_sum(family: str, scale: float, values: list[int], n: int, epsilon: float) -> None:
+    large, dense = both(family.format(scale), f"total(n={n}, values={values})")
+    if dense.rows.min() > 1e-290:  # further out rows lose what logarithms keep
+        assert large.dp_epsilon() == pytest.approx(dense.dp_epsilon(), rel=1e-9)
+    assert large.dp_delta(epsilon) == pytest.approx(dense.dp_delta(epsilon), abs=1e-13)
+    assert large.dp_delta(large.dp_epsilon() * 1.001) == 0
+    assert large.dp_delta(large.dp_epsilon() * 0.9) > 0 or large.dp_epsilon() > 30
+
+
+def test_epsilon_and_delta_of_very_many_records_in_closed_form() -> None:
+    count = queries.count(n=10**5)
+    geometric, normal = mechanisms.geometric(count, epsilon=0.7), mechanisms.gaussian(count, sigma=2)
+    assert geometric.dp_epsilon() == pytest.approx(0.7, abs=1e-15)
+    assert geometric.dp_delta(0.7) == 0
+    alpha = np.exp(-0.7)  # delta at 0: the total variation of two rows, P(noise = 0)
+    assert geometric.dp_delta(0) == pytest.approx((1 - alpha) / (1 + alpha), abs=1e-14)
+    assert normal.dp_epsilon() == pytest.approx(10**5 / 4, rel=1e-3)  # n / sigma^2 at the far end, not infinite
+    assert normal.dp_delta(0) == pytest.approx(2 * ndtr(0.25) - 1, abs=1e-14)
+    with pytest.raises(dl.InputError, match="epsilon = -1"):
+        normal.dp_delta(-1)
+
+
+def test_the_error_of_a_million_records_is_the_mean_of_the_noise() -> None:
+    large = mechanisms.geometric(queries.count(n=10**6), epsilon=0.1)
+    assert isinstance(large, Additive)
+    alpha = np.exp(-0.1)
+    assert large.expected_distortion() == pytest.approx(2 * alpha / (1 - alpha**2), rel=1e-12)
+    assert large.most_likely() == pytest.approx((10**6 - 1) * (1 - alpha) / (1 + alpha) + 2 / (1 + alpha), rel=1e-12)
+
+
 def test_samples_follow_the_row() -> None:
     large, dense = both("geometric(epsilon=0.7)", "count(n=12)")
     drawn = large.sample([1, 1, 1] + [0] * 9, size=40_000, rng=3)
@@ -83,7 +151,6 @@ def test_the_gallery_writes_out_what_fits() -> None:
         lambda m: m.matrix(),
         lambda m: m.table(),
         lambda m: m.integer_rows(),
-        lambda m: m.dp_epsilon(),
         lambda m: m.save("never.csv"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
+from dalenius.model.reference import Reference
 
 
 def test_entropy_and_knowledge_add_up_to_the_universe() -> None:
@@ -77,3 +78,27 @@ def test_bad_adversaries_are_refused(arguments: dict[str, object], says: str) ->
     with pytest.raises(InputError) as refusal:
         Adversary.from_user((2, 2), **arguments)  # type: ignore[arg-type]
     assert says in str(refusal.value)
+
+
+def test_knowledge_beyond_a_reference() -> None:
+    rho = Reference.from_user([0.9, 0.1], (2, 2, 2))
+    some = Adversary.from_user((2, 2, 2), knowledge=0.5, reference=rho)
+    assert (some.knowledge, some.value, some.free) == (0.5, 0.5, False)
+    assert math.isnan(some.entropy)
+    most = 3 * math.log(10)
+    for much in (most * (1 + 1e-12), 100.0, math.inf):
+        free = Adversary.from_user((2, 2, 2), knowledge=much, reference=rho)
+        assert free.free
+        assert free.knowledge == pytest.approx(most)
+        assert free.value >= most
+        assert math.isfinite(free.value)
+    bits = Adversary.from_user((2, 2, 2), knowledge=0.5, unit="bits", reference=rho)
+    assert bits.knowledge == pytest.approx(0.5 * math.log(2), rel=1e-15)
+    with pytest.raises(InputError, match="entropy counts from the uniform prior"):
+        Adversary.from_user((2, 2, 2), entropy=1.0, reference=rho)
+
+
+def test_who_may_know_everything() -> None:
+    assert Adversary.from_user((2, 2), entropy=0.0).free
+    assert Adversary.from_user((2, 2), knowledge=9.0).free
+    assert not Adversary.from_user((2, 2), knowledge=1.0).free

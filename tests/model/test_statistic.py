@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 
 STATISTICS: list[Statistic] = [
@@ -88,7 +89,7 @@ def test_samples_are_uniform_in_their_cell(statistic: Statistic) -> None:
     a, cls = (int(v) for v in cells[np.argmax(sizes)])
     members = {tuple(v) for v in x[(x[:, record] == a) & (classes == cls)].tolist()}
     draws = 300 * len(members)
-    found = [tuple(statistic.sample(record, a, cls, rng).tolist()) for _ in range(draws)]
+    found = [tuple(UNIFORM.draw(statistic, record, a, cls, rng).tolist()) for _ in range(draws)]
     assert set(found) == members
     counts = np.array([found.count(m) for m in members])
     chi_square = ((counts - 300.0) ** 2 / 300).sum()
@@ -98,7 +99,7 @@ def test_samples_are_uniform_in_their_cell(statistic: Statistic) -> None:
 
 def test_sampling_a_million_bits_keeps_value_and_class() -> None:
     statistic = Sum(10**6, (0, 1), 3)
-    x = statistic.sample(17, 1, 2, np.random.default_rng(0))
+    x = UNIFORM.draw(statistic, 17, 1, 2, np.random.default_rng(0))
     assert x.shape == (10**6,)
     assert x[17] == 1
     assert statistic.class_of(x) == 2
@@ -106,9 +107,9 @@ def test_sampling_a_million_bits_keeps_value_and_class() -> None:
 
 def test_an_impossible_cell_cannot_be_sampled() -> None:
     with pytest.raises(InputError, match="no dataset"):
-        Sum(3, (0, 1)).sample(0, 1, 0, np.random.default_rng(0))
+        UNIFORM.draw(Sum(3, (0, 1)), 0, 1, 0, np.random.default_rng(0))
     with pytest.raises(InputError, match="above the limit"):
-        Sum(5000, (0, 1, 2)).sample(0, 1, 5, np.random.default_rng(0))
+        UNIFORM.draw(Sum(5000, (0, 1, 2)), 0, 1, 5, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

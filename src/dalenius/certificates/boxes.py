@@ -1,6 +1,6 @@
 r"""Proofs by branch and bound over the laws of grouped outputs ("boxes").
 
-A record is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior gives them
+A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior gives them
 pi_c = p_a w_c, with D(pi || rho) <= K. phi(u) = u log u, u_a = sum_c w_c q_c, v = sum_a p_a u_a.
 For every row a the outputs are split into groups G; Q_cG = sum_{y in G} q_cy, U_a = sum_c w_c Q_c.
 The tree splits the box of all U_a(G); a prior belongs to some leaf (where p_a = 0 take any point
@@ -97,17 +97,20 @@ class Interval:
         return self._tight
 
     def secant(self, group: int) -> tuple[Ball, Ball]:
-        """Guarantee: alpha U + beta >= U log U on [lo,hi]. Any alpha serves, as phi is convex: beta decides."""
+        """Guarantee: alpha U + beta >= U log U on [lo,hi]."""
         if group not in self._secants:
-            low, high = arb(self.low[group]), arb(self.high[group])
-            at_low, at_high = xlogx(low), xlogx(high)
-            if high > low:
-                slope = float((at_high - at_low) / (high - low))
-            else:
-                slope = 1 + math.log(self.low[group]) if self.low[group] > 0 else 0.0
-            alpha = arb(slope if math.isfinite(slope) else 0.0)
-            self._secants[group] = alpha, (at_low - alpha * low).max(at_high - alpha * high)
+            self._secants[group] = secant(self.low[group], self.high[group])
         return self._secants[group]
+
+
+def secant(low: float, high: float) -> tuple[Ball, Ball]:
+    """Guarantee: alpha u + beta >= u log u on [low,high]. Any alpha serves, as u log u is convex: beta decides."""
+    at_low, at_high = xlogx(arb(low)), xlogx(arb(high))
+    slope = 1 + math.log(low) if low > 0 else 0.0
+    if high > low:
+        slope = float((at_high - at_low) / (arb(high) - arb(low)))
+    alpha = arb(slope if math.isfinite(slope) else 0.0)
+    return alpha, (at_low - alpha * low).max(at_high - alpha * high)
 
 
 def _logs(law: list[Ball]) -> list[Ball]:
@@ -131,11 +134,12 @@ class Row:
         self.log_rho = [logs[id(x)] for x in self.rho]
         self.size = max(groups) + 1
         self.singletons = len(set(groups)) == len(groups)
-        self.coarse = [self._sums(q) for q in self.rows] if self.size > 1 else [[ONE]] * len(self.rows)
+        self.coarse = [self.sums(q) for q in self.rows] if self.size > 1 else [[ONE]] * len(self.rows)
         self.fine_matrix = matrix(self.rows)
         self._default: tuple[list[Ball], list[Ball]] | None = None
 
-    def _sums(self, q: Sequence[Ball]) -> list[Ball]:
+    def sums(self, q: Sequence[Ball]) -> list[Ball]:
+        """Return the sum over each group of what is given for each output."""
         sums = [ZERO] * self.size
         for x, g in zip(q, self.groups, strict=True):
             sums[g] = x if sums[g] is ZERO else sums[g] + x
@@ -187,7 +191,7 @@ class Row:
                 zeta = [z + o for z, o in zip(zeta, (self.phi_matrix * column(omega)).entries(), strict=True)]
             weights = [r * z.exp() for r, z in zip(self.rho, zeta, strict=True)]
         fine = (matrix([weights]) * self.fine_matrix).entries()
-        coarse = self._sums(fine) if self.size > 1 else [sum(weights, ZERO)]
+        coarse = self.sums(fine) if self.size > 1 else [sum(weights, ZERO)]
         laws = _logs(fine), _logs(coarse)
         if lam is None and omega is None:
             self._default = laws
@@ -241,7 +245,7 @@ class Row:
 
 
 class Boxes:
-    """A "boxes" proof for one record: its groups and eta checked, its leaves evaluated on demand."""
+    """A "boxes" proof for one secret: its groups and eta checked, its leaves evaluated on demand."""
 
     def __init__(self, cells: list[dict[int, Ball]], channel: Channel, knowledge: Ball, proof: dict[str, Any]) -> None:
         """Read and check what all leaves share."""

@@ -1,4 +1,4 @@
-"""The channel and the reference prior that a certificate is about, rebuilt from its description."""
+"""The channel that a certificate is about, rebuilt from its description."""
 
 import hashlib
 import struct
@@ -11,9 +11,10 @@ from flint import arb
 
 from . import named
 from .balls import ONE, ZERO, Ball, xlogx
-from .counting import MOST_DATASETS, MOST_RECORDS, Histogram, Shares, Statistic, Table, histogram
+from .counting import MOST_RECORDS, Histogram, Shares, Statistic, Table, histogram
 from .reading import field as entry
 from .reading import numbers, refuse, sequence, show, whole
+from .reference import MOST_DATASETS
 
 ROW_TOLERANCE = 1e-9
 MOST_COMPARED = 2**20  # entries of two matrices compared dataset by dataset

@@ -1,28 +1,31 @@
-"""How many datasets share a secret value and a class: rho(a,t) = #{x : x_record = a, T(x) = t} / |X|.
+"""How likely a secret value and a class are under the reference: rho(a,t) = P(x_G = a, T(x) = t).
 
-One class of statistics for each kind that a problem may name. Shares are balls of tiny relative
-radius: products and sums of positive numbers only.
+G is one record or a group of them; its values a are numbered lexicographically, the last record fastest. One class of
+statistics for each kind that a problem may name. Shares are balls of tiny relative radius: products and sums of
+positive numbers only. What has no closed form is added up dataset by dataset, in secret.py.
 """
 
 import math
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, combinations, pairwise
-from operator import mul
+from functools import cached_property, reduce
+from itertools import accumulate, combinations, pairwise, product
+from operator import mul, or_
 
 from flint import arb, arb_poly, fmpz_poly
 
-from .balls import ONE, ZERO, Ball
+from .balls import ONE, PRECISION, ZERO, Ball, precision
 from .reading import refuse
+from .reference import UNIFORM, Law, Product, Reference, Uniform, Weights, normalised
 
-Shares = dict[int, Ball]  # class -> rho(a, class), classes without datasets left out
+Shares = dict[int, Ball]  # class -> rho(a, class), classes without mass left out
 
+LONG = 16  # runs of datasets that are worth a slice
 MOST_RECORDS = 10**8
 MOST_CLASSES = 2**22
 MOST_FREE = 64  # of records and of values: beyond both a histogram has over 2^64 count vectors
-MOST_DATASETS = 2**24
 MOST_DEGREE = 2 * 10**5  # of an exact polynomial power
 MOST_BITS = 2**28  # that its coefficients may occupy
 MOST_FOLDED = 10**4  # records of a modular sum that is folded from the plain one
@@ -52,17 +55,27 @@ class Sum:
     @cached_property
     def others(self) -> dict[int, Ball]:
         """The law of the sum of n - 1 records, attainable values only."""
-        many = self.n - 1
-        if self.contributions == (0, 1):
-            if self.modulus is None:
-                return dict(enumerate(_binomial(many)))
-            if many <= MOST_FOLDED:
-                law: dict[int, Ball] = {}
-                for value, p in enumerate(_binomial(many)):
-                    law[value % self.modulus] = law.get(value % self.modulus, ZERO) + p
-                return law
-            return dict(enumerate(_cyclic(many, self.modulus)))
-        return _power(many, self.contributions)
+        return self.law(UNIFORM, (0,))
+
+    def law(self, reference: Uniform | Product, without: Sequence[int]) -> dict[int, Ball]:
+        """The law of the sum of all records but some; values of positive probability only."""
+        many = self.n - len(without)
+        bits = self.contributions == (0, 1) and reference.common
+        q, p = reference.law(0, 2) if bits else (ZERO, ZERO)
+        if q > 0 and p > 0:
+            if self.modulus is not None and many > MOST_FOLDED:
+                return dict(enumerate(_cyclic(many, self.modulus, q, p)))
+            plain = dict(enumerate(_binomial(many, q, p)))
+        elif isinstance(reference, Uniform):
+            plain = _power(many, self.contributions)
+        else:
+            plain = _product(reference.tally(self.n, without), self.contributions)
+        if self.modulus is None:
+            return plain
+        folded: dict[int, Ball] = {}
+        for value, x in plain.items():
+            folded[value % self.modulus] = folded.get(value % self.modulus, ZERO) + x
+        return folded
 
     @cached_property
     def values(self) -> Sequence[int]:
@@ -76,10 +89,23 @@ class Sum:
             return min(self.n + 1, self.modulus or self.n + 1)
         return len(self.values)
 
-    def shares(self, record: int) -> list[Shares]:  # noqa: ARG002 - all alike
+    def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
+        """rho(a,t) = P(x_G = a) P(sum of the others = value - contribution of a)."""
         place = {value: t for t, value in enumerate(self.values)}
-        k = len(self.contributions)
-        return [{place[self._reduced(v + c)]: p / k for v, p in self.others.items()} for c in self.contributions]
+        others = self.law(reference, records)
+        return [
+            {} if p.is_zero() else {place[self._reduced(v + c)]: x * p for v, x in others.items()}
+            for c, p in self.group(records, reference)
+        ]
+
+    def group(self, records: Sequence[int], reference: Uniform | Product) -> list[tuple[int, Ball]]:
+        """For every value a of the group, what it contributes to the sum and P(x_G = a)."""
+        result = [(0, ONE)]
+        for i in records:
+            law = reference.law(i, len(self.contributions))
+            pairs = list(zip(self.contributions, law, strict=True))
+            result = [(total + c, p * q) for total, p in result for c, q in pairs]
+        return result
 
     def datasets(self) -> Iterator[int]:
         totals = [0]
@@ -123,20 +149,21 @@ class Histogram:
     def size(self) -> int:
         return math.comb(self.n + self.k - 1, self.k - 1)
 
-    def shares(self, record: int) -> list[Shares]:  # noqa: ARG002 - all alike
-        """rho(a,c) = (c_a/n) n!/prod c_v! / k^n."""
+    def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
+        """rho(a,c) = (n-g)! prod_v p_v^c_v / (c_v - d_v)! with d the count vector of a, for a law p of all records."""
         if self.n > MOST_CLASSES:
             refuse(f"a histogram of {self.n} records is too large to rebuild")
-        factorial = [ONE]
-        for j in range(1, self.n + 1):
-            factorial.append(factorial[-1] * j)
-        laws = []
-        for c in self.counts:
-            p = factorial[self.n] / arb(self.k) ** self.n
-            for many in c:
-                p /= factorial[many]
-            laws.append(p)
-        return [{t: laws[t] * c[a] / self.n for t, c in enumerate(self.counts) if c[a]} for a in range(self.k)]
+        law, left = reference.law(0, self.k), self.n - len(records)
+        factorial = list(accumulate(range(1, self.n + 1), mul, initial=ONE))
+        powers = [list(accumulate([p] * self.n, mul, initial=ONE)) for p in law]
+        terms = [[power / f for power, f in zip(column, factorial, strict=True)] for column in powers]  # p^c / c!
+        whole = [math.prod((terms[v][many] for v, many in enumerate(c)), start=factorial[left]) for c in self.counts]
+        result = []
+        for a in product(range(self.k), repeat=len(records)):
+            d = [(v, many) for v, many in Counter(a).items()]
+            ways = ((t, math.prod(math.perm(c[v], many) for v, many in d)) for t, c in enumerate(self.counts))
+            result.append({t: whole[t] * many for t, many in ways if many and not whole[t].is_zero()})
+        return result
 
     def datasets(self) -> Iterator[int]:
         vectors = [(0,) * self.k]
@@ -166,23 +193,49 @@ class Table:
     def n(self) -> int:
         return len(self.records)
 
-    def shares(self, record: int) -> list[Shares]:
-        k, stride = self.records[record], math.prod(self.records[record + 1 :])
-        many = len(self.classes)
-        result = []
-        for a in range(k):
-            tally: Counter[int] = Counter()
-            for start in range(a * stride, many, k * stride):
-                tally.update(self.classes[start : start + stride])
-            share = {c: arb(c) / many for c in set(tally.values())}
-            result.append({t: share[c] for t, c in tally.items()})
-        return result
+    def shares(self, *records: int) -> list[Shares]:
+        """rho(a,t) under the uniform prior, from runs of datasets with the same a."""
+        values = math.prod(self.records[i] for i in records)
+        run = math.prod(self.records[records[-1] + 1 :])
+        if run < LONG:
+            return tallied(numbered(self.records, records), self.classes, values)
+        tallies: list[Counter[int]] = [Counter() for _ in range(values)]
+        for j, a in enumerate(numbered(self.records[: records[-1] + 1], records)):
+            tallies[a].update(self.classes[j * run : (j + 1) * run])
+        return uniform_shares(tallies)
 
     def datasets(self) -> Iterator[int]:
         return iter(self.classes)
 
 
 Statistic = Sum | Histogram | Table
+
+
+def numbered(alphabets: Sequence[int], group: Sequence[int]) -> Sequence[int]:
+    """The number of the group's values in every dataset, in lexicographic order with the last record fastest."""
+    numbers = array("q", [0])
+    for i, k in enumerate(alphabets):
+        if i in group:
+            numbers = array("q", [x * k + v for x in numbers for v in range(k)])
+        elif k > 1:
+            numbers = array("q", [x for x in numbers for _ in range(k)])
+    return numbers
+
+
+def tallied(secrets: Iterable[int], classes: Iterable[int], values: int) -> list[Shares]:
+    """rho(a,t) under the uniform prior, from secret value and class of every dataset."""
+    tallies: list[dict[int, int]] = [{} for _ in range(values)]
+    for a, t in zip(secrets, classes, strict=True):
+        tally = tallies[a]
+        tally[t] = tally.get(t, 0) + 1
+    return uniform_shares(tallies)
+
+
+def uniform_shares(tallies: Sequence[dict[int, int]]) -> list[Shares]:
+    """rho(a,t) under the uniform prior, from the number of datasets of every class t, for every secret value a."""
+    many = sum(sum(tally.values()) for tally in tallies)
+    share = {c: arb(c) / many for c in set().union(*(tally.values() for tally in tallies))}
+    return [{t: share[c] for t, c in tally.items()} for tally in tallies]
 
 
 def histogram(n: int, k: int) -> Histogram:
@@ -197,16 +250,20 @@ def is_parity(statistic: Statistic) -> bool:
     return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2  # noqa: PLR2004
 
 
-def classes_are_orbits(statistic: Statistic) -> bool:
-    """Whether every class is one orbit of maps that permute records and rename values and keep classes as they are.
+def classes_are_orbits(statistic: Statistic, reference: Reference = UNIFORM) -> bool:
+    """Whether every class is one orbit of maps that permute records and rename values and keep classes and rho alone.
 
-    True where every class is one count vector (classes of a sum are unions of count vectors, so as many classes as
-    count vectors means one each), where it is one dataset, and for the parity of bits: flipping two bits keeps the
-    parity, and takes any dataset to any other of the same parity.
+    True where every class is one dataset. Where every class is one count vector (classes of a sum are unions of count
+    vectors, so as many classes as count vectors means one each) and all records have one law. And for the parity of
+    bits that are 0 as often as 1: flipping two bits keeps the parity, and takes any dataset to any other of the same
+    parity.
     """
     if isinstance(statistic, Table):
         return statistic.size == len(statistic.classes)
-    if is_parity(statistic):
+    if isinstance(reference, Weights) or not reference.common:
+        return False
+    even = isinstance(reference, Uniform) or len(set(reference.given(0))) == 1
+    if is_parity(statistic) and even:
         return True
     n, bars = statistic.n, statistic.alphabet(0) - 1
     return min(n, bars) <= MOST_FREE and statistic.size == math.comb(n + bars, bars)
@@ -224,27 +281,32 @@ def relabelled(statistic: Sum | Histogram, values: Sequence[int]) -> list[int]:
     return [place[tuple(c[v] for v in origin)] for c in counts]
 
 
-def rearranged(table: Table, records: Sequence[int], values: Sequence[Sequence[int]]) -> list[int]:
-    """Return where every class goes when value v of record i becomes value values[i][v] of record records[i]."""
+def images(table: Table, records: Sequence[int], values: Sequence[Sequence[int]]) -> list[int]:
+    """Return where every dataset goes when value v of record i becomes value values[i][v] of record records[i]."""
     strides = list(accumulate(table.records[:0:-1], mul, initial=1))[::-1]
-    images = [0]
+    result = [0]
     for target, new in zip(records, values, strict=True):
-        images = [x + v * strides[target] for x in images for v in new]
+        result = [x + v * strides[target] for x in result for v in new]
+    return result
+
+
+def rearranged(table: Table, records: Sequence[int], values: Sequence[Sequence[int]]) -> list[int]:
+    """Return where every class goes when the datasets go to their images."""
     moved = [0] * table.size
-    for t, x in zip(table.classes, images, strict=True):
+    for t, x in zip(table.classes, images(table, records, values), strict=True):
         moved[t] = table.classes[x]
     return moved
 
 
-def _binomial(n: int) -> list[Ball]:
-    """C(n,j) / 2^n for j = 0..n."""
+def _binomial(n: int, q: Ball, p: Ball) -> list[Ball]:
+    """C(n,j) q^(n-j) p^j for j = 0..n."""
     if n > MOST_CLASSES:
         refuse(f"a sum of {n} records has too many values to recount; at most {MOST_CLASSES}")
-    p = arb(2) ** (-n)
-    law = [p]
+    x, odds = q**n, p / q
+    law = [x]
     for j in range(n):
-        p = p * (n - j) / (j + 1)
-        law.append(p)
+        x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds
+        law.append(x)
     return law
 
 
@@ -267,7 +329,39 @@ def _power(n: int, contributions: tuple[int, ...]) -> dict[int, Ball]:
     return {n * low + step * j: arb(c) / total for j, c in enumerate(power) if c != 0}
 
 
-def _cyclic(n: int, modulus: int) -> list[Ball]:
+def _product(laws: dict[Law, int], contributions: tuple[int, ...]) -> dict[int, Ball]:
+    """Law of the sum of independent picks, laws[law] of them by each law: a product of polynomials.
+
+    Rounding may hide coefficients that are small beside others, so the precision is such that the least one keeps its
+    digits. Which ones are zero is known from the sets of values alone, as bits of integers.
+    """
+    n, low = sum(laws.values()), min(contributions)
+    step = math.gcd(*(c - low for c in contributions)) or 1
+    shape = [(c - low) // step for c in contributions]
+    degree = n * max(shape)
+    loss = math.ceil(sum(-math.log2(min(p for p in law if p > 0)) * many for law, many in laws.items()))
+    if degree > MOST_DEGREE or degree * (PRECISION + loss) > MOST_BITS:
+        refuse(f"a sum of {n} records with values spread over {max(shape)} steps is too large to recount exactly")
+    attainable, factors = 1, [arb_poly([ONE])]
+    with precision(2 * PRECISION + loss):
+        for law, many in laws.items():
+            held = [v for v, p in zip(shape, law, strict=True) if p > 0]
+            for _ in range(many if degree else 0):
+                attainable = reduce(or_, (attainable << v for v in held))
+            coefficients = [ZERO] * (max(shape) + 1)
+            for v, p in zip(shape, normalised(law), strict=True):
+                coefficients[v] += p
+            factors.append(arb_poly(coefficients) ** many)
+        while len(factors) > 1:
+            factors = [a * b for a, b in zip(factors[::2], [*factors[1::2], arb_poly([ONE])], strict=False)]
+        power = factors[0].coeffs()
+    result = {n * low + step * j: +power[j] for j in range(attainable.bit_length()) if attainable >> j & 1}
+    if not all(p > 0 for p in result.values()):
+        refuse("the law of the sum has lost its digits")
+    return result
+
+
+def _cyclic(n: int, modulus: int, q: Ball, p: Ball) -> list[Ball]:
     """Law of the sum of n > modulus bits modulo m, by repeated squaring modulo x^m - 1."""
     if modulus > MOST_MODULUS:
         refuse(f"a sum of {n} records modulo {modulus} is too large to recount; modulus at most {MOST_MODULUS}")
@@ -279,7 +373,7 @@ def _cyclic(n: int, modulus: int) -> list[Ball]:
             result[j % modulus] += c
         return arb_poly(result)
 
-    bit_law = folded(arb_poly([arb(0.5), arb(0.5)]))
+    bit_law = folded(arb_poly([q, p]))
     law = arb_poly([ONE])
     for digit in f"{n:b}":
         law = folded(law * law)

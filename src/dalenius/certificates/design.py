@@ -2,10 +2,11 @@
 
 The mechanism of the audit inside has one row per class c of a domain whose classes are the orbits of a group of
 maps of datasets that permute records and rename their values: count vectors, single datasets, or the two parities.
+The maps leave the adversary's reference prior rho alone: see counting.classes_are_orbits.
 The distortion d(c,y) and the data distribution P0 are given per class, P0 uniform inside. Let q(y|x) be any mechanism
 at all. Averaged over the group it has the same expected distortion; and L is convex in q and does not change when
 records change places or values their names, so it leaks no more. So q may be taken constant on classes, and for
-every prior pi(a,c) of the adversary about a record, uniform inside (a,c), and every r with
+every prior pi(a,c) of the adversary about a record, rho(x|a,c) inside (a,c), and every r with
 sum_a p(a) exp r(a,y) <= 1 for all y, where p(a) = sum_c pi(a,c),
 
     L >= I(A;Y) >= sum_{a,c,y} pi(a,c) q(y|c) r(a,y)              (Gibbs: the posterior of a given y against p exp r).
@@ -15,14 +16,12 @@ With weights lam >= 0 over such (pi, r), W(c,y) = sum_k lam_k sum_a pi_k(a,c) r_
     least leakage at distortion D     >= sum_c min_y [ W + nu P0 d ] - nu D        (sum lam = 1, nu >= 0)
     least distortion at leakage L     >= sum_c min_y [ W + P0 d ] - L sum lam.
 
-Symmetries. A map g of datasets that takes records to records, relabelling their values, leaves the uniform prior
-alone, so (gq)(y|x) = q(gy|gx) leaks as much as q: all records are audited. With P0(gx) = P0(x) and d(gx,gy) = d(x,y) it
-has the same distortion, too. So q may be averaged over the group generated, and be taken as q(gy|gc) = q(y|c); then
-sum q W is unchanged when the bracket is averaged over the orbits of pairs (c,y).
+Symmetries. A map g of datasets that takes records to records, relabelling their values, and has rho(gx) = rho(x) leaves
+the adversary's priors alone, so (gq)(y|x) = q(gy|gx) leaks as much as q: all records are audited. With P0(gx) = P0(x)
+and d(gx,gy) = d(x,y) it has the same distortion, too. So q may be averaged over the group generated, and be taken as
+q(gy|gc) = q(y|c); then sum q W is unchanged when the bracket is averaged over the orbits of pairs (c,y).
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,9 +33,11 @@ from flint import arb, arb_mat
 from . import named
 from .balls import ONE, ZERO, Ball, Matrix, log_sum_exp, matrix, short
 from .channel import ROW_TOLERANCE
-from .counting import Shares, Statistic, Table, classes_are_orbits, rearranged, relabelled
+from .counting import Shares, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
 from .proofs import Audited, Question, held, prior_of
 from .reading import field, mapping, number, numbers, refuse, sequence, show, whole
+from .reference import Reference, Uniform, Weights, digest
+from .secret import of_record
 
 Exact: TypeAlias = int | float | Fraction  # compared without rounding
 Pairs: TypeAlias = list[Any]  # one entry for every (c,y), y fastest
@@ -149,15 +150,14 @@ class Task:
     def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
         """Return sum_k lam_k and W(c,y)."""
         channel, knowledge = self.audited.channel, self.audited.knowledge
-        question = cache(lambda record: Question(channel, record, knowledge))
+        question = cache(lambda about: Question(channel, about, knowledge, self.audited.reference))
         _limit(pool, len(self.costs) * _values(channel.statistic))
         total, gains = ZERO, arb_mat(channel.statistic.size, channel.outputs)
         for j, value in enumerate(pool):
             where = f"prior {j} of the pool"
             item = mapping(value, where)
             weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
-            last = channel.statistic.n - 1
-            about = question(whole(field(item, "record", where), f"the record of {where}", 0, last))
+            about = question(of_record(item, channel.statistic, where))
             prior = held(prior_of(field(item, "masses", where), about, where), about.shares, knowledge, where)
             ratios = _legal(field(item, "ratios", where), prior, channel.outputs, where)
             masses = matrix([[weight * law.get(c, ZERO) for c in range(channel.statistic.size)] for law in prior])
@@ -168,14 +168,14 @@ class Task:
     def _map(self, value: object, where: str) -> list[int]:
         """Return a symmetry as a permutation of the pairs (c,y).
 
-        Guarantee: it takes records to records, relabelling values, and leaves d and P0 alone.
+        Guarantee: it takes records to records, relabelling values, and leaves d, P0 and the reference alone.
         """
         symmetry = mapping(value, where)
         statistic, width = self.audited.channel.statistic, self.audited.channel.outputs
         if set(symmetry) != {"values", "outputs"} | ({"records"} if isinstance(statistic, Table) else set()):
             refuse(f"{where} has the fields {show(', '.join(sorted(map(str, symmetry))))}, not those of its domain")
         outputs = _permutation(symmetry["outputs"], width, f"outputs of {where}")
-        classes = _moved(statistic, symmetry, where)
+        classes = _moved(statistic, self.audited.reference, symmetry, where)
         for c, image in enumerate(classes):
             if self.weights is not None and self.weights[image] != self.weights[c]:
                 refuse(f"{where} takes class {c} to class {image}, which has another probability")
@@ -194,12 +194,14 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
         refuse(f"a design of {statistic.size} rows and {width} outputs is too large to check; at most {MOST_PAIRS}")
     if not classes_are_orbits(statistic):
         refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
+    if not classes_are_orbits(statistic, audited.reference):
+        refuse("the reference tells datasets of one class apart; the mechanism needs one row per dataset")
     problem = mapping(field(content, "problem", "the certificate"), "the problem")
     if not set(problem) <= {"query", "outputs", "distribution", "distortion"}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
     distances, words = _distances(problem, content["audit"]["problem"], audited)
     weights = _weights(field(problem, "distribution", "the problem"), statistic.size)
-    words += ", data uniform" if weights is None else f", data as weighted (sha256 {_digest(weights)})"
+    words += ", data uniform" if weights is None else f", data as weighted (sha256 {digest(weights)})"
     budget = mapping(field(content, "budget", "the certificate"), "the budget")
     if set(budget) not in ({"distortion"}, {"leakage"}):
         refuse("the budget needs either 'distortion' or 'leakage'")
@@ -245,7 +247,7 @@ def _distances(problem: dict[str, Any], described: dict[str, Any], audited: Audi
         return [[error(named.distance(f, y)) for y in outputs] for f in answers], f"{wanted} error{words}"
     rows = sequence(wanted, "the table of distortions", statistic.size)
     table = [numbers(row, width, f"row {c} of the table of distortions", low=0.0) for c, row in enumerate(rows)]
-    return [list(row) for row in table], f"distortion by a table (sha256 {_digest(table)}){words}"
+    return [list(row) for row in table], f"distortion by a table (sha256 {digest(table)}){words}"
 
 
 def _query(
@@ -273,17 +275,13 @@ def _query(
     listed = sequence(problem["outputs"], "outputs of the problem", width)
     if not asked.vector:
         outputs = numbers(listed, width, "outputs of the problem")
-        return answers, [_exact(y) for y in outputs], f" on {width} outputs (sha256 {_digest(outputs)})"
+        return answers, [_exact(y) for y in outputs], f" on {width} outputs (sha256 {digest(outputs)})"
     vectors = [numbers(y, k, f"output {j} of the problem") for j, y in enumerate(listed)]
-    return answers, [[_exact(v) for v in y] for y in vectors], f" on {width} outputs (sha256 {_digest(vectors)})"
+    return answers, [[_exact(v) for v in y] for y in vectors], f" on {width} outputs (sha256 {digest(vectors)})"
 
 
 def _exact(x: float) -> int | Fraction:
     return int(x) if x.is_integer() else Fraction(x)
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
 def _limit(listed: Sequence[Any], each: int) -> None:
@@ -319,17 +317,37 @@ def _permutation(value: object, size: int, where: str) -> list[int]:
     return listed
 
 
-def _moved(statistic: Statistic, symmetry: dict[str, Any], where: str) -> list[int]:
-    """Return where every class goes."""
+def _moved(statistic: Statistic, reference: Reference, symmetry: dict[str, Any], where: str) -> list[int]:
+    """Return where every class goes.
+
+    Guarantee: rho(gx) = rho(x) for every dataset x.
+    """
     values = symmetry["values"]
-    if not isinstance(statistic, Table):
-        return relabelled(statistic, _permutation(values, statistic.alphabet(0), f"values of {where}"))
+    if not isinstance(statistic, Table):  # all records have one law: classes_are_orbits
+        new = _permutation(values, statistic.alphabet(0), f"values of {where}")
+        _same_laws(reference, [0], [new], where)
+        return relabelled(statistic, new)
     records = _permutation(symmetry["records"], statistic.n, f"records of {where}")
     listed = sequence(values, f"values of {where}", statistic.n)
-    new = [_permutation(v, k, f"values of {where}") for v, k in zip(listed, statistic.records, strict=True)]
+    renamed = [_permutation(v, k, f"values of {where}") for v, k in zip(listed, statistic.records, strict=True)]
     if any(statistic.records[i] != statistic.records[j] for i, j in enumerate(records)):
         refuse(f"{where} takes a record to one with another number of values")
-    return rearranged(statistic, records, new)
+    if isinstance(reference, Weights):
+        moved = images(statistic, records, renamed)
+        if any(reference.weights[x] != w for x, w in zip(moved, reference.weights, strict=True)):
+            refuse(f"{where} takes a dataset to one of another weight in the reference")
+    _same_laws(reference, records, renamed, where)
+    return rearranged(statistic, records, renamed)
+
+
+def _same_laws(reference: Reference, records: Sequence[int], values: Sequence[Sequence[int]], where: str) -> None:
+    """Refuse a map that takes value v of record i to value values[i][v] of records[i], of another probability."""
+    if isinstance(reference, (Uniform, Weights)):
+        return
+    for i, (target, new) in enumerate(zip(records, values, strict=True)):
+        law, image = reference.given(i), reference.given(target)
+        if any(law[v] != image[w] for v, w in enumerate(new)):
+            refuse(f"{where} takes a value of record {i} to one of another probability in the reference")
 
 
 def _averaged(terms: Pairs, maps: list[list[int]]) -> Pairs:

@@ -3,7 +3,8 @@
 The channel is Y = f(x) + noise, clamped to the range of f, with f never falling along the classes t and P(noise >= k)
 known for k >= 1. Clamping moves nothing across a cut c inside the range, so P(Y < c | t) = P(noise <= c - 1 - f(t)).
 
-The witness gives masses pi(a,B) to pairs of a secret value and a block of neighbouring classes, and is uniform inside
+The secret is a group of records, and all records are independent with one law, uniform or public. The witness gives
+masses pi(a,B) to pairs of a secret value and a block of neighbouring classes, and is as the reference inside
 them: pi(a,t) = pi(a,B) rho(a,t) / rho(a,B). Then D(pi || rho) is that of the blocks, and with G the group of outputs
 between two cuts I(A;Y) >= I(A;G), which is what is computed. Classes so far from a cut that the noise hardly reaches
 it, and classes with hardly any mass, are not added up but enclosed.
@@ -11,7 +12,8 @@ it, and classes with hardly any mass, are not added up but enclosed.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import mul
 from typing import Any
@@ -19,24 +21,26 @@ from typing import Any
 from flint import arb
 
 from . import named
-from .balls import ONE, ZERO, Ball, short, xlogx
+from .balls import ZERO, Ball, short, xlogx
 from .counting import MOST_CLASSES, Shares, Sum
 from .proofs import Knowledge, compare, held, mean_of_order
 from .reading import field, mapping, number, numbers, refuse, sequence, whole
+from .reference import UNIFORM, Product, Reference, Uniform, Weights
+from .secret import Group, Secret
 
 HIDDEN = arb(2) ** -64  # tails of the noise and of the prior that are enclosed
 RARE = arb(2) ** -200  # a class of which no order matters
 MOST_TERMS = 2**25  # products of a class and a cut
 MOST_CUTS = 2**16
-MOST_VALUES = 64  # of a record
-MOST_BLOCKS = 2**18  # values of a record x blocks
-MOST_JOINT = 2**20  # values of a record x groups of outputs
+MOST_VALUES = 64  # of a secret
+MOST_BLOCKS = 2**18  # values of a secret x blocks
+MOST_JOINT = 2**20  # values of a secret x groups of outputs
 MOST_KNOWN = 2**20  # chances of the noise that are remembered
 
 
 @dataclass(frozen=True)
 class Large:
-    """The channel of a noisy sum, one answer per class, in the range low..low+width-1."""
+    """The channel of a noisy sum, one answer per class, in the range low..low+width-1; and what is asked about it."""
 
     statistic: Sum
     answers: Sequence[int]
@@ -44,6 +48,18 @@ class Large:
     width: int
     noise: named.Added
     text: str
+    records: tuple[int, ...] = (0,)
+    reference: Uniform | Product = UNIFORM
+
+    @cached_property
+    def values(self) -> list[tuple[int, Ball]]:
+        """For every secret value a, what it contributes to the sum and rho(a)."""
+        return self.statistic.group(self.records, self.reference)
+
+    @cached_property
+    def others(self) -> dict[int, Ball]:
+        """The law of the sum of the records that are not asked about."""
+        return self.statistic.law(self.reference, self.records)
 
     def difference(self, other: "Large") -> str | None:
         """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
@@ -78,47 +94,54 @@ def rebuild(problem: dict[str, Any]) -> Large:
     return Large(statistic, asked.answers, asked.low, asked.width, noise, f"{people}; {asked.text}; {noise.text}")
 
 
-def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: float) -> int:
-    """Check the lower bound and return the record it is about.
+def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
+    """Return the channel with the question about it; all records have one law, so any group is as good as any other."""
+    if not isinstance(secret, Group) or secret.size(channel.statistic) > MOST_VALUES:
+        refuse(f"a witness on blocks of classes is for records of at most {MOST_VALUES} values together")
+    if isinstance(reference, Weights) or not reference.common:
+        refuse("a witness on blocks of classes is for the uniform prior or one marginal of all records")
+    return replace(channel, records=secret.records, reference=reference)
 
-    Guarantee: some prior that the adversary may hold leaks at least `lower` of that record.
+
+def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: float) -> None:
+    """Check the lower bound.
+
+    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
     """
     witness = mapping(value, "the witness")
-    statistic = channel.statistic
-    record = whole(field(witness, "record", "the witness"), "the record of the witness", 0, statistic.n - 1)
     starts = _ascending(field(witness, "blocks", "the witness"), "blocks", 0, len(channel.answers) - 1)
     last = channel.low + channel.width - 1
     cuts = _ascending(field(witness, "cuts", "the witness"), "cuts", channel.low + 1, last)
     if not starts or starts[0] != 0:
         refuse("the blocks of the witness do not begin with class 0")
-    values = statistic.alphabet(0)
+    values = len(channel.values)
     if len(cuts) > MOST_CUTS or values * (len(cuts) + 1) > MOST_JOINT:
-        refuse(f"the witness has {len(cuts)} cuts for {values} values of a record, too many to check")
+        refuse(f"the witness has {len(cuts)} cuts for {values} values of the secret, too many to check")
     if values * len(starts) > MOST_BLOCKS:
-        refuse(f"the witness has {len(starts)} blocks for {values} values of a record, too many to check")
-    reference = _reference(statistic, starts)
+        refuse(f"the witness has {len(starts)} blocks for {values} values of the secret, too many to check")
+    reference = _reference(channel, starts)
     given = _masses(field(witness, "masses", "the witness"), reference, len(starts))
     prior = held(given, reference, knowledge, "the witness")
     density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
     leaked = _information(channel, density, starts, cuts)
     if lower > 0 and not leaked >= lower:
         refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
-    return record
 
 
 def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
     """Return the bound that a proof claims, or refuse it.
 
-    Guarantee: I(X_record; Y) <= result for every prior the adversary may hold, as all records are interchangeable.
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable.
     """
     upper = number(field(proof, "upper", where), f"'upper' of {where}")
     kind = field(proof, "kind", where)
     if kind == "trivial":
-        bound = arb(min(channel.statistic.alphabet(0), channel.width, len(channel.answers))).log()
+        possible = sum(not p.is_zero() for _, p in channel.values)
+        bound = arb(min(possible, channel.width, len(channel.answers))).log()
     elif kind == "maximal":
-        bound = knowledge.most + sum(map(_greatest, _given(channel.statistic)), ZERO).log()
+        bound = knowledge.most + sum((_greatest([x for _, x in given]) for given in _given(channel)), ZERO).log()
     elif kind == "sibson":
-        bound = _sibson(channel.statistic, knowledge.most, number(field(proof, "order", where), "the order", 1.0))
+        bound = _sibson(channel, knowledge.most, number(field(proof, "order", where), "the order", 1.0))
     elif kind == "centre":
         bound = _centre(channel, knowledge.most, proof, where)
     else:
@@ -135,35 +158,34 @@ def _ascending(value: object, what: str, low: int, high: int) -> list[int]:
 
 
 def _masses(value: object, reference: list[Shares], blocks: int) -> list[Shares]:
-    """Return masses over (value of the record, block), divided by their exact sum."""
+    """Return masses over (secret value, block), divided by their exact sum."""
     rows = sequence(value, "masses of the witness", len(reference))
     prior: list[Shares] = []
     for a, (row, rho) in enumerate(zip(rows, reference, strict=True)):
         listed = numbers(row, blocks, f"masses of the witness, value {a}", low=0.0)
         prior.append({b: arb(m) for b, m in enumerate(listed) if m > 0})
         if not prior[-1].keys() <= rho.keys():
-            refuse(f"the witness has mass on value {a} in a block where there is no dataset")
+            refuse(f"the witness has mass on value {a} in a block where there is no dataset of positive reference")
     total = sum((m for law in prior for m in law.values()), ZERO)
     if not total > 0:
         refuse("the witness has no mass")
     return [{b: m / total for b, m in law.items()} for law in prior]
 
 
-def _reference(statistic: Sum, starts: list[int]) -> list[Shares]:
-    """rho(a, block), blocks without datasets left out."""
-    k = statistic.alphabet(0)
+def _reference(channel: Large, starts: list[int]) -> list[Shares]:
+    """rho(a, block), blocks without mass left out."""
     result = []
-    for a in range(k):
-        law = _law(statistic, a)
-        sums = {b: sum((p for p in part if p is not None), ZERO) / k for b, part in _parts(law, starts)}
-        result.append({b: p for b, p in sums.items() if p > 0})
+    for c, p in channel.values:
+        law = _law(channel, c)
+        sums = {b: sum((x for x in part if x is not None), ZERO) * p for b, part in _parts(law, starts)}
+        result.append({b: x for b, x in sums.items() if x > 0})
     return result
 
 
-def _law(statistic: Sum, a: int) -> list[Ball | None]:
-    """rho(t|a) of every class t, that is P(sum of the others = value - contribution); None where no dataset is."""
-    others, c = statistic.others, statistic.contributions[a]
-    return [others.get(value - c) for value in statistic.values]
+def _law(channel: Large, c: int) -> list[Ball | None]:
+    """rho(t|a) of every class t, a contributing c: P(sum of the others = value - c); None where there is no mass."""
+    others = channel.others
+    return [others.get(value - c) for value in channel.statistic.values]
 
 
 def _parts(law: list[Any], starts: list[int]) -> Iterator[tuple[int, list[Any]]]:
@@ -171,12 +193,14 @@ def _parts(law: list[Any], starts: list[int]) -> Iterator[tuple[int, list[Any]]]
     return ((b, law[i:j]) for b, (i, j) in enumerate(pairwise([*starts, len(law)])))
 
 
-def _given(statistic: Sum) -> Iterator[list[Ball]]:
-    """For every class the rho(t|a) of the values a that it can hold."""
-    others, contributions = statistic.others, statistic.contributions
-    for value in statistic.values:
-        listed = (others.get(value - c) for c in contributions)
-        yield [p for p in listed if p is not None]
+def _given(channel: Large) -> Iterator[list[tuple[Ball, Ball]]]:
+    """For every class, rho(a) and rho(t|a) of the secret values a that it can hold; never none of them."""
+    others, values = channel.others, [(c, p) for c, p in channel.values if not p.is_zero()]
+    for value in channel.statistic.values:
+        listed = [(p, others[value - c]) for c, p in values if value - c in others]
+        if not listed:
+            refuse("the reference leaves a class without mass")
+        yield listed
 
 
 def _greatest(balls: list[Ball]) -> Ball:
@@ -186,18 +210,17 @@ def _greatest(balls: list[Ball]) -> Ball:
     return top
 
 
-def _sibson(statistic: Sum, knowledge: Ball, order: float) -> Ball:
+def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge (see proofs.py).
 
     Where rho(t|a) is tiny for all a, the greatest stands for the mean of the order, which it bounds.
     """
     if order <= 1:
         refuse("the order must be above 1")
-    alpha, share = arb(order), ONE / statistic.alphabet(0)
-    total = ZERO
-    for given in _given(statistic):
-        top = _greatest(given)
-        total += top if top < RARE else mean_of_order([(share, p) for p in given], alpha)
+    alpha, total = arb(order), ZERO
+    for given in _given(channel):
+        top = _greatest([x for _, x in given])
+        total += top if top < RARE else mean_of_order(given, alpha)
     return alpha / (alpha - 1) * (knowledge + total.log())
 
 
@@ -214,26 +237,25 @@ def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) 
     if not s > 0:
         refuse(f"{where}: s must be above 0")
     total = ZERO
-    for f, given in zip(channel.answers, _given(channel.statistic), strict=True):
-        rho = sum(given, ZERO)
+    for f, given in zip(channel.answers, _given(channel), strict=True):
+        rho = sum((p * x for p, x in given), ZERO)
         total += rho * (channel.noise.divergence(abs(f - centre)) / s).exp()
-    return s * (knowledge + (total / channel.statistic.alphabet(0)).log())
+    return s * (knowledge + total.log())
 
 
 def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
     """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
     reach = channel.reach()
     bands = [_band(channel.answers, c, reach) for c in cuts]
-    k = channel.statistic.alphabet(0)
-    if sum(j - i for i, j in bands) * k > MOST_TERMS:
+    if sum(j - i for i, j in bands) * len(channel.values) > MOST_TERMS:
         refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {MOST_TERMS}")
     noise = _Noise(channel, reach)
     joint, secret = [], []
-    for a, ratios in enumerate(density):
-        law = _law(channel.statistic, a)
+    for (c, share), ratios in zip(channel.values, density, strict=True):
+        law = _law(channel, c)
         weights: list[Ball] = []
         for b, part in _parts(law, starts):
-            ratio = ratios.get(b, ZERO) / k
+            ratio = ratios.get(b, ZERO) * share
             weights += [ZERO if p is None or ratio.is_zero() else p * ratio for p in part]
         below = list(noise.below(weights, cuts, bands))
         total = sum(weights, ZERO)

@@ -159,7 +159,7 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
     """Return the statistic, the rows, one per class, and the words of a named mechanism of a query."""
     name, given = call(text, MECHANISMS, "the mechanism")
     if given.get("output", "integer") != "integer":
-        refuse(f"output = {show(given['output'])} is not a mechanism this verifier knows")
+        refuse(f"{spelled(name, given)} has no table of finitely many outputs; its certificate needs a quadrature")
     if name == "randomized_response":
         table, rows = _randomized_response(asked.statistic, _positive(given, "epsilon"))
         return table, rows, spelled(name, given)
@@ -313,6 +313,22 @@ def added(text: object, asked: Query) -> Added:
     return Added(
         lambda k: (-rate * k).exp() * end, lambda d: rate * (d - series * (-rate * d).expm1()), name, words, rate
     )
+
+
+def output(text: object) -> object:
+    """Return the kind of outputs that the call string of a mechanism asks for."""
+    return call(text, MECHANISMS, "the mechanism")[1].get("output", "integer")
+
+
+def real_noise(text: object, asked: Query) -> tuple[str, Ball, str]:
+    """Return family, rate (Laplace) or sigma (Gaussian), and words of noise that is neither rounded nor clamped."""
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if given.get("output") != "real":
+        refuse(f"{spelled(name, given)} is no mechanism with real outputs")
+    parameter = _positive(given, "sigma") if name == "gaussian" else _rate(given, asked.sensitivity)
+    if parameter is None:
+        refuse(f"{spelled(name, given)} of {asked.text} adds no noise at all")
+    return name, parameter, spelled(name, given)
 
 
 def _rounded(tail: Callable[[Ball], Ball]) -> Noise:

@@ -1,4 +1,8 @@
-"""Which priors an adversary may hold, and proofs of an upper bound for one record, each re-derived from the channel.
+"""Which priors an adversary may hold, and proofs of an upper bound for one secret, each re-derived from the channel.
+
+The secret A is any function of the dataset and the reference rho any prior: all that enters is rho(a,t), t the row of
+the channel. Pairs (a,t) without mass, and secret values without any, are left out, as no prior with D(pi || rho) finite
+has mass there; inside a pair a prior is rho(x|a,t), since any other with the same masses leaks as much and is farther.
 
 trivial    I <= log|A|, log|Y|, and the log of the number of different rows.
 maximal    for every prior pi with D(pi || rho) <= K, T the row of the channel and r any law of rows,
@@ -17,13 +21,14 @@ choices    I is convex in the conditionals w(.|a), so over all priors it is larg
            splits the cells of single values at numbers q(y) = c; every choice t ends in some leaf.
 boxes      see boxes.py.
 simplices  see simplices.py.
+posteriors see posteriors.py.
 rows       see rows.py.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from flint import arb
 
@@ -32,22 +37,31 @@ from .balls import ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
 from .boxes import Boxes
 from .channel import Channel
 from .counting import Shares
+from .posteriors import Posteriors
 from .reading import Refused, mapping, number, numbers, refuse, sequence, whole
 from .reading import field as entry
+from .reference import UNIFORM, Reference
+from .secret import Secret, joint
 from .simplices import Simplices
 
-MOST_ENTRIES = 2**25  # probabilities of all cells of a record
+MOST_ENTRIES = 2**25  # probabilities of all cells of a secret
 DEEPEST = 10_000  # nodes of a tree that may wait at a time
 MOST_WAITING = 2**26  # numbers that they may hold
 NEAR = 1e-9  # relative distance at which masses pass for the reference prior
 LEAST = 1e-290  # masses below it may have lost their digits in floats
 
+TREES: dict[str, type[Boxes | Simplices | Posteriors]] = {
+    "boxes": Boxes,
+    "simplices": Simplices,
+    "posteriors": Posteriors,
+}
+Method: TypeAlias = "Boxes | Choices | Posteriors | Simplices | rows.OneRow"
 Choice = list[list[int]]  # per secret value, the positions of the cells still open
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """D(prior || uniform) <= most; `none` when that is exactly 0, `free` when every prior complies."""
+    """D(prior || reference) <= most; `none` when that is exactly 0, `free` when every prior complies."""
 
     most: Ball
     none: bool
@@ -56,24 +70,29 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Question:
-    """One record of a channel and how much an adversary may know about the datasets."""
+    """What a channel tells about a secret, and how much more than the reference an adversary may know."""
 
     channel: Channel
-    record: int
+    secret: Secret
     knowledge: Knowledge
+    reference: Reference = UNIFORM
 
     @cached_property
     def shares(self) -> list[Shares]:
-        """rho(a, class)."""
-        return self.channel.statistic.shares(self.record)
+        """rho(a, class), also of secret values a without mass."""
+        return joint(self.channel.statistic, self.secret, self.reference)
 
     @cached_property
     def cells(self) -> list[dict[int, Ball]]:
-        """rho(a, row)."""
-        cells = self.channel.cells(self.shares)
+        """rho(a, row) of the secret values with mass."""
+        cells = self.merged(self.shares)
         if sum(map(len, cells)) * self.channel.outputs > MOST_ENTRIES:
-            refuse(f"record {self.record} has too many cells to check; at most {MOST_ENTRIES} probabilities")
+            refuse(f"{self.secret.text} has too many cells to check; at most {MOST_ENTRIES} probabilities")
         return cells
+
+    def merged(self, prior: list[Shares]) -> list[dict[int, Ball]]:
+        """Return a prior over (secret value, class) as one over (secret value with mass, row)."""
+        return self.channel.cells([law for law, share in zip(prior, self.shares, strict=True) if share])
 
 
 @dataclass(frozen=True)
@@ -82,13 +101,14 @@ class Audited:
 
     channel: Channel
     knowledge: Knowledge
+    reference: Reference
     upper: float
     reason: str
     text: str
 
 
 def prior_of(value: object, question: Question, where: str) -> list[Shares]:
-    """Return masses over (value of the record, class), divided by their exact sum."""
+    """Return masses over (secret value, class), divided by their exact sum."""
     masses = sequence(value, f"masses of {where}", len(question.shares))
     prior: list[Shares] = []
     for a, share in enumerate(question.shares):
@@ -96,7 +116,7 @@ def prior_of(value: object, question: Question, where: str) -> list[Shares]:
         law = {t: arb(m) for t, m in enumerate(listed) if m > 0}
         if not law.keys() <= share.keys():
             t = min(law.keys() - share.keys())
-            refuse(f"{where} has mass on value {a}, class {t}, where there is no dataset")
+            refuse(f"{where} has mass on value {a}, class {t}, where there is no dataset of positive reference")
         prior.append(law)
     total = sum((m for law in prior for m in law.values()), ZERO)
     if not total > 0:
@@ -107,7 +127,7 @@ def prior_of(value: object, question: Question, where: str) -> list[Shares]:
 def held(prior: list[Shares], reference: list[Shares], knowledge: Knowledge, where: str) -> list[Shares]:
     """Return a prior that the adversary may hold: the one given, or the reference if there is no other.
 
-    Guarantee: D(result || reference) <= knowledge.most, both uniform inside their cells.
+    Guarantee: D(result || reference) <= knowledge.most, both alike inside their cells.
     """
     if knowledge.none:
         _is_reference(prior, reference, where)
@@ -125,13 +145,16 @@ def _is_reference(prior: list[Shares], reference: list[Shares], where: str) -> N
     for a, (law, cells) in enumerate(zip(prior, reference, strict=True)):
         for t, rho in cells.items():
             if not abs(law.get(t, ZERO) - rho) <= NEAR * rho + LEAST:
-                refuse(f"{where} at value {a} is not the uniform prior, the only one the adversary may hold")
+                refuse(
+                    f"{where} at value {a} is not the reference prior, uniform unless stated, "
+                    "the only one the adversary may hold"
+                )
 
 
 def check(question: Question, proof: dict[str, Any], where: str) -> float:
     """Return the bound that a proof claims, or refuse it.
 
-    Guarantee: I(X_record; Y) <= result for every prior the adversary may hold.
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold.
     """
     upper = number(entry(proof, "upper", where), f"'upper' of {where}")
     kind = entry(proof, "kind", where)
@@ -145,18 +168,14 @@ def check(question: Question, proof: dict[str, Any], where: str) -> float:
         elif kind == "reference":
             compare(_reference(question), upper, where)
         elif kind == "choices":
-            choices = Choices(question)
-            _leaves(proof, choices, upper, where)
-        elif kind == "boxes":
-            boxes = Boxes(question.cells, question.channel, question.knowledge.most, proof)
-            _leaves(proof, boxes, upper, where)
-        elif kind == "simplices":
-            simplices = Simplices(question.cells, question.channel, question.knowledge.most, proof)
-            _leaves(proof, simplices, upper, where)
+            _leaves(proof, Choices(question), upper, where)
+        elif isinstance(kind, str) and kind in TREES:
+            tree = TREES[kind](question.cells, question.channel, question.knowledge.most, proof)
+            _leaves(proof, tree, upper, where)
         elif kind == "rows":
             compare(_rows(question, proof, where), upper, where)
         else:
-            refuse("its kind is none of trivial, maximal, sibson, reference, choices, boxes, simplices, rows")
+            refuse(f"its kind is none of trivial, maximal, sibson, reference, choices, {', '.join(TREES)}, rows")
     except Refused as reason:
         text = str(reason)
         raise Refused(text if text.startswith(where) else f"{where}: {text}") from None
@@ -169,7 +188,7 @@ def compare(bound: Ball, upper: float, where: str) -> None:
         refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")
 
 
-def _leaves(proof: dict[str, Any], method: "Boxes | Choices | Simplices", upper: float, where: str) -> None:
+def _leaves(proof: dict[str, Any], method: "Method", upper: float, where: str) -> None:
     """Compare the bound of every leaf."""
     for place, value in _values(proof, method, where):
         compare(value, upper, place)
@@ -190,9 +209,7 @@ def _rows(question: Question, proof: dict[str, Any], where: str) -> Ball:
     return s * (log_sum_exp(largest) + question.knowledge.most) + total
 
 
-def _values(
-    proof: dict[str, Any], method: "Boxes | Choices | Simplices | rows.OneRow", where: str
-) -> Iterator[tuple[str, Ball]]:
+def _values(proof: dict[str, Any], method: "Method", where: str) -> Iterator[tuple[str, Ball]]:
     """Yield place and bound of every leaf of a tree written in preorder; the leaves cover the root."""
     pending: list[Any] = [method.root]
     deepest = min(DEEPEST, MOST_WAITING // method.size)
@@ -279,7 +296,7 @@ def information(channel: Channel, prior: list[dict[int, Ball]]) -> Ball:
 
 
 class Choices:
-    """A "choices" proof for one record."""
+    """A "choices" proof for one secret."""
 
     def __init__(self, question: Question) -> None:
         """List the cells of every secret value."""

@@ -1,6 +1,6 @@
 r"""Proofs by branch and bound over the conditionals themselves ("simplices").
 
-A record is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior gives them
+A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior gives them
 pi_c = p_a w_c, with D(pi || rho) <= K. phi(u) = u log u, u_a = sum_c w_c q_c, v = sum_a p_a u_a. The cells of
 a secret value are listed in the order in which their rows first appear among the classes.
 A node holds for every secret value as many vertices V_j, conditionals over its cells, as it has cells; the
@@ -44,7 +44,7 @@ Node = list[list[Vertex]]  # per secret value
 
 
 class Simplices:
-    """A "simplices" proof for one record: its eta checked, its leaves evaluated on demand."""
+    """A "simplices" proof for one secret: its eta checked, its leaves evaluated on demand."""
 
     def __init__(self, cells: list[dict[int, Ball]], channel: Channel, knowledge: Ball, proof: dict[str, Any]) -> None:
         """Read and check what all leaves share."""

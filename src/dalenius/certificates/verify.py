@@ -4,34 +4,38 @@ Shares no code with the solver: the standard library and python-flint alone. The
 multiplicities are rebuilt from the problem's description, then in ball arithmetic
 1. the witness is a prior that the adversary may hold, and leaks at least `lower`;
 2. every record has a proof, or is interchangeable with one that has, and each proof is re-derived;
+   of a certificate about one secret, that secret has its proof;
 3. lower <= upper.
 A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of so many
-records that rows would not fit is checked without them, in large.py.
+records that rows would not fit is checked without them, in large.py; real outputs are in real.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from flint import arb
 
-from . import design, large
+from . import design, large, real, reference, secret
 from .balls import ZERO, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
 from .proofs import Audited, Knowledge, Question, check, held, information, prior_of
-from .reading import Refused, field, mapping, number, read, refuse, sequence, show, whole
+from .reading import Refused, field, mapping, number, read, refuse, sequence, show
+from .reference import UNIFORM, Reference
+from .secret import Group, Secret
 
 AUDIT = "dalenius/audit-certificate"
 DESIGN = "dalenius/design-certificate"
 SAVED = ("dalenius/audit", "dalenius/design")  # carry their certificate
 VERSION = 1
-Check = Callable[[int, dict[str, Any], str], float]  # record, proof, words for it -> the bound it claims
+Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 
 ENTROPY_SLACK = 1e-9  # by which an entropy may exceed log|X| and mean it
 
@@ -110,6 +114,8 @@ def _check(content: dict[str, Any], mechanism: Describes | None, report: _Report
         return _design(content, mechanism, report)
     if "blocks" in mapping(content.get("witness", {}), "the witness"):
         return _large_audit(content, mechanism, report)
+    if "quadrature" in mapping(content.get("problem", {}), "the problem"):
+        return _real_audit(content, mechanism, report)
     return _audit(content, mechanism, report).reason
 
 
@@ -125,63 +131,124 @@ def _bounds(content: dict[str, Any], expected: str, report: _Report) -> tuple[fl
     return report.lower, report.upper
 
 
+@dataclass(frozen=True)
+class _Posed:
+    """What a certificate is about besides its channel; secret is None when it is about every record."""
+
+    secret: Secret | None
+    about: Secret  # of the witness
+    knowledge: Knowledge
+    reference: Reference
+
+
+def _posed(content: dict[str, Any], statistic: Statistic, channel: str, report: _Report) -> _Posed:
+    """Read secret, reference and knowledge, and write the problem down in words."""
+    witness = mapping(field(content, "witness", "the certificate"), "the witness")
+    adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
+    report.problem = channel
+    asked = secret.read(content["secret"], statistic) if "secret" in content else None
+    if asked is not None:
+        report.problem += f"; the secret is {asked.text}"
+    prior = reference.read(adversary["reference"], statistic) if "reference" in adversary else UNIFORM
+    knowledge, words = _knowledge(adversary, statistic, prior)
+    report.problem += f"; {words}"
+    if asked is None:
+        return _Posed(None, secret.of_record(witness, statistic, "the witness"), knowledge, prior)
+    if "record" in witness:
+        refuse("the witness names a record, but the certificate is about the secret that it states")
+    return _Posed(asked, asked, knowledge, prior)
+
+
 def _audit(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> Audited:
     """Check an audit certificate.
 
-    Guarantee: lower <= L <= upper, the leakage of the channel that it describes.
+    Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
     channel = rebuild(description)
-    report.problem = channel.text
-    knowledge, words = _knowledge(adversary, channel.statistic)
-    report.problem = f"{channel.text}; {words}"
+    posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None:
         _same_channel(description, channel, mechanism)
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
-    question = _witness(field(content, "witness", "the certificate"), channel, knowledge, lower)
+    question = Question(channel, posed.about, posed.knowledge, posed.reference)
+    _witness(content["witness"], question, lower)
+    reason = _established(lower, upper, posed, _proved(content, posed, question, upper))
+    return Audited(channel, posed.knowledge, posed.reference, upper, reason, report.problem)
 
-    def check_one(record: int, proof: dict[str, Any], where: str) -> float:
-        return check(question if record == question.record else Question(channel, record, knowledge), proof, where)
 
-    proofs = _proofs(field(content, "proofs", "the certificate"), channel.statistic, check_one, upper)
-    reason = _established(lower, upper, question.record, proofs)
-    return Audited(channel, knowledge, upper, reason, report.problem)
+def _proved(content: dict[str, Any], posed: _Posed, question: Question, upper: float) -> str:
+    """Check all proofs; return how many in words.
+
+    Guarantee: L <= upper, the leakage of the question's channel, about every record or the secret.
+    """
+
+    def check_one(about: Secret, proof: dict[str, Any], where: str) -> float:
+        return check(question if about == question.secret else replace(question, secret=about), proof, where)
+
+    listed = field(content, "proofs", "the certificate")
+    return _proofs(listed, posed, question.channel.statistic, check_one, upper)
+
+
+def _real_audit(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
+    """Check an audit certificate of a mechanism with real outputs; see real.py.
+
+    Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
+    """
+    lower, upper = _bounds(content, AUDIT, report)
+    description = mapping(content["problem"], "the problem")
+    channel, margins = real.rebuild(description)
+    posed = _posed(content, channel.statistic, channel.text, report)
+    if mechanism is not None:
+        told_apart = real.difference(description, channel, mapping(mechanism.describe(), "the mechanism's description"))
+        if told_apart is not None:
+            refuse(f"the certificate is about another channel than the mechanism given: {told_apart}")
+    if lower > upper:
+        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    question = Question(channel, posed.about, posed.knowledge, posed.reference)
+    witness = mapping(content["witness"], "the witness")
+    if "quadrature" in witness:  # points of its own
+        finer, finer_margins = real.rebuild({**description, "quadrature": witness["quadrature"]})
+        _witness(witness, replace(question, channel=finer), finer_margins.least(lower))
+    else:
+        _witness(witness, question, margins.least(lower))
+    values = len(question.shares)  # those without mass counted: as many for every record
+    trivial = arb(min(values, len(channel.rows))).log()  # a secret, or an answer, holds no more
+    most = math.inf if trivial <= upper else margins.most(upper)
+    return _established(lower, upper, posed, _proved(content, posed, question, most))
 
 
 def _large_audit(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
     """Check an audit certificate whose witness is on blocks of classes; see large.py.
 
-    Guarantee: lower <= L <= upper, the leakage of the channel that it describes.
+    Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
     channel = large.rebuild(description)
-    report.problem = channel.text
-    knowledge, words = _knowledge(adversary, channel.statistic)
-    report.problem = f"{channel.text}; {words}"
+    posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None and (expected := mechanism.describe()) != description:
         difference = channel.difference(large.rebuild(mapping(expected, "the mechanism's description")))
         if difference is not None:
             refuse(f"the certificate is about another channel than the mechanism given: {difference}")
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
-    record = large.check_witness(content["witness"], channel, knowledge, lower)
+    asked = large.ask(channel, posed.about, posed.reference)
+    large.check_witness(content["witness"], asked, posed.knowledge, lower)
 
-    def check_one(_: int, proof: dict[str, Any], where: str) -> float:
-        return large.check_proof(channel, knowledge, proof, where)
+    def check_one(_: Secret, proof: dict[str, Any], where: str) -> float:
+        return large.check_proof(asked, posed.knowledge, proof, where)
 
-    proofs = _proofs(field(content, "proofs", "the certificate"), channel.statistic, check_one, upper)
-    return _established(lower, upper, record, proofs)
+    proofs = _proofs(field(content, "proofs", "the certificate"), posed, channel.statistic, check_one, upper)
+    return _established(lower, upper, posed, proofs)
 
 
-def _established(lower: float, upper: float, record: int, proofs: str) -> str:
+def _established(lower: float, upper: float, posed: _Posed, proofs: str) -> str:
+    of, no_more = (posed.about.text, "of any record") if posed.secret is None else ("the secret", "of it")
     return (
-        f"every number was recomputed: a prior that leaks at least {lower!r} nats of record "
-        f"{record}, and {proofs} that no prior leaks more than {upper!r} nats of any record"
+        f"every number was recomputed: a prior that leaks at least {lower!r} nats of {of}, "
+        f"and {proofs} that no prior leaks more than {upper!r} nats {no_more}"
     )
 
 
@@ -194,6 +261,8 @@ def _design(content: dict[str, Any], mechanism: Describes | None, report: _Repor
     inside = _Report()
     try:
         audit = mapping(field(content, "audit", "the certificate"), "it")
+        if "secret" in audit:
+            refuse("it is about one secret; a design bounds the leakage of every record")
         audited = _audit(audit, mechanism, inside)
     except Refused as reason:
         report.problem = inside.problem
@@ -206,14 +275,18 @@ def _design(content: dict[str, Any], mechanism: Describes | None, report: _Repor
     return task.check(content, lower, upper)
 
 
-def _knowledge(adversary: dict[str, Any], statistic: Statistic) -> tuple[Knowledge, str]:
-    """Return what bounds D(prior || uniform), also in words. No prior reaches beyond log|X|."""
-    most = statistic.log_universe()
-    if set(adversary) == {"knowledge"}:
+def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) -> tuple[Knowledge, str]:
+    """Return what bounds D(prior || rho), also in words. No prior reaches beyond log(1/rho_min)."""
+    if set(adversary) - {"reference"} == {"knowledge"}:
+        most = rho.farthest(statistic)
         k = number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
         free = bool(most <= k)
         knowledge = Knowledge(most if free else arb(k), none=k == 0 or most.is_zero(), free=free)
-        return knowledge, f"an adversary that knows at most {k!r} nats"
+        beyond = f", counted from the reference: {rho.text}" if "reference" in adversary else ""
+        return knowledge, f"an adversary that knows at most {k!r} nats{beyond}"
+    if set(adversary) == {"entropy", "reference"}:
+        refuse("entropy is counted from the uniform prior; an adversary with a reference needs 'knowledge'")
+    most = statistic.log_universe()
     if set(adversary) != {"entropy"}:
         refuse("the adversary needs either 'entropy' or 'knowledge'")
     b = number(adversary["entropy"], "the adversary's entropy", low=0.0)
@@ -236,37 +309,52 @@ def _same_channel(description: dict[str, Any], channel: Channel, mechanism: Desc
         refuse(f"the certificate is about another channel than the mechanism given: {difference}")
 
 
-def _witness(value: object, channel: Channel, knowledge: Knowledge, lower: float) -> Question:
-    """Check the lower bound and return the question that the witness answers.
+def _witness(value: object, question: Question, lower: float) -> None:
+    """Check the lower bound.
 
-    Classes that share a row are put together: the prior is then uniform inside.
+    Classes that share a row are put together: the prior is then the reference inside.
     """
     witness = mapping(value, "the witness")
-    record = whole(field(witness, "record", "the witness"), "the record of the witness", 0, channel.statistic.n - 1)
-    question = Question(channel, record, knowledge)
     given = prior_of(field(witness, "masses", "the witness"), question, "the witness")
-    prior = held(channel.cells(given), question.cells, knowledge, "the witness")
-    leaked = information(channel, prior)
+    prior = held(question.merged(given), question.cells, question.knowledge, "the witness")
+    leaked = information(question.channel, prior)
     if lower > 0 and not leaked >= lower:
         refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
-    return question
 
 
-def _proofs(value: object, statistic: Statistic, check_one: Check, upper: float) -> str:
-    """Check all proofs and that they cover all records; return how many in words."""
-    listed = sequence(value, "proofs")
-    covered = set()
+def _proofs(value: object, posed: _Posed, statistic: Statistic, check_one: Check, upper: float) -> str:
+    """Check all proofs and that they cover the secret, or all records; return how many in words."""
+    listed = sequence(value, "proofs", None if posed.secret is None else 1)
+    covered: set[Secret] = set()
     for j, item in enumerate(listed):
         proof = mapping(item, f"proof {j}")
-        record = whole(field(proof, "record", f"proof {j}"), f"the record of proof {j}", 0, statistic.n - 1)
-        where = f"proof of record {record}"
-        if record in covered:
-            refuse(f"record {record} is proved twice")
-        claimed = check_one(record, proof, where)
+        if posed.secret is None:
+            about: Secret = secret.of_record(proof, statistic, f"proof {j}")
+            where = f"proof of {about.text}"
+        else:
+            about, where = posed.secret, "proof of the secret"
+            if "record" in proof:
+                refuse(f"{where}: it names a record, but the certificate is about the secret that it states")
+        if about in covered:
+            refuse(f"{about.text} is proved twice")
+        claimed = check_one(about, proof, where)
         if claimed > upper:
             refuse(f"{where}: its bound {claimed!r} exceeds the certificate's {upper!r}")
-        covered.add(record)
-    if not covered or (not statistic.interchangeable and len(covered) < statistic.n):
-        missing = next(i for i in range(statistic.n) if i not in covered)
-        refuse(f"record {missing} has no proof")
+        covered.add(about)
+    if posed.secret is None:
+        _all_covered(covered, statistic, posed.reference)
     return f"{len(listed)} proof{'s' if len(listed) > 1 else ''}"
+
+
+def _all_covered(covered: set[Secret], statistic: Statistic, rho: Reference) -> None:
+    """Refuse unless every record is covered or may change places with one that is.
+
+    It may where that changes neither the statistic nor the reference.
+    """
+    if covered and statistic.interchangeable and rho.common:
+        return
+    alike = rho.alike if statistic.interchangeable else (lambda i: i)
+    known = {alike(i) for about in covered if isinstance(about, Group) for i in about.records}
+    for i in range(statistic.n):
+        if alike(i) not in known:
+            refuse(f"record {i} has no proof")

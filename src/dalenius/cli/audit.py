@@ -9,11 +9,14 @@ from dalenius.cli.common import (
     AS_JSON,
     CERTIFICATE,
     FILE,
+    REFERENCE,
     check_outputs,
     exactly_one,
     finish,
     mechanism_from,
     progress_line,
+    reference_from,
+    secret_from,
     solving,
     write_picture,
 )
@@ -25,6 +28,8 @@ from dalenius.cli.common import (
 @click.option("--channel", type=FILE, help="A matrix in .csv, .npy or .json: one row per dataset, last record fastest.")
 @click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2.")
 @click.option("--load", type=FILE, help="A saved mechanism (.json).")
+@click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
+@REFERENCE
 @solving(tolerance=1e-6, time_limit=60.0)
 @CERTIFICATE
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
@@ -37,6 +42,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
     channel: Path | None,
     records: str | None,
     load: Path | None,
+    secret: str | None,
+    reference: Path | None,
     entropy: float | None,
     knowledge: float | None,
     unit: str,
@@ -54,13 +61,20 @@ def audit(  # noqa: PLR0913 - one parameter per option
     The adversary may have any prior whose entropy is at least B (or that knows at most K). With --method paper it is
     the paper's local search, which proves the lower bound only.
 
+    With --secret the leakage is about these records together. With --reference the knowledge K counts from that prior
+    instead of the uniform one; the file has the law of every record on one line, one line per record, or one weight per
+    dataset.
+
     \b
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2
       dalenius audit --channel channel.csv --records 2,2,2 --knowledge 0.5
+      dalenius audit --load mechanism.json --secret 0,1 --reference law.csv --knowledge 0.5
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--certificate", certificate), ("--save", save), ("--plot", plot)], [channel, load])
+    check_outputs([("--certificate", certificate), ("--save", save), ("--plot", plot)], [channel, load, reference])
     exactly_one(entropy=entropy, knowledge=knowledge)
+    group = secret_from(secret)
     described = mechanism_from(query, mechanism, channel, records, load)
+    known = reference_from(reference, described.records)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 
@@ -70,6 +84,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
             entropy=entropy,
             knowledge=knowledge,
             unit=unit,
+            secret=group,
+            reference=known,
             method=method,
             tolerance=tolerance,
             time_limit=time_limit,

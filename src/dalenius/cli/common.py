@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalenius.model.mechanism import Mechanism
+    from dalenius.model.reference import Reference
     from dalenius.solvers.watch import Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -26,8 +27,12 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 CERTIFICATE = click.option(
     "--certificate", type=FILE, help="Write the certificate here (.json); `dalenius verify` checks it."
 )
+REFERENCE = click.option(
+    "--reference", type=FILE, help="What is public (.csv, .npy, .json): one law, one per record, or weights."
+)
 
 PICTURES = (".png", ".svg", ".pdf")
+TABLES = (".csv", ".npy", ".json")
 INTERRUPTED = 130
 SOURCES = "--query with --mechanism, --channel with --records, or --load"
 EXAMPLES = {
@@ -127,6 +132,35 @@ def alphabet_sizes(text: str) -> list[int]:
         raise InputError(message) from None
 
 
+def secret_from(text: str | None) -> list[int] | None:
+    """Return [0, 1] for 0,1."""
+    try:
+        return None if text is None else [int(part) for part in text.split(",")]
+    except ValueError:
+        message = f"--secret {text!r} is not a list of records; write their numbers, counted from 0, such as 0,1"
+        raise InputError(message) from None
+
+
+def reference_from(path: Path | None, records: tuple[int, ...]) -> "Reference | None":
+    """Return the reference prior in a file: one line or column of numbers, or one line per record."""
+    if path is None:
+        return None
+    from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
+    from dalenius.model.storage import read_matrix  # noqa: PLC0415 - the same
+
+    if path.suffix not in TABLES:
+        message = f"{path} has suffix {path.suffix!r}; a reference is read from {', '.join(TABLES)}"
+        raise InputError(message)
+    content = read_matrix(path)[0]
+    if path.suffix != ".json" and content.ndim == 2 and 1 in content.shape:  # noqa: PLR2004 - a line or a column
+        content = content.ravel()
+    try:
+        return Reference.from_user(content, records)
+    except InputError as error:
+        message = f"{path}: {error}"
+        raise InputError(message) from error
+
+
 def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None]) -> None:
     """Refuse, before any work, a file that could not be written, has a wrong ending, or would replace an input."""
     taken = {path.resolve(): "an input" for path in inputs if path is not None}
@@ -213,7 +247,8 @@ def progress_line(unit: str, symbol: str = "L") -> Iterator[Any]:
         def listen(state: "Progress") -> None:
             lower, upper = state.lower / scale, state.upper / scale
             bracket = f"{lower:.6f} <= {symbol} <= {upper:.6f} {unit}".rstrip()
-            who = f"record {state.record} ({state.records} in all), {state.nodes} nodes, " if symbol == "L" else ""
+            whose = f"record {state.record} ({state.records} in all), " if state.records > 1 else ""
+            who = f"{whose}{state.nodes} nodes, " if symbol == "L" else ""
             live.update(Text(f"{state.stage}: {bracket}, gap {short_up(upper - lower)}, {who}{state.seconds:.1f} s"))
 
         yield listen

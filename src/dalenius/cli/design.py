@@ -9,10 +9,12 @@ from dalenius.cli.common import (
     AS_JSON,
     CERTIFICATE,
     FILE,
+    REFERENCE,
     check_outputs,
     exactly_one,
     finish,
     progress_line,
+    reference_from,
     solving,
     write_picture,
 )
@@ -50,6 +52,7 @@ TABLES = (".csv", ".npy", ".json")
     help='What may be released: "0,1,2", or "2,0; 1,1; 0,2" for a histogram. The range of the query by default.',
 )
 @solving(tolerance=1e-4, time_limit=300.0)
+@REFERENCE
 @CERTIFICATE
 @click.option("--out", type=FILE, help="Write the mechanism here (.json); dalenius audit --load reads it.")
 @click.option("--table", type=FILE, help="Write its exact table here (.csv), for deployment.")
@@ -68,6 +71,7 @@ def design(  # noqa: PLR0913 - one parameter per option
     knowledge: float | None,
     unit: str,
     method: Literal["certified", "paper"],
+    reference: Path | None,
     tolerance: float,
     time_limit: float,
     seed: int,
@@ -91,7 +95,7 @@ def design(  # noqa: PLR0913 - one parameter per option
     named = measure in MEASURES
     check_outputs(
         [("--certificate", certificate), ("--out", out), ("--table", table), ("--save", save), ("--plot", plot)],
-        [p0, None if named else Path(measure)],
+        [p0, reference, None if named else Path(measure)],
     )
     exactly_one(distortion=distortion, leakage=leakage)
     exactly_one(entropy=entropy, knowledge=knowledge)
@@ -102,6 +106,7 @@ def design(  # noqa: PLR0913 - one parameter per option
     values = None if outputs is None else output_list(outputs)
     weights = None if p0 is None else _distribution(p0)
     how = measure if named else _measure(measure)
+    rho = reference_from(reference, asked.records)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 
@@ -113,6 +118,7 @@ def design(  # noqa: PLR0913 - one parameter per option
             entropy=entropy,
             knowledge=knowledge,
             unit=unit,
+            reference=rho,
             p0=weights,
             measure=how,
             outputs=values,

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from dalenius.errors import InputError
 from dalenius.model import checks
@@ -17,6 +17,9 @@ from dalenius.model.additive import Additive, Noise
 from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query, call_string
+from dalenius.model.real import Gaussian as RealGaussian
+from dalenius.model.real import Laplace as RealLaplace
+from dalenius.model.real import Real
 from dalenius.model.statistic import Table
 
 Floats = NDArray[np.float64]
@@ -59,14 +62,19 @@ def geometric(query: Query, *, epsilon: float, sensitivity: float | None = None)
             spread = 2 * np.exp(-rate) * np.expm1(-_times(rate, d)) / ((1 + np.exp(-rate)) * np.expm1(-rate))
             return np.where(d == 0, 0.0, rate * (d - spread))
 
-    noise = Noise(tail, divergence)
+    noise = Noise(tail, divergence, lambda _, s: _times(rate, s))
     return _additive(query, "geometric", {"epsilon": epsilon, "sensitivity": sensitivity}, rows, noise)
 
 
 def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, output: str = "integer") -> Mechanism:
-    """Laplace noise of scale sensitivity/epsilon, rounded to the nearest integer and clamped."""
-    _only_integers(output)
+    """Laplace noise of scale sensitivity/epsilon, rounded to the nearest integer and clamped.
+
+    output="real": the real number itself, neither rounded nor clamped.
+    """
     rate = _rate(query, epsilon, sensitivity)
+    arguments = {"epsilon": epsilon, "sensitivity": sensitivity}
+    if _is_real(output):
+        return Real(query, _call("laplace", {**arguments, "output": "real"}), RealLaplace(rate))
 
     def between(low: Floats, high: Floats) -> Floats:
         return -0.5 * np.exp(-_times(rate, low)) * np.expm1(-_times(rate, high - low))
@@ -74,14 +82,18 @@ def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, o
     def divergence(d: Floats) -> Floats:
         return _times(rate, d) + np.expm1(-_times(rate, d))
 
-    arguments = {"epsilon": epsilon, "sensitivity": sensitivity}
-    return _additive(query, "laplace", arguments, _rounded(between), Noise(_beyond(between), divergence))
+    noise = Noise(_beyond(between), divergence, lambda _, s: _times(rate, s))
+    return _additive(query, "laplace", arguments, _rounded(between), noise)
 
 
 def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanism:
-    """Gaussian noise of standard deviation sigma, rounded to the nearest integer and clamped."""
-    _only_integers(output)
+    """Gaussian noise of standard deviation sigma, rounded to the nearest integer and clamped.
+
+    output="real": the real number itself, neither rounded nor clamped.
+    """
     scale = checks.real("sigma", sigma, 0.0, math.inf, open_low=True)
+    if _is_real(output):
+        return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), RealGaussian(scale))
 
     def between(low: Floats, high: Floats) -> Floats:
         return np.asarray(ndtr(-low / scale) - ndtr(-high / scale))
@@ -89,7 +101,10 @@ def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanis
     def divergence(d: Floats) -> Floats:
         return np.asarray((d / scale) ** 2 / 2)
 
-    return _additive(query, "gaussian", {"sigma": sigma}, _rounded(between), Noise(_beyond(between), divergence))
+    def drop(k: Floats, s: Floats) -> Floats:
+        return np.asarray(log_ndtr((0.5 - k) / scale) - log_ndtr((0.5 - k - s) / scale))
+
+    return _additive(query, "gaussian", {"sigma": sigma}, _rounded(between), Noise(_beyond(between), divergence, drop))
 
 
 def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Mechanism:
@@ -207,7 +222,8 @@ def _times(rate: float, distance: Floats) -> Floats:
         return np.where(distance == 0, 0.0, rate * np.where(distance == 0, 1.0, distance))
 
 
-def _only_integers(output: str) -> None:
-    if output != "integer":
-        message = f"output = {output!r} is not available yet; leave it out for rounded and clamped answers"
+def _is_real(output: str) -> bool:
+    if output not in ("integer", "real"):
+        message = f"output = {output!r} is unknown; use 'integer' (rounded and clamped, the default) or 'real'"
         raise InputError(message)
+    return output == "real"

@@ -1,5 +1,6 @@
 """Integer noise on the answer of a query of so many records that its channel is never written out."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -7,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
+from dalenius.model import checks
 from dalenius.model.mechanism import Floats, Mechanism
+from dalenius.model.neighbours import ROUNDING
 from dalenius.model.query import Query
 from dalenius.model.statistic import Sum
 
@@ -20,10 +23,11 @@ NEGLIGIBLE = 2.0**-60  # mass of the noise that is left out of sight
 
 @dataclass(frozen=True)
 class Noise:
-    """Integer noise that is symmetric around 0, by what audits ask of it."""
+    """Integer noise that is symmetric around 0 with a log-concave law, by what is asked of it."""
 
     tail: Law  # P(noise >= k) for k >= 1
     divergence: Law  # at least D(f + noise || f' + noise) for |f - f'| = d
+    drop: Callable[[Floats, Floats], Floats]  # log P(noise >= k) - log P(noise >= k + s) for k >= 1, s >= 0
 
 
 class Additive(Mechanism):
@@ -76,7 +80,7 @@ class Additive(Mechanism):
         """Refused: they would not fit."""
         message = (
             f"{self.name} of {self.query} has {self.answers.size} rows of {len(self.labels)} outputs, too many to "
-            "write out; it can be audited, run and saved, and for anything else use fewer records"
+            "write out; it can be audited, profiled, run and saved, and for anything else use fewer records"
         )
         raise InputError(message)
 
@@ -91,12 +95,21 @@ class Additive(Mechanism):
         small = self.noise.tail(np.where(k < 0, -k, k + 1).astype(float))
         return np.where(k < 0, small, 1 - small)
 
+    def law(self, k: Ints) -> Floats:
+        """P(noise = k)."""
+        far = np.abs(k).astype(float)
+        return np.where(far == 0, 1 - 2 * self.tail(1), self.noise.tail(np.maximum(far, 1)) - self.noise.tail(far + 1))
+
+    def tail(self, k: int) -> float:
+        """P(noise >= k) for k >= 1."""
+        return float(self.noise.tail(np.array([float(k)]))[0])
+
     def reach(self) -> int:
         """The least k with P(noise >= k) negligible, or the width of the range if that is less."""
         low, high = 0, self.high - self.low + 1
         while high - low > 1:
             middle = (low + high) // 2
-            hidden = float(self.noise.tail(np.array([float(middle)]))[0]) <= NEGLIGIBLE
+            hidden = self.tail(middle) <= NEGLIGIBLE
             low, high = (low, middle) if hidden else (middle, high)
         return high
 
@@ -105,7 +118,7 @@ class Additive(Mechanism):
         reach, width = self.reach(), self.high - self.low + 1
         d = np.arange(-reach, reach + 1)
         law = self.below(d) - self.below(d - 1)
-        law[[0, -1]] = self.noise.tail(np.array([float(reach)]))[0]  # all that is farther
+        law[[0, -1]] = self.tail(reach)  # all that is farther
         at = np.zeros((masses.shape[0], width))
         for row, law_of_a in zip(at, masses, strict=True):
             np.add.at(row, self.answers - self.low, law_of_a)
@@ -116,6 +129,117 @@ class Additive(Mechanism):
         inside[:, 0] += wide[:, :reach].sum(axis=1)
         inside[:, -1] += wide[:, reach + width :].sum(axis=1)
         return inside
+
+    def dp_epsilon(self) -> float:
+        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
+
+        The law of the noise is log-concave, so that for answers f < f' the ratio q(y|f) / q(y|f') falls with y, ends
+        of the range included: a ratio of sums is between those of its terms. It is largest at the least output, where
+
+            log P(noise >= k) / P(noise >= k + s),   k = f - low,  s = f' - f,
+
+        and by symmetry at the greatest, k = high - f'. It grows with s: of one line of neighbours the outermost count.
+        """
+        f, g = self._outermost()
+        apart = f < g
+        f, g = f[apart], g[apart]
+        ratios = (self._drop(f - self.low, g - f), self._drop(self.high - g, g - f))
+        return max((float(ratio.max(initial=0.0)) for ratio in ratios), default=0.0)
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
+
+        As q(y|f) / q(y|f') falls with y for f < f', the positive terms are those up to a cut c, and their sum is
+        P(Y <= c | f) - e^epsilon P(Y <= c | f'). With d = c - f and s = f' - f that is
+
+            P(noise <= d) - e^epsilon P(noise <= d - s),
+
+        which rises with d as long as P(noise = d) >= e^epsilon P(noise = d - s), then falls. That d is found by
+        bisection and brought into low - f <= d < high - f. Other pairs are mirror images; of one line the outermost
+        are worst.
+        A difference that rounding may have made counts as none.
+        """
+        e = checks.real("epsilon", epsilon, 0.0, math.inf)
+        f, g = self._outermost()
+        f, g = f[f < g], g[f < g]
+        shifts, at = np.unique(g - f, return_inverse=True)
+        d = np.clip(self._rising(shifts, e)[at], self.low - f, self.high - 1 - f)
+        worst = 0.0
+        for cut in (d, np.clip(self._rising(shifts, e)[at], g - self.high, g - 1 - self.low)):
+            ratio = self._log_ratio(cut, g - f)
+            excess = self.below(cut) * -np.expm1(np.minimum(e + ROUNDING * (1 + e) - ratio, 0.0))
+            worst = max(worst, float(excess.max(initial=0.0)))
+        return worst
+
+    def most_likely(self) -> float:
+        """Return sum_y max_x q(y|x), whose logarithm is the maximal leakage.
+
+        The law of the noise falls with distance, so that at each output the nearest answer is the likeliest: at
+        distance 0 where the output is an answer, P(noise >= 0) at both ends; between answers that are g apart
+        the distances 1, ..., g/2 come from either side.
+        """
+        gap = np.diff(np.unique(self.answers)).astype(float)
+        if gap.size == 0:
+            return 1.0
+        near, half = self.tail(1), self.noise.tail
+        between = 2 * near - half(gap // 2 + 1) - half((gap - 1) // 2 + 1)
+        return float(2 * (1 - near) + (gap.size - 1) * (1 - 2 * near) + between.sum())
+
+    def expected_distortion(self) -> float:
+        """Return E |Y - f(X)| for X uniform: a sum of tails to either side, E min(noise, m) = sum_{k<=m} P(noise >= k).
+
+        Noise to the right of f is cut at high - f, to the left at f - low.
+        """
+        tails = self.noise.tail(np.arange(1.0, self.high - self.low + 1))
+        mean = np.concatenate([[0.0], np.cumsum(tails)])
+        weight = np.exp(self.statistic.log_class_sizes())
+        return float(weight @ (mean[self.high - self.answers] + mean[self.answers - self.low]))
+
+    def _outermost(self) -> tuple[Ints, Ints]:
+        """The least and the greatest answer of every line of neighbouring datasets."""
+        (lines,) = self.statistic.neighbours()
+        answers = self.answers[lines]
+        return answers.min(axis=1), answers.max(axis=1)
+
+    def _drop(self, k: Ints, s: Ints) -> Floats:
+        """log P(noise >= k) / P(noise >= k + s) for k >= 0, s >= 1."""
+        near = self.tail(1)
+        with np.errstate(divide="ignore"):
+            first = np.log1p(-near) - np.log(near)  # from 0 to 1
+        later = self.noise.drop(np.maximum(k, 1).astype(float), np.where(k > 0, s, s - 1).astype(float))
+        return np.where(k > 0, later, first + later)
+
+    def _log_ratio(self, d: Ints, s: Ints) -> Floats:
+        """log P(noise <= d) / P(noise <= d - s) for s >= 1, d <= s/2."""
+        middle = np.log(self.below(np.maximum(d, 0))) - self._log_tail(np.maximum(s - d, 1))
+        return np.where(d <= 0, self._drop(np.maximum(-d, 0), s), middle)
+
+    def _rising(self, s: Ints, epsilon: float) -> Ints:
+        """The greatest d with P(noise = d) >= e^epsilon P(noise = d - s), at least low - high: it is at most s/2."""
+        low, high = np.full_like(s, self.low - self.high), s // 2 + 1
+        while (high - low > 1).any():
+            middle = (low + high) // 2
+            rises = self._log_law_ratio(middle, s) >= epsilon
+            low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+        return low
+
+    def _log_law_ratio(self, d: Ints, s: Ints) -> Floats:
+        """log P(noise = d) / P(noise = d - s) for s >= 1, d <= s/2; to the left of 0 by the drop over s steps."""
+        k, far = np.maximum(-d, 1), np.maximum(s - d, 1)
+        left = self.noise.drop(k.astype(float), s.astype(float)) + self._log_step(k) - self._log_step(k + s)
+        middle = np.maximum(d, 1)
+        inside = np.where(d > 0, self._log_tail(middle) + self._log_step(middle), np.log1p(-2 * self.tail(1)))
+        return np.where(d < 0, left, inside - self._log_tail(far) - self._log_step(far))
+
+    def _log_tail(self, k: Ints) -> Floats:
+        """log P(noise >= k) for k >= 1, also where the probability is too small for a float."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.tail(1)) - self.noise.drop(np.ones(1), k.astype(float) - 1))
+
+    def _log_step(self, k: Ints) -> Floats:
+        """log P(noise = k) / P(noise >= k) for k >= 1."""
+        with np.errstate(divide="ignore"):
+            return np.log(-np.expm1(-self.noise.drop(k.astype(float), np.ones(1))))
 
     def sample(
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None

@@ -1,4 +1,4 @@
-"""The adversary: how much entropy its prior must keep, or how much it may know."""
+"""The adversary: how much entropy its prior must keep, or how much it may know beyond the reference."""
 
 import math
 from collections import Counter
@@ -9,9 +9,11 @@ from typing import Literal
 
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.reference import UNIFORM, Reference
 
 DIGITS = 50
 SLACK = Decimal("1e-9")
+ROUNDING = 1e-14  # relative, of log(1/rho_min)
 NOISE = Decimal("1e-40")  # differences below it are rounding of the DIGITS digits
 
 
@@ -21,12 +23,16 @@ class Adversary:
 
     Nats. `value` is the number the user gave, as certificates state it. The difference is taken
     with 50 digits, because near knowledge 0 the leakage moves like sqrt(knowledge).
+
+    With a reference prior rho these are all p with D(p || rho) <= knowledge, and `entropy` is nan.
     """
 
     knowledge: float
     entropy: float
     given: Literal["entropy", "knowledge"]
     value: float
+    reference: Reference = UNIFORM
+    free: bool = False  # every prior is allowed, where the reference has mass
 
     @classmethod
     def from_user(
@@ -35,8 +41,12 @@ class Adversary:
         entropy: float | None = None,
         knowledge: float | None = None,
         unit: str = "nats",
+        reference: Reference = UNIFORM,
     ) -> "Adversary":
-        """Return the adversary of exactly one of entropy and knowledge, in nats or bits."""
+        """Return the adversary of exactly one of entropy and knowledge, in nats or bits.
+
+        With a reference it is knowledge, what the adversary knows beyond it.
+        """
         if (entropy is None) == (knowledge is None):
             how = "neither was given" if entropy is None else "both were given"
             message = f"give exactly one of entropy and knowledge; {how}"
@@ -44,9 +54,17 @@ class Adversary:
         if unit not in ("nats", "bits"):
             message = f"unit = {unit!r} is unknown; use 'nats' or 'bits'"
             raise InputError(message)
+        if entropy is not None and not reference.uniform:
+            message = (
+                f"entropy = {entropy} was given with reference=, but entropy counts from the uniform prior; give "
+                "knowledge= with reference="
+            )
+            raise InputError(message)
         with localcontext(Context(prec=DIGITS)):
-            most = sum((many * Decimal(k).ln() for k, many in Counter(records).items()), Decimal(0))
             scale = Decimal(2).ln() if unit == "bits" else Decimal(1)
+            if not reference.uniform:
+                return cls._beyond(reference, -reference.log_least(tuple(records)), knowledge, scale)
+            most = sum((many * Decimal(k).ln() for k, many in Counter(records).items()), Decimal(0))
             if entropy is None:
                 return cls._known(knowledge, scale, most)
             return cls._uncertain(entropy, scale, most, unit)
@@ -64,17 +82,25 @@ class Adversary:
         knowledge = most - b
         if knowledge < NOISE:
             value = number if scale == 1 else max(float(b), _at_least(most))
-            return cls(0.0, float(most), "entropy", value)
-        return cls(float(knowledge), float(b), "entropy", float(b))
+            return cls(0.0, float(most), "entropy", value, free=most == 0)
+        return cls(float(knowledge), float(b), "entropy", float(b), free=b == 0)
 
     @classmethod
     def _known(cls, knowledge: float | None, scale: Decimal, most: Decimal) -> "Adversary":
         if knowledge == math.inf:
-            return cls(float(most), 0.0, "knowledge", _at_least(most))
+            return cls(float(most), 0.0, "knowledge", _at_least(most), free=True)
         k = Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale
         if k >= most:
-            return cls(float(most), 0.0, "knowledge", max(float(k), _at_least(most)))
+            return cls(float(most), 0.0, "knowledge", max(float(k), _at_least(most)), free=True)
         return cls(float(k), float(most - k), "knowledge", float(k))
+
+    @classmethod
+    def _beyond(cls, reference: Reference, most: float, knowledge: float | None, scale: Decimal) -> "Adversary":
+        """Of D(p || rho) <= knowledge; log(1/rho_min), good to rounding, and more mean no constraint."""
+        k = 0.0 if knowledge == math.inf else float(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale)
+        if k >= most or knowledge == math.inf:
+            return cls(most, math.nan, "knowledge", max(k, most * (1 + ROUNDING)), reference, free=True)
+        return cls(k, math.nan, "knowledge", k, reference)
 
 
 def _at_least(number: Decimal) -> float:

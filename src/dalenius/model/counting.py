@@ -1,4 +1,4 @@
-"""Laws of sums of independent uniform records, in logarithms, never enumerating datasets."""
+"""Laws of sums of independent records, uniform or not, in logarithms, never enumerating datasets."""
 
 import math
 from functools import lru_cache
@@ -17,6 +17,11 @@ MOST_DEGREE = 2 * 10**5  # of the exact polynomial power
 MOST_BITS = 2**28  # that its coefficients may occupy
 MOST_FOLDED = 10**4  # longest plain law that is folded into a modular one
 MOST_MODULUS = 5000  # cyclic convolutions cost its square
+MOST_MIXED = 4 * 10**4  # degree of a product of laws, which takes seconds there
+PRECISION = 128  # bits of its coefficients, of which some 20 are lost at that degree
+
+Law = tuple[float, ...]  # probabilities of a record's values, as given: they stand for themselves over their sum
+Parts = tuple[tuple[Law, int], ...]  # different laws, and how many records have each
 
 
 @lru_cache(maxsize=8)
@@ -25,36 +30,70 @@ def sum_law(n: int, contributions: tuple[int, ...], modulus: int | None) -> tupl
 
     Values ascend; with a modulus they are residues.
     """
-    low = min(contributions)
-    step = math.gcd(*(c - low for c in contributions)) or 1
-    shape = tuple((c - low) // step for c in contributions)
+    low, step, shape = _steps(contributions)
     if modulus is None or n * max(shape) <= MOST_FOLDED:
         grid, log_p = _plain(n, shape)
         values = n * low + step * grid
         if modulus is not None:
             values, log_p = _fold(values, log_p, modulus)
     else:
-        values, log_p = _cyclic(n, contributions, modulus)
+        uniform = (1.0,) * len(contributions)
+        values, log_p = _cyclic(((uniform, n),), contributions, modulus)
     values.flags.writeable = log_p.flags.writeable = False
     return values, log_p
 
 
-def log_binomial(n: int) -> Floats:
-    """Return log( C(n,t) 2^-n ) for t = 0..n, to about one rounding error of the result.
+@lru_cache(maxsize=8)
+def mixed_law(parts: Parts, contributions: tuple[int, ...], modulus: int | None) -> tuple[Ints, Floats]:
+    """Return the values that a sum of independent contributions has with probability above 0, and log P(value).
 
-    Loader's saddle point form: with d(t) = t log(2t/n) + n/2 - t and delta the error of
-    Stirling's formula, delta(n) - delta(t) - delta(n-t) - d(t) - d(n-t) + log(n/(2 pi t (n-t)))/2.
+    A contribution is picked with the law of its record: the product of the laws' generating functions. Values ascend;
+    with a modulus they are residues.
     """
-    result = np.full(n + 1, -n * math.log(2))
+    n = sum(many for _, many in parts)
+    low, step, shape = _steps(contributions)
+    if modulus is None or n * max(shape) <= MOST_FOLDED:
+        grid, log_p = _product(parts, shape)
+        values = n * low + step * grid
+        if modulus is not None:
+            values, log_p = _fold(values, log_p, modulus)
+    else:
+        values, log_p = _cyclic(parts, contributions, modulus)
+    values.flags.writeable = log_p.flags.writeable = False
+    return values, log_p
+
+
+def log_law(law: Law) -> Floats:
+    """Return the logarithms of a law that is divided by its exact sum."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.array(law) / math.fsum(law))
+
+
+def log_binomial(n: int, law: Law = (0.5, 0.5)) -> Floats:
+    """Return log( C(n,t) p^t q^(n-t) ) for t = 0..n and law = (q, p), to about one rounding error of the result.
+
+    Loader's saddle point form: with d(t) = t log(t/(np)) + (n-t) log((n-t)/(nq)) and delta the error of Stirling's
+    formula, delta(n) - delta(t) - delta(n-t) - d(t) + log(n/(2 pi t (n-t)))/2.
+    """
+    q, p = (x / math.fsum(law) for x in law)
+    result = np.full(n + 1, -np.inf)
+    for end, mass in ((0, q), (n, p)):
+        result[end] = n * math.log(mass) if mass > 0 else -np.inf
+    if n == 0:
+        result[0] = 0.0
     t = np.arange(1, n, dtype=float)
-    if t.size:
-        x = (t - n / 2) / (n / 2)
-        near = np.abs(x) < 0.5  # noqa: PLR2004 - where log1p loses nothing
-        deviance = t * np.where(near, np.log1p(x), np.log(2 * t / n))
-        deviance += (n - t) * np.where(near, np.log1p(-x), np.log(2 * (n - t) / n))
+    if t.size and p > 0 and q > 0:
+        deviance = _deviance(t, n * p) + _deviance(n - t, n * q)
         stirling = _stirling_error(np.array([float(n)])) - _stirling_error(t) - _stirling_error(n - t)
         result[1:n] = stirling - deviance + 0.5 * np.log(n / (2 * math.pi * t * (n - t)))
     return result
+
+
+def _deviance(t: Floats, mean: float) -> Floats:
+    """t log(t / mean)."""
+    x = (t - mean) / mean
+    near = np.abs(x) < 0.5  # noqa: PLR2004 - where log1p loses nothing
+    return np.asarray(t * np.where(near, np.log1p(np.where(near, x, 0.0)), np.log(t / mean)))
 
 
 def log_multinomial(counts: Ints) -> Floats:
@@ -69,6 +108,13 @@ def _stirling_error(k: Floats) -> Floats:
     u = 1 / (k * k)
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - u / 1188) * u) * u) * u) / k
     return np.where(k <= small, table, series)
+
+
+def _steps(contributions: tuple[int, ...]) -> tuple[int, int, tuple[int, ...]]:
+    """Contributions as low + step x shape, shape with least 0 and without a common divisor."""
+    low = min(contributions)
+    step = math.gcd(*(c - low for c in contributions)) or 1
+    return low, step, tuple((c - low) // step for c in contributions)
 
 
 def _plain(n: int, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
@@ -108,25 +154,59 @@ def _fold(values: Ints, log_p: Floats, modulus: int) -> tuple[Ints, Floats]:
     return distinct, np.logaddexp.reduceat(log_p[order], first)
 
 
-def _cyclic(n: int, contributions: tuple[int, ...], modulus: int) -> tuple[Ints, Floats]:
+def _product(parts: Parts, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
+    """Law of a sum of picks from shape (least 0, gcd 1): a binomial, or a product of polynomials in balls."""
+    n = sum(many for _, many in parts)
+    if sorted(shape) == [0, 1] and len(parts) == 1:
+        law = parts[0][0]
+        log_p = log_binomial(n, law if shape == (0, 1) else law[::-1])
+        grid = np.flatnonzero(np.isfinite(log_p))
+        return grid, log_p[grid]
+    if n * max(shape) > MOST_MIXED:
+        message = (
+            f"a sum of n = {n} records with given laws and values spread over {max(shape)} steps is too large for "
+            f"exact counting (n x spread at most {MOST_MIXED}); use fewer records, one law for all, or no reference"
+        )
+        raise InputError(message)
+    from flint import arb, arb_poly, ctx  # noqa: PLC0415 - 50 ms that most sessions never need
+
+    with ctx.workprec(PRECISION):
+        factors = [arb_poly([arb(1)])]
+        for law, many in parts:
+            total, coefficients = sum(map(arb, law), arb(0)), [arb(0)] * (max(shape) + 1)
+            for value, mass in zip(shape, law, strict=True):
+                coefficients[value] += arb(mass) / total
+            factors.append(arb_poly(coefficients) ** many)
+        while len(factors) > 1:  # short ones first
+            factors.append(factors.pop(0) * factors.pop(0))
+        power = [(t, float(c.log().mid())) for t, c in enumerate(factors[0].coeffs()) if c > 0]
+    return np.array([t for t, _ in power], dtype=np.int64), np.array([logarithm for _, logarithm in power])
+
+
+def _cyclic(parts: Parts, contributions: tuple[int, ...], modulus: int) -> tuple[Ints, Floats]:
     """Law modulo m by repeated squaring of cyclic convolutions, renormalised at each step."""
     if modulus > MOST_MODULUS:
         message = (
-            f"modulus = {modulus} with n = {n} records is too large for exact counting "
+            f"modulus = {modulus} with n = {sum(many for _, many in parts)} records is too large for exact counting "
             f"(at most {MOST_MODULUS}); use a smaller modulus or fewer records"
         )
         raise InputError(message)
-    counts = np.bincount(np.array([c % modulus for c in contributions]), minlength=modulus)
-    with np.errstate(divide="ignore"):
-        base = np.log(counts / counts.sum())
-    power = np.full(modulus, -np.inf)
-    power[0] = 0.0
-    for bit in f"{n:b}":
-        power = _convolve(power, power)
-        if bit == "1":
-            power = _convolve(power, base)
-    values = np.flatnonzero(np.isfinite(power))
-    return values, power[values]
+    residues = np.array([c % modulus for c in contributions])
+    total = np.full(modulus, -np.inf)
+    total[0] = 0.0
+    for law, many in parts:
+        counts = np.bincount(residues, weights=law, minlength=modulus)
+        with np.errstate(divide="ignore"):
+            base = np.log(counts / counts.sum())
+        power = np.full(modulus, -np.inf)
+        power[0] = 0.0
+        for bit in f"{many:b}":
+            power = _convolve(power, power)
+            if bit == "1":
+                power = _convolve(power, base)
+        total = power if len(parts) == 1 else _convolve(total, power)
+    values = np.flatnonzero(np.isfinite(total))
+    return values, total[values]
 
 
 def _convolve(f: Floats, g: Floats) -> Floats:

@@ -162,7 +162,7 @@ class Mechanism:
         """Return the usual measures of this mechanism side by side; see `dalenius.profile.Profile` for each.
 
         entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
-        log|X|. epsilon: at which dp_delta is taken, by default 1; a natural logarithm whatever the unit.
+        log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out. epsilon: at which dp_delta is taken, by default 1; a natural logarithm whatever the unit.
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together, but for the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
         """

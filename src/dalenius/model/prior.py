@@ -1,4 +1,4 @@
-"""A prior on datasets, uniform inside every pair of a record's value and a class."""
+"""A prior on datasets that follows the reference inside every pair of a secret value and a class."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.information import entropy, mutual_information
+from dalenius.information import mutual_information
 from dalenius.model import checks
+from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
-from dalenius.model.datasets import checked, values_of
+from dalenius.model.datasets import checked
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.real import Real
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Secret
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,19 +24,20 @@ MOST_WEIGHTS = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior:
-    """p(x) = masses[a, t] / N(a, t) for a = x_record and t = T(x), N the number of such datasets."""
+    """p(x) = masses[a, t] rho(x) / rho(a, t) for a = secret(x) and t = T(x), rho the reference prior."""
 
     mechanism: Mechanism
-    record: int
+    secret: Secret
     masses: Floats
+    reference: Reference = UNIFORM
 
     def __post_init__(self) -> None:
-        log_reference = self.mechanism.statistic.log_reference(self.record)
+        log_rho = self._log_joint()
         masses = np.array(self.masses, dtype=float)
-        if masses.shape != log_reference.shape:
-            message = f"masses have shape {masses.shape}; record {self.record} needs {log_reference.shape}"
+        if masses.shape != log_rho.shape:
+            message = f"masses have shape {masses.shape}; {secrets.name(self.secret)} needs {log_rho.shape}"
             raise InputError(message)
-        impossible = (masses > 0) & ~np.isfinite(log_reference)
+        impossible = (masses > 0) & ~np.isfinite(log_rho)
         if not (masses >= 0).all() or impossible.any() or abs(masses.sum() - 1) > 1e-9:  # noqa: PLR2004
             message = "masses of a prior are not negative, sum to 1, and vanish where no dataset is"
             raise InputError(message)
@@ -40,19 +45,31 @@ class Prior:
         object.__setattr__(self, "masses", masses)
 
     @classmethod
-    def on_blocks(cls, mechanism: Mechanism, record: int, starts: ArrayLike, masses: ArrayLike) -> "Prior":
-        """Return the prior with masses (A, B) on blocks of neighbouring classes, uniform inside (a, block).
+    def on_blocks(
+        cls,
+        mechanism: Mechanism,
+        secret: Secret,
+        starts: ArrayLike,
+        masses: ArrayLike,
+        reference: Reference = UNIFORM,
+    ) -> "Prior":
+        """Return the prior with masses (A, B) on blocks of neighbouring classes, as the reference inside (a, block).
 
         starts: the first class of each block.
         """
-        log_rho = mechanism.statistic.log_reference(record)
+        log_rho = reference.log_joint(mechanism.statistic, secret)
         first, given = np.asarray(starts, dtype=np.int64), np.asarray(masses, dtype=float)
         log_block = np.logaddexp.reduceat(log_rho, first, axis=1)
         block_of = np.repeat(np.arange(first.size), np.diff(np.append(first, log_rho.shape[1])))
         held = np.isfinite(log_rho)
         share = np.exp(np.where(held, log_rho, 0.0) - np.where(held, log_block[:, block_of], 0.0)) * held
         spread = given[:, block_of] * share
-        return cls(mechanism, record, spread / spread.sum())
+        return cls(mechanism, secret, spread / spread.sum(), reference)
+
+    @property
+    def record(self) -> int | None:
+        """The record that is the secret; None for a group or a function of the dataset."""
+        return self.secret if isinstance(self.secret, int) else None
 
     def weights(self) -> Floats:
         """Return p(x) for every dataset, in the order of the matrix rows; refused when too many."""
@@ -63,14 +80,16 @@ class Prior:
                 f"{MOST_WEIGHTS}; use prior.probability(dataset), prior.sample() or prior.masses"
             )
             raise InputError(message)
-        values = values_of(self.record, statistic.records)
-        return np.asarray(np.exp(self._log_density())[values, statistic.class_table()])
+        values = secrets.table(self.secret, statistic.records)
+        excess = self._log_excess()[values, statistic.class_table()]
+        return np.asarray(np.exp(excess + self.reference.log_table(statistic.records)))
 
     def probability(self, dataset: ArrayLike) -> float:
         """Return p(x) of one dataset; it may underflow to 0 where there are very many."""
         statistic = self.mechanism.statistic
         x = checked(dataset, statistic.records)
-        return float(np.exp(self._log_density()[x[self.record], int(statistic.class_of(x))]))
+        a, t = secrets.value(self.secret, x, statistic.records), int(statistic.class_of(x))
+        return float(np.exp(self._log_excess()[a, t] + self.reference.log_probability(x, statistic.records)))
 
     def sample(self, size: int = 1, rng: np.random.Generator | int | None = None) -> Ints:
         """Draw `size` datasets, as (size, n)."""
@@ -78,31 +97,40 @@ class Prior:
         picks = generator.choice(self.masses.size, size=size, p=self.masses.ravel() / self.masses.sum())
         cells = np.stack(np.unravel_index(picks, self.masses.shape), axis=1).tolist()
         statistic = self.mechanism.statistic
-        return np.array([statistic.sample(self.record, a, t, generator) for a, t in cells])
+        return np.array([self.reference.draw(statistic, self.secret, a, t, generator) for a, t in cells])
 
     def entropy(self) -> float:
-        """Return H(X) = H(masses) + <masses, log N>, in nats."""
-        log_n = self.mechanism.statistic.log_reference(self.record) + self.mechanism.log_universe
+        """Return H(X) = -sum masses E[ log p(X) | a, t ], in nats: log|X| - D(p || rho) where rho is uniform."""
+        inside = self.reference.mean_log(self.mechanism.statistic, self.secret)
         held = self.masses > 0
-        return float(entropy(self.masses[held]) + self.masses[held] @ log_n[held])
+        return max(0.0, float(-self.masses[held] @ (self._log_excess()[held] + inside[held])))
+
+    def divergence(self) -> float:
+        """Return D(p || rho) = sum masses log( masses / rho(a,t) ), in nats."""
+        held = self.masses > 0
+        return max(0.0, float(self.masses[held] @ self._log_excess()[held]))
 
     def joint(self) -> Floats:
-        """Return P(X_record = a, Y = y) as (A, Y)."""
-        if isinstance(self.mechanism, Additive):
+        """Return P(secret = a, Y = y) as (A, Y)."""
+        if isinstance(self.mechanism, (Additive, Real)):
             return self.mechanism.joint(self.masses)
         return np.asarray(self.masses @ self.mechanism.rows)
 
     def leakage(self) -> float:
-        """Return I(X_record; Y), in nats."""
+        """Return I(secret; Y), in nats."""
         return float(mutual_information(self.joint()))
 
     def __repr__(self) -> str:
         cells = int(np.count_nonzero(self.masses))
-        return (
-            f"<Prior on {cells} cells of record {self.record}: H = {self.entropy():.6g}, I = {self.leakage():.6g} nats>"
+        known = (
+            f"H = {self.entropy():.6g}" if self.reference.uniform else f"D from the reference = {self.divergence():.6g}"
         )
+        return f"<Prior on {cells} cells of {secrets.name(self.secret)}: {known}, I = {self.leakage():.6g} nats>"
 
-    def _log_density(self) -> Floats:
-        log_n = self.mechanism.statistic.log_reference(self.record) + self.mechanism.log_universe
+    def _log_joint(self) -> Floats:
+        return self.reference.log_joint(self.mechanism.statistic, self.secret)
+
+    def _log_excess(self) -> Floats:
+        """log p(x) / rho(x) in every cell."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.masses > 0, np.log(self.masses) - log_n, -np.inf)
+            return np.where(self.masses > 0, np.log(self.masses) - self._log_joint(), -np.inf)

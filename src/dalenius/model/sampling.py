@@ -1,4 +1,4 @@
-"""Uniform draws of records with a given sum."""
+"""Draws of records with a given sum: uniform, or of independent records with given laws."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,28 @@ Ints = NDArray[np.int64]
 MOST_STATES = 10**7
 
 
-def binary_sum(
-    n: int, contributions: tuple[int, ...], modulus: int | None, target: int, rng: np.random.Generator
+def draw_sum(
+    log_laws: Floats, contributions: tuple[int, ...], modulus: int | None, target: int, rng: np.random.Generator
 ) -> Ints:
-    """Draw n records of two values with a given sum: how many are ones, then which."""
+    """Draw independent records with a given sum; log_laws: one row of log probabilities per record."""
+    alike = bool((log_laws == log_laws[:1]).all())
+    draw = binary_sum if alike and log_laws.shape[1] == 2 else general_sum  # noqa: PLR2004 - bits
+    return draw(log_laws, contributions, modulus, target, rng)
+
+
+def binary_sum(
+    log_laws: Floats, contributions: tuple[int, ...], modulus: int | None, target: int, rng: np.random.Generator
+) -> Ints:
+    """Draw records of two values and one law: how many are ones, then which."""
     low, high = contributions
+    n = len(log_laws)
     ones = np.arange(n + 1)
     gap = low * (n - ones) + high * ones - target
     fits = np.flatnonzero(gap == 0 if modulus is None else gap % modulus == 0)
     _require(fits.size > 0)
-    log_weight = log_binomial(n)[fits]
+    law = tuple(np.exp(log_laws[0]).tolist()) if n else (0.5, 0.5)
+    log_weight = log_binomial(n, law)[fits]
+    _require(bool(np.isfinite(log_weight).any()))
     many = rng.choice(fits, p=_normalised(log_weight))
     x = np.zeros(n, dtype=np.int64)
     x[rng.choice(n, size=many, replace=False)] = 1
@@ -30,13 +42,14 @@ def binary_sum(
 
 
 def general_sum(
-    n: int, contributions: tuple[int, ...], modulus: int | None, target: int, rng: np.random.Generator
+    log_laws: Floats, contributions: tuple[int, ...], modulus: int | None, target: int, rng: np.random.Generator
 ) -> Ints:
-    """Draw n records with a given sum, one after the other.
+    """Draw records with a given sum, one after the other.
 
-    Record j takes v with probability proportional to the number of ways in which the j records
+    Record j takes v with probability proportional to that of v, times that with which the j records
     before it (drawn later) reach the rest of the sum.
     """
+    n = len(log_laws)
     low = 0 if modulus else min(contributions)
     shift = np.array([c % modulus if modulus else c - low for c in contributions])
     target = target % modulus if modulus else target - n * low
@@ -53,11 +66,11 @@ def general_sum(
     log_ways = np.full((n + 1, width + 1), -np.inf)  # the last column means out of reach
     log_ways[0, 0] = 0.0
     for j in range(n):
-        log_ways[j + 1, :width] = logsumexp(log_ways[j][source], axis=1)
+        log_ways[j + 1, :width] = logsumexp(log_ways[j][source] + log_laws[j], axis=1)
     _require(bool(np.isfinite(log_ways[n, target])))
     x = np.zeros(n, dtype=np.int64)
     for j in reversed(range(n)):
-        x[j] = rng.choice(len(shift), p=_normalised(log_ways[j, source[target]]))
+        x[j] = rng.choice(len(shift), p=_normalised(log_ways[j, source[target]] + log_laws[j]))
         target = source[target, x[j]]
     return x
 

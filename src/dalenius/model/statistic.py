@@ -19,7 +19,7 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.counting import log_multinomial, sum_law
 from dalenius.model.datasets import check_record, checked, commas, values_of
-from dalenius.model.sampling import binary_sum, general_sum
+from dalenius.model.sampling import draw_sum
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,9 +65,6 @@ class Statistic(Protocol):
         A line holds the classes of the datasets that agree but for one record, by its value: two
         classes are neighbours when they stand in one line, here or in another array.
         """
-
-    def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
-        """Draw a dataset uniformly among those with x_record = a and T = cls."""
 
     def class_name(self, cls: int) -> str:
         """Return words for a class, for messages."""
@@ -140,11 +137,13 @@ class Sum:
         total = np.add.outer(others, np.asarray(self.contributions))
         yield self.class_of_sum(total)
 
-    def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
-        target = int(self.values[cls]) - self.contributions[a]
-        draw = binary_sum if len(self.contributions) == 2 else general_sum  # noqa: PLR2004 - bits
-        others = draw(self.n - 1, self.contributions, self.modulus, target, rng)
-        return np.insert(others, record, a)
+    def draw(self, fixed: Ints, cls: int, log_laws: Floats, rng: np.random.Generator) -> Ints:
+        """Draw a dataset of class `cls`: fixed values where they are not -1, the others independent with these laws."""
+        free = fixed < 0
+        target = int(self.values[cls]) - int(np.asarray(self.contributions)[fixed[~free]].sum())
+        x = fixed.copy()
+        x[free] = draw_sum(log_laws[free], self.contributions, self.modulus, target, rng)
+        return x
 
     def class_name(self, cls: int) -> str:
         return f"datasets with sum {self.values[cls]}"
@@ -225,10 +224,12 @@ class Histogram:
         others = self.counts[self.counts[:, 0] > 0] - np.eye(1, self.k, dtype=np.int64)
         yield np.stack([self._rank((others + e).T) for e in np.eye(self.k, dtype=np.int64)], axis=1)
 
-    def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
-        left = self.counts[cls].copy()
-        left[a] -= 1
-        return np.insert(rng.permutation(np.repeat(np.arange(self.k), left)), record, a)
+    def draw(self, fixed: Ints, cls: int, rng: np.random.Generator) -> Ints:
+        """Draw a dataset of class `cls`: fixed values where they are not -1, the others exchangeable."""
+        left = self.counts[cls] - np.bincount(fixed[fixed >= 0], minlength=self.k)
+        x = fixed.copy()
+        x[fixed < 0] = rng.permutation(np.repeat(np.arange(self.k), left))
+        return x
 
     def class_name(self, cls: int) -> str:
         return f"datasets with counts {commas(self.counts[cls])}"
@@ -322,11 +323,6 @@ class Table:
         cube = self.classes.reshape(self.records)
         for record, size in enumerate(self.records):
             yield np.moveaxis(cube, record, -1).reshape(-1, size)
-
-    def sample(self, record: int, a: int, cls: int, rng: np.random.Generator) -> Ints:
-        members = np.flatnonzero(self.classes == cls)
-        members = members[values_of(record, self.records)[members] == a]
-        return np.array(np.unravel_index(rng.choice(members), self.records))
 
     def class_name(self, cls: int) -> str:
         members = np.flatnonzero(self.classes == cls)

@@ -161,10 +161,11 @@ def mechanism_text(mechanism: "Mechanism") -> str:
 
     Rows that are never written out are left out here, and the labels with them.
     """
-    from dalenius.model.additive import Additive  # noqa: PLC0415 - a mechanism, which knows of this file
+    from dalenius.model.additive import Additive  # noqa: PLC0415 - mechanisms, which know of this file
+    from dalenius.model.real import Real  # noqa: PLC0415
 
     content = {"format": FORMAT, "version": VERSION, **mechanism.describe()}
-    if isinstance(mechanism, Additive):
+    if isinstance(mechanism, (Additive, Real)):
         return json.dumps(content) + "\n"
     content["labels"] = list(mechanism.labels)
     content["rows"] = mechanism.given.tolist()
@@ -187,10 +188,11 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
     from dalenius.model.additive import Additive  # noqa: PLC0415
     from dalenius.model.mechanism import Mechanism  # noqa: PLC0415
+    from dalenius.model.real import Real  # noqa: PLC0415
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
-        if isinstance(named, Additive):
+        if isinstance(named, (Additive, Real)):
             return named
     rows, labels = _field(content, "rows", list), _labels(content)
     if "mechanism" in content:

@@ -16,7 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Secret
 from dalenius.reductions.lump import Floats, Ints, Lift, Lumped
 
 MOST_BLOCKS = 1024
@@ -35,13 +38,22 @@ class Grid:
     cuts: Ints
 
 
-def coarsen(
-    mechanism: Additive, record: int, knowledge: float, *, blocks: int = MOST_BLOCKS, cuts: int = MOST_CUTS
+def coarsen(  # noqa: PLR0913 - a problem, and how coarse
+    mechanism: Additive,
+    secret: Secret,
+    knowledge: float,
+    reference: Reference = UNIFORM,
+    *,
+    blocks: int = MOST_BLOCKS,
+    cuts: int = MOST_CUTS,
 ) -> tuple[Lumped, Lift, Grid]:
-    """Return the coarse problem of a record, the way back to classes, and the blocks and cuts."""
-    fewer = math.sqrt(max(mechanism.records[record] / 2, 1.0))  # where a record has many values: rows stay as large
-    grid = _grid(mechanism, knowledge, int(blocks / fewer), int(cuts / fewer))
-    log_rho = mechanism.statistic.log_reference(record)
+    """Return the coarse problem of a secret, the way back to classes, and the blocks and cuts."""
+    many = secrets.size(secret, mechanism.records)
+    fewer = math.sqrt(max(many / 2, 1.0))  # where a secret has many values: rows stay as large
+    log_size = reference.log_classes(mechanism.statistic)
+    room = int(blocks / fewer), int(cuts / fewer)
+    grid = _grid(mechanism, log_size, knowledge, many, room)
+    log_rho = reference.log_joint(mechanism.statistic, secret)
     log_block = np.logaddexp.reduceat(log_rho, grid.starts, axis=1)
     log_block -= np.logaddexp.reduce(log_block, axis=None)
     block_of = np.repeat(np.arange(grid.starts.size), np.diff(np.append(grid.starts, log_rho.shape[1])))
@@ -52,15 +64,15 @@ def coarsen(
     share = np.exp(log_share)
     total = np.add.reduceat(share, grid.starts, axis=1)[:, block_of]  # 1 but for rounding of great logarithms
     share, log_share = share / np.where(total > 0, total, 1.0), log_share - np.log(np.where(total > 0, total, 1.0))
-    secret = np.nonzero(held)[0]
+    values, number = np.unique(np.nonzero(held)[0], return_inverse=True)
     rows = _rows(mechanism, share, grid)[held]
-    lumped = Lumped(secret, rows, log_block[held], len(log_rho), np.arange(secret.size))
+    lumped = Lumped(number, rows, log_block[held], values.size, np.arange(number.size))
     return lumped, Lift(cell[:, block_of], log_share, np.zeros(0, dtype=np.int64)), grid
 
 
-def _grid(mechanism: Additive, knowledge: float, blocks: int, cuts: int) -> Grid:
+def _grid(mechanism: Additive, log_size: Floats, knowledge: float, values: int, room: tuple[int, int]) -> Grid:
     """Blocks of equal width over the likely classes, and cuts of equal distance as far as noise carries them."""
-    log_size = mechanism.statistic.log_class_sizes()
+    blocks, cuts = room
     likely = np.flatnonzero(log_size >= log_size.max() - NEAR - 2 * knowledge)
     first, end = int(likely[0]), int(likely[-1]) + 1
     inner = np.arange(first, end, -(-(end - first) // blocks))
@@ -71,7 +83,7 @@ def _grid(mechanism: Additive, knowledge: float, blocks: int, cuts: int) -> Grid
     low = max(mechanism.low + 1, int(answers[first]) - reach)
     high = min(mechanism.high, int(answers[end - 1]) + reach)
     met = np.searchsorted(answers, answers[(first + end) // 2] + np.array([-reach, reach]))
-    terms = mechanism.records[0] * min(int(met[1] - met[0]) + 1, end - first)
+    terms = values * min(int(met[1] - met[0]) + 1, end - first)
     most = max(2, min(cuts, MOST_TERMS // terms))
     step = max(-(-(high - low + 1) // most), reach // FINENESS, 1)
     return Grid(starts, np.arange(low, high + 1, step))

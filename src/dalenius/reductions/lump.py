@@ -1,6 +1,6 @@
 """Lumping (MATH 2): datasets that share the secret and the row become one cell, with no loss.
 
-For A = X_record, rho(a,t) the uniform prior's mass of the cell and pi its prior mass,
+For a secret A, rho(a,t) the mass of the cell under the reference prior and pi its prior mass,
 
     L = max { I(pi) : D(pi || rho) <= knowledge },   z(a,y) = sum_t pi(a,t) q(y|a,t)
 
@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Secret
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,19 +27,24 @@ SMALLEST = 2.0**-400  # below it the exact product test could underflow
 class Lumped:
     """max I(A;Y) over pi with D(pi || rho) <= knowledge, on C cells."""
 
-    secret: Ints  # (C,) value of the secret in each cell, ascending
-    rows: Floats  # (C, Y) q(y | cell), outputs merged
+    secret: Ints  # (C,) value of the secret in each cell, ascending; only values that have a cell are counted
+    channel: Floats  # (R, Y) the channel's different rows, outputs merged: one array for all secrets
     log_reference: Floats  # (C,) log rho(cell); rho sums to one
-    secrets: int  # A
-    row: Ints  # (C,) which of the channel's different rows; equal for cells of different secrets that share one
+    secrets: int  # A, of the values that the reference gives mass
+    row: Ints  # (C,) which of these rows; equal for cells of different secrets that share one
+
+    @property
+    def rows(self) -> Floats:
+        """(C, Y) q(y | cell), as a new array."""
+        return np.asarray(self.channel[self.row])
 
 
 @dataclass(frozen=True, eq=False)
 class Lift:
     """The way back from cells to pairs of a secret value and a class of the statistic."""
 
-    cell_of: Ints  # (A, K), -1 where no dataset is
-    log_share: Floats  # (A, K) log rho(a, t) / rho(cell), -inf where no dataset is
+    cell_of: Ints  # (A, K), -1 where rho is 0; A counts every value of the secret
+    log_share: Floats  # (A, K) log rho(a, t) / rho(cell), -inf where rho is 0
     outputs: Ints  # the merged column of every original output, -1 where dropped
 
     def masses(self, pi: Floats) -> Floats:
@@ -57,37 +64,56 @@ class Merged:
     group: Ints  # (K,) the group of every row
     first: Ints  # the first row of every group
     outputs: Ints  # (Y,) the merged column of every output, -1 where it never occurs
+    channel: Floats  # the row of every group, merged columns added
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Merged":
         """Find them."""
         group, first = _equal_rows(mechanism.given)
-        return cls(group, first, _proportional_columns(mechanism.given[first]))
+        different = first.size < group.size
+        outputs = _proportional_columns(mechanism.given[first] if different else mechanism.given)
+        rows = mechanism.rows[first] if different else mechanism.rows
+        same = np.array_equal(outputs, np.arange(outputs.size))
+        return cls(group, first, outputs, rows if same else _add_columns(rows, outputs))
 
 
-def lump(mechanism: Mechanism, record: int, merged: Merged | None = None) -> tuple[Lumped, Lift]:
-    """Return the smallest equivalent problem for the secret X_record, and the way back.
+def lump(
+    mechanism: Mechanism, secret: Secret, merged: Merged | None = None, reference: Reference = UNIFORM
+) -> tuple[Lumped, Lift]:
+    """Return the smallest equivalent problem for a secret, such as the index of a record, and the way back.
 
     `merged` spares finding the equal rows again for each record.
     """
-    log_rho = mechanism.statistic.log_reference(record)
+    log_rho = reference.log_joint(mechanism.statistic, secret)
     merged = merged or Merged.of(mechanism)
     group, first, outputs = merged.group, merged.first, merged.outputs
 
     a, t = np.nonzero(np.isfinite(log_rho))
     key = a * first.size + group[t]
-    order = np.argsort(key, kind="stable")
-    cells, start = np.unique(key[order], return_index=True)
-    log_reference = np.logaddexp.reduceat(log_rho[a, t][order], start)
+    order, cells, start, cell = _grouped(key)
+    own = log_rho[a, t]
+    log_reference = np.logaddexp.reduceat(own[order], start)
     # log_rho is accurate to rounding; what is left over is put right here so that rho sums to one.
     log_reference -= np.logaddexp.reduce(log_reference)
 
     cell_of = np.full(log_rho.shape, -1, dtype=np.int64)
-    cell_of[a, t] = np.searchsorted(cells, key)
-    log_share = np.where(cell_of >= 0, log_rho - log_reference[cell_of], -np.inf)
-    rows = _add_columns(mechanism.rows[first], outputs)[cells % first.size]
-    lumped = Lumped(cells // first.size, rows, log_reference, log_rho.shape[0], cells % first.size)
+    cell_of[a, t] = cell
+    log_share = np.full(log_rho.shape, -np.inf)
+    log_share[a, t] = own - log_reference[cell]
+    value = cells // first.size
+    number = np.cumsum(np.diff(value, prepend=value[:1]) > 0, dtype=np.int64)
+    lumped = Lumped(number, merged.channel, log_reference, int(number[-1]) + 1, cells % first.size)
     return lumped, Lift(cell_of, log_share, outputs)
+
+
+def _grouped(key: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """An order in which keys ascend, the different keys, where each begins in that order, and which each key is."""
+    if (key[1:] > key[:-1]).all():  # every dataset its own cell
+        every = np.arange(key.size)
+        return every, key, every, every
+    order = np.argsort(key, kind="stable")
+    cells, start = np.unique(key[order], return_index=True)
+    return order, cells, start, np.searchsorted(cells, key)
 
 
 def _equal_rows(rows: Floats) -> tuple[Ints, Ints]:
@@ -96,10 +122,20 @@ def _equal_rows(rows: Floats) -> tuple[Ints, Ints]:
     Groups are numbered by first appearance. Rows are compared as given, before division by their
     sums, so that only rows that are truly equal are merged.
     """
+    if _all_different(rows):
+        return np.arange(len(rows)), np.arange(len(rows))
     _, first, inverse = np.unique(_keys(rows), return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first)] = np.arange(first.size)
     return rank[inverse.ravel()], np.sort(first)
+
+
+def _all_different(rows: Floats) -> bool:
+    """Whether sums of bits tell all rows apart; where they do not, rows may be different all the same."""
+    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
+    scramble = np.random.default_rng(0).integers(2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
+    sums = np.sort((bits ^ (bits >> np.uint64(29))) @ scramble)
+    return bool((sums[1:] != sums[:-1]).all())
 
 
 def _keys(rows: Floats) -> NDArray[np.void]:
@@ -120,9 +156,11 @@ def _proportional_columns(rows: Floats) -> Ints:
     alive = np.flatnonzero(peak > 0)
     columns = rows[:, alive].T
     group, first = _equal_rows(columns / peak[alive, None])
-    other = first[group]
-    exact = _products_equal(columns, peak[alive][other, None], columns[other], peak[alive, None])
-    leader = np.where(exact, other, np.arange(alive.size))
+    leader = np.arange(alive.size)
+    like = np.flatnonzero(first[group] != leader)
+    other = first[group][like]
+    exact = _products_equal(columns[like], peak[alive][other, None], columns[other], peak[alive][like, None])
+    leader[like[exact]] = other[exact]
     merged[alive] = np.unique(leader, return_inverse=True)[1].ravel()
     return merged
 

@@ -1,11 +1,12 @@
 """Symmetry (MATH 6): design one row per orbit of datasets, where the problem is invariant.
 
-Averaging a mechanism over a group that leaves d, p0 and the uniform prior alone and maps records to
+Averaging a mechanism over a group that leaves d, p0 and the reference prior alone and maps records to
 records changes no expected distortion and raises no leakage. So q may be taken
 
-1. equal on datasets with the same counts of values, where permuting records changes neither f nor p0: the
-   domain is then one class per count vector, and otherwise every dataset by itself. For the parity of bits it is
-   the two parities, where p0 tells no more apart: flipping two bits changes nothing either;
+1. equal on datasets with the same counts of values, where permuting records changes neither f nor p0 nor the
+   reference: the domain is then one class per count vector, and otherwise every dataset by itself. For the parity of
+   bits it is the two parities, where p0 and the reference tell no more apart: flipping two bits changes nothing
+   either;
 2. equal on the orbits of pairs (class, output) under further maps: values renamed in all records alike on
    count vectors, and records swapped or values of one record renamed on single datasets, each together with
    the permutation of outputs that undoes its effect on d.
@@ -15,7 +16,7 @@ Every map is established on all classes and outputs before it is used.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -26,6 +27,7 @@ from scipy.sparse.csgraph import connected_components
 
 from dalenius.errors import InputError
 from dalenius.model.distortion import Distortion, class_of_counts
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 
 Floats = NDArray[np.float64]
@@ -44,6 +46,7 @@ class Domain:
     distance: Floats  # (K, Y)
     orbit: Ints  # (K, Y) the orbit of each pair of a class and an output, 0..P-1
     symmetries: tuple[dict[str, Any], ...]  # the maps, as certificates state them
+    reference: Reference = UNIFORM
 
     @property
     def cost(self) -> Floats:
@@ -57,17 +60,27 @@ class Domain:
         return np.asarray((total / np.bincount(flat))[self.orbit])
 
 
-def reduce(distortion: Distortion, *, symmetric: bool = True) -> Domain:
-    """Return the smallest domain that loses nothing; with symmetric=False every dataset by itself."""
+def reduce(distortion: Distortion, reference: Reference = UNIFORM, *, symmetric: bool = True) -> Domain:
+    """Return the smallest domain that loses nothing; with symmetric=False every dataset by itself.
+
+    A reference that leaves a class of the domain without mass is refused.
+    """
+    domain = _reduced(distortion, reference, symmetric=symmetric)
+    reference.check(domain.statistic)
+    return domain
+
+
+def _reduced(distortion: Distortion, reference: Reference, *, symmetric: bool) -> Domain:
     query = distortion.query
-    if symmetric and _interchangeable(distortion):
-        return _on_counts(distortion)
+    if symmetric and reference.kind in (None, "marginal") and _interchangeable(distortion):
+        return _on_counts(distortion, reference)
     size = math.exp(min(query.log_universe, 700.0))
     _check_size(round(size), len(distortion.outputs), distortion)
     statistic = Table.everything(query.records)
     distance = distortion.table[query.statistic.class_table()]
     uniform = distortion.data.kind == "uniform"
-    domain = _plain(statistic, distortion.data.of_datasets(query), distance, uniform=uniform)
+    weights = distortion.data.of_datasets(query)
+    domain = replace(_plain(statistic, weights, distance, uniform=uniform), reference=reference)
     return _tied(domain, _dataset_maps(query.records)) if symmetric else domain
 
 
@@ -85,13 +98,14 @@ def _interchangeable(distortion: Distortion) -> bool:
     return distortion.data.exchangeable(query.records)
 
 
-def _on_counts(distortion: Distortion) -> Domain:
+def _on_counts(distortion: Distortion, reference: Reference) -> Domain:
     query = distortion.query
     n, k = query.n, query.records[0]
     uniform = distortion.data.kind == "uniform"
-    if _parity(query.statistic) and distortion.data.kind in ("uniform", "classes"):
+    fair = len(set(reference.laws[0])) == 1 if reference.laws else True
+    if _parity(query.statistic) and distortion.data.kind in ("uniform", "classes") and fair:
         weights = np.exp(query.statistic.log_class_sizes()) if uniform else distortion.data.weights[0]
-        return _plain(query.statistic, weights, distortion.table, uniform=uniform)
+        return replace(_plain(query.statistic, weights, distortion.table, uniform=uniform), reference=reference)
     _check_size(math.comb(n + k - 1, k - 1), len(distortion.outputs), distortion)
     histogram = Histogram(n, k)
     counts = histogram.counts
@@ -102,7 +116,7 @@ def _on_counts(distortion: Distortion) -> Domain:
         order = np.argsort(classes)
         counts, classes = counts[order], classes[order]
     weights = distortion.data.of_counts(query, counts, classes)
-    domain = _plain(statistic, weights, distortion.table[classes], uniform=uniform)
+    domain = replace(_plain(statistic, weights, distortion.table[classes], uniform=uniform), reference=reference)
     return _tied(domain, _count_maps(counts))
 
 
@@ -179,6 +193,8 @@ def _tied(domain: Domain, maps: Iterator[Map]) -> Domain:
     for name, to in maps:
         if not domain.uniform and not np.array_equal(domain.weights[to], domain.weights):
             continue
+        if not _keeps(domain.reference, name, to):
+            continue
         outputs = _matching(domain.distance, domain.distance[to])
         if outputs is not None and not (
             np.array_equal(to, np.arange(size)) and np.array_equal(outputs, np.arange(width))
@@ -190,7 +206,21 @@ def _tied(domain: Domain, maps: Iterator[Map]) -> Domain:
     start, end = (np.concatenate([edge[k] for edge in edges]) for k in (0, 1))
     graph = coo_matrix((np.ones(start.size), (start, end)), shape=(here.size, here.size))
     orbit = connected_components(graph, directed=False)[1].reshape(size, width)
-    return Domain(domain.statistic, domain.weights, domain.uniform, domain.distance, orbit, tuple(kept))
+    return replace(domain, orbit=orbit, symmetries=tuple(kept))
+
+
+def _keeps(reference: Reference, name: dict[str, Any], to: Ints) -> bool:
+    """Whether a map leaves the reference alone: weights of datasets, or the laws of the records, number by number."""
+    if reference.weights is not None:
+        return bool(np.array_equal(reference.weights[to], reference.weights))
+    if not reference.laws:
+        return True
+    if "records" not in name:
+        law = reference.laws[0]
+        return all(law[new] == law[v] for v, new in enumerate(name["values"]))
+    laws = reference.laws * (len(name["records"]) if len(reference.laws) == 1 else 1)
+    moved = zip(laws, name["records"], name["values"], strict=True)
+    return all(laws[i][new] == law[v] for law, i, values in moved for v, new in enumerate(values))
 
 
 def _matching(distance: Floats, moved: Floats) -> Ints | None:

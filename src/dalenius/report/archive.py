@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import asdict, astuple
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,8 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Function, Secret, from_user
 from dalenius.model.statistic import Table
 from dalenius.paper.history import Step
 from dalenius.results import Audit, Extremes, Group, Records, finite
@@ -39,6 +41,12 @@ COMMON: Plain = {
     "seconds": (float, int),
 }
 OF_AUDIT: Plain = {**COMMON, "record": (int,), "nodes": (int,), "bounds": (str,)}
+OF_ADVERSARY: Plain = {
+    "knowledge": (float, int),
+    "entropy": (float, int, type(None)),
+    "given": (str,),
+    "value": (float, int),
+}
 OF_DESIGN: Plain = {
     **COMMON,
     "goal": (str,),
@@ -75,7 +83,7 @@ def save_design(design: Design, path: str | os.PathLike[str]) -> None:
     content = {
         **_of_mechanism(design.mechanism),
         "query": _of_query(design.query),
-        "adversary": asdict(design.adversary),
+        "adversary": _of_adversary(design.adversary),
         **{key: getattr(design, key) for key in OF_DESIGN},
         **_of_history(design.history),
         **({} if design.reported is None else {"reported": design.reported}),
@@ -124,7 +132,7 @@ def _of_mechanism(mechanism: Mechanism) -> dict[str, Any]:
 def _of_audit(audit: Audit) -> dict[str, Any]:
     """An audit without its mechanism and its certificate."""
     return {
-        "adversary": asdict(audit.adversary),
+        "adversary": _of_adversary(audit.adversary),
         **{key: getattr(audit, key) for key in OF_AUDIT},
         "orbits": [
             {
@@ -136,8 +144,34 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
             for members, lower, upper in audit.records.orbits
         ],
         "extremes": [*map(finite, audit.extremes.unconstrained), finite(audit.extremes.uniform)],
+        **({"names": list(map(str, audit.secret.names))} if isinstance(audit.secret, Function) else {}),
         **_of_history(audit.history),
     }
+
+
+def _of_adversary(adversary: Adversary) -> dict[str, Any]:
+    """Its numbers; its reference is in the certificate."""
+    numbers = {key: getattr(adversary, key) for key in OF_ADVERSARY}
+    return {**numbers, "entropy": finite(adversary.entropy), "free": adversary.free}
+
+
+def _adversary(content: dict[str, Any], certificate: dict[str, Any], records: tuple[int, ...]) -> Adversary:
+    plain = _plain(content, OF_ADVERSARY)
+    described = certificate.get("adversary", {}).get("reference")
+    reference = UNIFORM if described is None else Reference.from_user(next(iter(described.values())), records)
+    entropy = math.nan if plain["entropy"] is None else plain["entropy"]
+    free = bool(content.get("free", entropy == 0))  # older files do not say it
+    return Adversary(**{**plain, "entropy": entropy}, reference=reference, free=free)
+
+
+def _secret(content: dict[str, Any], records: tuple[int, ...]) -> Secret | None:
+    """What the certificate says of the secret, and what its values were called."""
+    described = content["certificate"].get("secret")
+    if described is None:
+        return None
+    if "records" in described:
+        return from_user(described["records"], records)
+    return Function(np.array(described["values"], dtype=np.int64), tuple(content["names"]))
 
 
 def _of_history(history: tuple[Step, ...]) -> dict[str, Any]:
@@ -157,18 +191,22 @@ def _history(content: dict[str, Any]) -> tuple[Step, ...]:
 
 
 def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
-    plain = _plain(content, OF_AUDIT)
+    secret = _secret(content, mechanism.records)
+    one = secret is None or isinstance(secret, int)
+    plain = _plain(content, {**OF_AUDIT, "record": (int if one else type(None),)})
     witness = content["certificate"]["witness"]
     low, high, uniform = (math.nan if x is None else x for x in content["extremes"])
     records = Records(tuple(_orbit(orbit) for orbit in content["orbits"]))
-    if len(records) != mechanism.n:
+    if len(records) != (mechanism.n if secret is None else 1):
         message = f"it has brackets of {len(records)} records where the mechanism has {mechanism.n}"
         raise InputError(message)
+    adversary = _adversary(content["adversary"], content["certificate"], mechanism.records)
     return Audit(
         mechanism=mechanism,
-        adversary=Adversary(**content["adversary"]),
+        adversary=adversary,
         records=records,
-        prior=_witness(mechanism, witness),
+        secret=secret,
+        prior=_witness(mechanism, witness["record"] if secret is None else secret, witness, adversary.reference),
         certificate=Certificate.of(content["certificate"]),
         extremes=Extremes((low, high), uniform),
         history=_history(content),
@@ -176,10 +214,10 @@ def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
     )
 
 
-def _witness(mechanism: Mechanism, witness: dict[str, Any]) -> Prior:
+def _witness(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
     if "blocks" in witness:
-        return Prior.on_blocks(mechanism, witness["record"], witness["blocks"], witness["masses"])
-    return Prior(mechanism, witness["record"], witness["masses"])
+        return Prior.on_blocks(mechanism, secret, witness["blocks"], witness["masses"], reference)
+    return Prior(mechanism, secret, witness["masses"], reference)
 
 
 def _design(content: dict[str, Any]) -> Design:
@@ -194,7 +232,7 @@ def _design(content: dict[str, Any]) -> Design:
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
     return Design(
         query=query,
-        adversary=Adversary(**content["adversary"]),
+        adversary=_adversary(content["adversary"], inside, mechanism.records),
         mechanism=mechanism,
         leakage=_audit({**content["leakage"], "certificate": inside}, mechanism),
         certificate=certificate,

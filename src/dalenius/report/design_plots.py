@@ -10,6 +10,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
 from dalenius.report.numbers import decimals, round_down, round_up, short
 from dalenius.report.plots import DARK, LIGHT, class_axis, figure_of, tick_step, tidy
+from dalenius.results import limit_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,7 +80,7 @@ def plot_frontier(frontier: Frontier, ax: Any = None) -> "Figure":  # noqa: ANN4
     most = max([d[-1], *(p.distortion for p in frontier.named)])
     ax.set_xlim(min(0.0, d[0]), 1.03 * most or 1.0)
     ax.set_ylim(0, 1.08 * max([upper.max(), *(p.leakage.upper for p in frontier.named)]) or 1.0)
-    ax.set_title(f"{frontier.query}, adversary with H(X) >= {short(first.entropy)} {frontier.unit}", fontsize=10)
+    ax.set_title(f"{frontier.query}, adversary with {limit_words(first.adversary, frontier.unit)}", fontsize=10)
     ax.legend(fontsize=8, frameon=False, loc="upper right")
     tidy(ax)
     figure: Figure = ax.figure
@@ -187,7 +188,7 @@ def _headline(design: Design) -> str:
         asked = f"least leakage at expected {design.distortion_name} <= {short(design.budget)}"
     else:
         asked = f"least expected {design.distortion_name} at leakage <= {short(design.budget)} {design.unit}"
-    return f"{design.query}: {asked}, adversary with H(X) >= {short(design.entropy)} {design.unit}"
+    return f"{design.query}: {asked}, adversary with {limit_words(design.adversary, design.unit)}"
 
 
 def _family(family: str, points: list[NamedPoint]) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.report.numbers import decimals, round_down, round_up, short
-from dalenius.report.text import value_words
+from dalenius.report.text import secret_name, secret_value
 from dalenius.results import Audit, Curve, in_unit
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the 
     most = in_unit(audit.mechanism.log_universe, curve.unit)
     ax.axvline(most, color="0.4", linestyle=":", linewidth=1, label=f"uniform prior, b = log|X| = {short(most)}")
     ax.set_xlabel(f"least entropy b of the adversary's prior ({curve.unit})")
-    ax.set_ylabel(f"leakage L(b) about a record ({curve.unit})")
+    ax.set_ylabel(f"leakage L(b) about {_about(audit)} ({curve.unit})")
     ax.set_ylim(bottom=0, top=1.15 * float((lower if searched else upper).max()) or 1.0)
     ax.set_title(_title(audit), fontsize=10)
     ax.legend(fontsize=8, frameon=False, loc="lower left")
@@ -95,12 +95,13 @@ def figure_of(width: float, height: float) -> "Figure":
 
 def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     masses = audit.prior.masses
-    record = audit.prior.record
+    about = secret_name(audit)
     name, axis = class_axis(audit.mechanism.statistic)
     longest = len(name(masses.shape[1] - 1))
-    values = [value_words(audit.mechanism.statistic, a) for a in range(masses.shape[0])]
+    values = [secret_value(audit, a) for a in range(masses.shape[0])]
     if masses.shape[1] <= MOST_BARS and masses.shape[0] <= len(SHADES):
-        alone = np.isfinite(audit.mechanism.statistic.log_reference(record)).sum(axis=0).max() == 1
+        log_rho = audit.reference.log_joint(audit.mechanism.statistic, audit.prior.secret)
+        alone = np.isfinite(log_rho).sum(axis=0).max() == 1
         width = 0.8 if alone else 0.8 / len(values)  # a class that has one value of the record needs one bar
         for a, (row, (color, hatch)) in enumerate(zip(masses, SHADES, strict=False)):
             shift = 0.0 if alone else (a - (len(values) - 1) / 2) * width
@@ -116,9 +117,7 @@ def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
             )
         ax.set_ylabel("probability")
         ax.set_ylim(0, 1.3 * float(masses.max()))
-        ax.legend(
-            title=f"record {record}", fontsize=8, title_fontsize=8, frameon=False, ncols=len(values), loc="upper center"
-        )
+        ax.legend(title=about, fontsize=8, title_fontsize=8, frameon=False, ncols=len(values), loc="upper center")
         tidy(ax)
         places = range(0, masses.shape[1], tick_step(masses.shape[1], longest, 44))
         ax.set_xticks(places, [name(t) for t in places])
@@ -130,14 +129,17 @@ def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
         ax.figure.colorbar(
             shown, ax=ax, label="probability" if fold == 1 else f"probability of {fold} neighbouring classes"
         )
-        ax.set_ylabel(f"value of record {record}")
+        ax.set_ylabel(f"value of {'the secret' if about == 'secret' else about}")
         step = -(-len(values) // MOST_TICKS)
         ax.set_yticks(range(0, len(values), step), values[::step])
         places = range(0, picture.shape[1], tick_step(picture.shape[1], longest, 34))
         ax.set_xticks(places, [name(first + fold * i) for i in places])
     ax.set_xlabel(axis)
-    entropy = in_unit(audit.prior.entropy(), audit.unit)
-    ax.set_title(f"worst prior found: H(X) = {short(entropy)} {audit.unit}", fontsize=10)
+    if audit.reference.uniform:
+        known = f"H(X) = {short(in_unit(audit.prior.entropy(), audit.unit))}"
+    else:
+        known = f"D from the reference = {short(in_unit(audit.prior.divergence(), audit.unit))}"
+    ax.set_title(f"worst prior found: {known} {audit.unit}", fontsize=10)
 
 
 def _likely(masses: Floats) -> tuple[int, int]:
@@ -149,12 +151,14 @@ def _likely(masses: Floats) -> tuple[int, int]:
 
 def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     uniform = audit.extremes.uniform
-    rows = [
-        ("no limit\nb = 0", audit.extremes.unconstrained),
-        (f"this adversary\nb = {short(audit.entropy)}", (audit.lower, audit.upper)),
-        (f"uniform prior\nb = {short(in_unit(audit.mechanism.log_universe, audit.unit))}", (uniform, uniform)),
-    ]
-    most = max(high for _, (_, high) in rows) or 1.0
+    if audit.reference.uniform:
+        most = short(in_unit(audit.mechanism.log_universe, audit.unit))
+        names = "no limit\nb = 0", f"this adversary\nb = {short(audit.entropy)}", f"uniform prior\nb = {most}"
+    else:
+        names = "no limit", f"this adversary\nknows {short(audit.knowledge)}", "reference prior\nknows 0"
+    brackets = audit.extremes.unconstrained, (audit.lower, audit.upper), (uniform, uniform)
+    rows = list(zip(names, brackets, strict=True))
+    widest = max(high for _, (_, high) in rows) or 1.0
     for place, (_, (low, high)) in enumerate(rows):
         ax.barh(place, low, 0.55, color=DARK if place == 1 else MIDDLE, edgecolor="black", linewidth=0.6)
         ax.barh(place, high - low, 0.55, left=low, color="white", hatch="////", edgecolor="black", linewidth=0.6)
@@ -163,12 +167,12 @@ def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
             words = f"{uniform:.{digits}f}"
         else:
             words = f"{round_down(low, digits)}\n{round_up(high, digits)}"
-        ax.text(high + 0.02 * most, place, words, va="center", fontsize=8)
+        ax.text(high + 0.02 * widest, place, words, va="center", fontsize=8)
     ax.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=9)
     ax.invert_yaxis()
-    ax.set_xlim(0, 1.35 * most)
+    ax.set_xlim(0, 1.35 * widest)
     ax.locator_params(axis="x", nbins=5)
-    ax.set_xlabel(f"leakage about a record ({audit.unit})")
+    ax.set_xlabel(f"leakage about {_about(audit)} ({audit.unit})")
     ax.set_title("lower and upper bound", fontsize=10)
     tidy(ax)
 
@@ -185,6 +189,13 @@ def class_axis(statistic: Statistic) -> tuple[Callable[[int], str], str]:
         records = statistic.records
         return lambda t: commas(np.unravel_index(t, records)), "dataset"
     return str, "class of datasets"
+
+
+def _about(audit: Audit) -> str:
+    """Whom the leakage is about."""
+    if audit.secret is None:
+        return "a record"
+    return "the secret" if secret_name(audit) == "secret" else secret_name(audit)
 
 
 def _points(curve: Curve) -> tuple[Floats, Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from dalenius.model.additive import Additive
 from dalenius.profile import Profile
 from dalenius.report.numbers import decimals, round_down, round_up, short
 from dalenius.report.text import Facts, problem
@@ -40,10 +41,14 @@ def facts(profile: Profile) -> Facts:
 
 
 def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
-    """Draw the certified band of L(b), with horizontal lines for what other measures say."""
+    """Draw the certified band of L(b), with horizontal lines for what other measures say.
+
+    Of very many records brackets against knowledge, on logarithmic axes: all of it happens next to b = log|X|.
+    """
     from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
 
-    figure = plot_curve(profile.leakage, ax)
+    many = isinstance(profile.mechanism, Additive)
+    figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax)
     axes = figure.axes[-1] if ax is None else ax
     lines = {
         "capacity of the whole channel": profile.capacity.upper,
@@ -53,18 +58,45 @@ def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 
     for (name, level), style in zip(lines.items(), STYLES, strict=True):
         label = f"{name}: {short(level)} {profile.unit}"
         axes.axhline(level, color="0.25", linewidth=1.2, linestyle=style, label=label)
-    axes.set_ylim(top=max(axes.get_ylim()[1], 1.1 * max(lines.values())))
+    axes.set_ylim(top=max(axes.get_ylim()[1], (2 if many else 1.1) * max(lines.values())))
     axes.set_ylabel(f"information ({profile.unit})")
     axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     return figure
 
 
+def _plot_knowledge(profile: Profile, ax: Any) -> "Figure":  # noqa: ANN401
+    from dalenius.report.plots import DARK, figure_of, tidy  # noqa: PLC0415 - matplotlib takes a second
+
+    if ax is None:
+        ax = figure_of(6.4, 4.0).subplots()
+    drawn = [audit for audit in profile.leakage.audits if min(audit.knowledge, audit.upper) > 0]
+    low, high = ([getattr(audit, side) for audit in drawn] for side in ("lower", "upper"))
+    known = [audit.knowledge for audit in drawn]
+    ax.vlines(known, low, high, color=DARK, linewidth=3)
+    ax.plot(known, high, "v", color=DARK, markersize=4, label="L at most")
+    ax.plot(known, low, "^", color=DARK, markersize=4, label="L at least")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(f"what the adversary knows beforehand, log|X| - b ({profile.unit})")
+    ax.set_title(problem(profile.mechanism).split(":")[0], fontsize=10)
+    tidy(ax)
+    figure: Figure = ax.figure
+    return figure
+
+
 def _leakage(profile: Profile) -> list[str]:
-    audits = profile.leakage.audits
-    shown = [(short(audit.entropy), _bracket(audit.lower, audit.upper)) for audit in audits]
-    width = max(len(b) for b, _ in shown)
+    """Every point by its b, or by knowledge = log|X| - b where digits would not tell values of b apart."""
+    audits, unit = profile.leakage.audits, profile.unit
+    name, places = "b", [short(audit.entropy) for audit in audits]
+    if len(set(places)) < len(set(profile.leakage.entropies)):
+        name, places = "knowledge", [short(audit.knowledge) for audit in audits]
+    width = max(map(len, places))
     head = "L(b) = max_i max I(X_i;Y) over priors with H(X) >= b: about one record; both bounds are certified"
-    return [head, *(f"  b = {b:>{width}} {profile.unit}: {bracket} {profile.unit}" for b, bracket in shown)]
+    points = (
+        f"  {name} = {place:>{width}} {unit}: {_bracket(audit.lower, audit.upper)} {unit}"
+        for place, audit in zip(places, audits, strict=True)
+    )
+    return [head, *points]
 
 
 def _neighbours(profile: Profile) -> list[str]:

@@ -4,9 +4,14 @@ import html
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.model import checks
+from dalenius.model import secret as secrets
+from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.reference import Reference
+from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up, short, short_up
@@ -15,6 +20,8 @@ from dalenius.results import Audit, in_unit
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
 SHOWN = 4  # heaviest cells of the witness
+MOST_NAMES = 6  # values or probabilities that are listed
+MOST_LETTERS = 24  # of a value of a function
 NAME_WIDTH = 11
 
 
@@ -59,7 +66,7 @@ def facts(audit: Audit) -> Facts:
     return [
         ("Audited", [problem(audit.mechanism)]),
         ("Leakage", _leakage(audit)),
-        ("Record", [_records(audit)]),
+        ("Record", [_records(audit)]) if audit.secret is None else ("Secret", [_secret(audit)]),
         ("Adversary", [adversary_words(audit)]),
         ("Compare", _compare(audit)),
         ("Witness", _witness(audit)),
@@ -78,13 +85,24 @@ def heaviest(audit: Audit, many: int = SHOWN) -> tuple[list[Cell], int]:
 
 def cell_words(audit: Audit, value: int, cls: int) -> str:
     """Return `record 0 = 1 and sum mod 2 = 1`, or the dataset itself where the cell is one dataset."""
-    statistic = audit.mechanism.statistic
-    words = class_words(statistic, cls)
-    return (
-        words
-        if words.startswith("x = ")
-        else f"record {audit.prior.record} = {value_words(statistic, value)} and {words}"
-    )
+    words = class_words(audit.mechanism.statistic, cls)
+    return words if words.startswith("x = ") else f"{secret_name(audit)} = {secret_value(audit, value)} and {words}"
+
+
+def secret_name(audit: Audit) -> str:
+    """Return `record 0`, `records 0 and 1`, or `secret`: what has a value."""
+    return "secret" if isinstance(audit.prior.secret, Function) else secrets.name(audit.prior.secret)
+
+
+def secret_value(audit: Audit, value: int) -> str:
+    """Return a value of the secret: of a record, of each record of a group, or what the function gives."""
+    secret = audit.prior.secret
+    if isinstance(secret, Function):
+        words = str(secret.names[value])
+        return words if len(words) <= MOST_LETTERS else f"{words[: MOST_LETTERS - 3]}..."
+    if isinstance(secret, Group):
+        return commas(secrets.values(secret, value, audit.mechanism.records))
+    return value_words(audit.mechanism.statistic, value)
 
 
 def value_words(statistic: Statistic, value: int) -> str:
@@ -120,13 +138,30 @@ def _leakage(audit: Audit) -> list[str]:
         ]
     gap = short_up(audit.gap)
     lines = [f"{low} <= L <= {high} {audit.unit}; the gap is at most {gap}, both bounds are certified"]
-    held = np.log(audit.mechanism.records[audit.record])
+    held = np.log(alive(audit).sum())
+    whose = {Group: "these records", Function: "the secret"}.get(type(audit.prior.secret), "this record")
     if held > 0 and audit.upper >= 0:
         share = round_up(100 * audit.upper / in_unit(float(held), audit.unit), 2)
         lines.append(
-            f"at most {share} % of the {short(in_unit(float(held), audit.unit))} {audit.unit} that this record can hold"
+            f"at most {share} % of the {short(in_unit(float(held), audit.unit))} {audit.unit} that {whose} can hold"
         )
     return lines
+
+
+def alive(audit: Audit) -> NDArray[np.bool_]:
+    """Return which values of the secret the reference gives mass."""
+    log_rho = audit.reference.log_joint(audit.mechanism.statistic, audit.prior.secret)
+    return np.asarray(np.isfinite(log_rho).any(axis=1))
+
+
+def _secret(audit: Audit) -> str:
+    secret, many = audit.prior.secret, int(alive(audit).sum())
+    if isinstance(secret, Function):
+        shown = ", ".join(map(str, secret.names[:MOST_NAMES])) + (", ..." if len(secret.names) > MOST_NAMES else "")
+        return f"a function of the dataset with {many} value{'' if many == 1 else 's'}: {shown}"
+    if isinstance(secret, Group):
+        return f"{secrets.name(secret)} together, {many} values; of other records nothing is said"
+    return f"record {secret}; of other records nothing is said"
 
 
 def _records(audit: Audit) -> str:
@@ -153,15 +188,39 @@ def _records(audit: Audit) -> str:
 
 def adversary_words(audit: Audit) -> str:
     """Return how much the adversary may know; the number that was given with all its digits."""
+    if not audit.reference.uniform:
+        return _beyond(audit)
     most = in_unit(audit.mechanism.log_universe, audit.unit)
     exact = audit.adversary.given == "entropy"
     bound = f"H(X) >= {f'{audit.entropy:.12g}' if exact else short(audit.entropy)}"
     knows = short(audit.knowledge) if exact else f"{audit.knowledge:.12g}"
     if audit.adversary.knowledge == 0:
         return f"knows nothing beforehand: its prior is uniform, H(X) = {short(most)} {audit.unit}"
-    if audit.adversary.entropy == 0:
+    if audit.adversary.free:
         return f"may know everything: all {short(most)} {audit.unit}, {bound}"
     return f"knows at most {knows} of {short(most)} {audit.unit}: {bound}"
+
+
+def reference_words(reference: Reference) -> str:
+    """Return what the reference prior is: `independent records with law 0.9,0.1 each`."""
+    if reference.kind == "marginal":
+        law = reference.laws[0]
+        shown = commas(f"{p:.4g}" for p in law[:MOST_NAMES]) + (",..." if len(law) > MOST_NAMES else "")
+        return f"independent records with law {shown} each"
+    if reference.kind == "marginals":
+        return "independent records, each with its own law"
+    return "given weights of the datasets" if reference.kind else "the uniform prior"
+
+
+def _beyond(audit: Audit) -> str:
+    """How much the adversary may know beyond a reference prior."""
+    rho = reference_words(audit.reference)
+    most = short(in_unit(-audit.reference.log_least(audit.mechanism.records), audit.unit))
+    if audit.adversary.knowledge == 0:
+        return f"knows the reference prior and nothing else: {rho}"
+    if audit.adversary.free:
+        return f"may know everything: all {most} {audit.unit} beyond the reference prior, {rho}"
+    return f"knows at most {audit.knowledge:.12g} of {most} {audit.unit} beyond the reference prior: {rho}"
 
 
 def _compare(audit: Audit) -> list[str]:
@@ -169,20 +228,26 @@ def _compare(audit: Audit) -> list[str]:
     digits = decimals(high)
     free = f"{round_down(low, digits)} to {round_up(high, digits)} {audit.unit}"
     uniform = f"{audit.extremes.uniform:.{decimals(audit.extremes.uniform)}f} {audit.unit}"
-    lines = [f"without any limit on its knowledge (b = 0) an adversary could learn {free}", _share(audit)]
-    if audit.adversary.entropy == 0:
+    given = not audit.reference.uniform
+    lines = [
+        f"without any limit on its knowledge{'' if given else ' (b = 0)'} an adversary could learn {free}",
+        _share(audit),
+    ]
+    if audit.adversary.free:
         lines.pop()
     if audit.proved == "lower":  # of the other adversary the paper's method says nothing
         lines = []
+    little = "knows the reference prior only" if given else "knows nothing beforehand (b = log|X|)"
     if audit.adversary.knowledge == 0:
-        return [*lines, f"this one knows nothing beforehand (b = log|X|) and learns {uniform}"]
-    return [*lines, f"one that knows nothing beforehand (b = log|X|) would learn {uniform}"]
+        return [*lines, f"this one {little} and learns {uniform}"]
+    return [*lines, f"one that {little} would learn {uniform}"]
 
 
 def _share(audit: Audit) -> str:
     low, high = audit.extremes.unconstrained
     if high <= audit.tolerance:
-        return "this release tells practically nothing about a record, whatever the adversary knows"
+        about = "a record" if audit.secret is None else secrets.name(audit.secret)
+        return f"this release tells practically nothing about {about}, whatever the adversary knows"
     if audit.lower >= low - audit.tolerance and audit.gap <= high:
         return "this one could learn just as much: the limit costs it nothing"
     most = min(100.0, 100 * audit.upper / low) if low > 0 else 100.0
@@ -191,8 +256,11 @@ def _share(audit: Audit) -> str:
 
 def _witness(audit: Audit) -> list[str]:
     cells, more = heaviest(audit)
-    entropy = short(in_unit(audit.prior.entropy(), audit.unit))
-    lines = [f"this prior attains the lower bound; its entropy is {entropy} {audit.unit}, its heaviest cells are"]
+    if audit.reference.uniform:
+        known = f"its entropy is {short(in_unit(audit.prior.entropy(), audit.unit))} {audit.unit}"
+    else:
+        known = f"D(p || reference) is {short(in_unit(audit.prior.divergence(), audit.unit))} {audit.unit}"
+    lines = [f"this prior attains the lower bound; {known}, its heaviest cells are"]
     lines += [f"  {cell.words}: {cell.mass:.4g}" for cell in cells]
     return [*lines, f"  and {more} more cells"] if more else lines
 

@@ -1,4 +1,4 @@
-"""All records: one per orbit, the most exposed first, one time limit for all."""
+"""All records: one per orbit, the most exposed first, one time limit for all. Or one secret."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,12 @@ import numpy as np
 
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.solvers.cells import Cells
+from dalenius.solvers.convex_bound import Common
 from dalenius.solvers.large import audit_large
 from dalenius.solvers.record import Record
 from dalenius.solvers.watch import Watch
@@ -16,17 +19,23 @@ from dalenius.solvers.watch import Watch
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """The audit of one orbit of records, through its first member."""
+    """The audit of one orbit of records, through its first member; or of another secret."""
 
-    members: range | tuple[int, ...]
+    members: range | tuple[int, ...]  # none where the secret is no record
     audit: Record
     lift: Lift
     grid: Grid | None = None  # where the cells are coarse
+    other: Group | Function | None = None  # the secret that is no record
 
     @property
     def record(self) -> int:
-        """The member that was audited."""
-        return self.members[0]
+        """The member that was audited; 0 where the secret is no record."""
+        return self.members[0] if self.members else 0
+
+    @property
+    def secret(self) -> Secret:
+        """The secret that was audited."""
+        return self.record if self.other is None else self.other
 
 
 def audit_records(  # noqa: PLR0913 - one per limit
@@ -37,33 +46,42 @@ def audit_records(  # noqa: PLR0913 - one per limit
     seed: int,
     *,
     enough: float = -np.inf,
+    secret: Secret | None = None,
+    reference: Reference = UNIFORM,
 ) -> list[Audited]:
-    """Bracket max I(X_i;Y) for every record i; lower and upper of the whole are the maxima.
+    """Bracket max I(X_i;Y) for every record i, or for one secret; lower and upper of the whole are the maxima.
 
     Records whose lumped problems are equal share one audit. First the whole bracket is closed: a record
     is left as soon as its upper bound is within the tolerance of the best lower bound of any record, for
     then it cannot be the worst by more than that. Then each record's own bracket, as far as as much time
     again allows. An upper bound of `enough` is good enough, whatever the gap.
     """
+    other = None if isinstance(secret, int) else secret
+    orbits: tuple[range | tuple[int, ...], ...] = ((secret,) if isinstance(secret, int) else (),)
+    if secret is None:
+        orbits = reference.orbits(mechanism.statistic)
     if isinstance(mechanism, Additive):
-        orbits = mechanism.statistic.orbits
-        return [Audited(m, *audit_large(mechanism, m[0], knowledge, tolerance, watch)) for m in orbits]
+        problems = [(m, m[0] if other is None else other) for m in orbits]
+        return [
+            Audited(m, *audit_large(mechanism, knowledge, tolerance, watch, secret=about, reference=reference), other)
+            for m, about in problems
+        ]
     rng = np.random.default_rng(seed)
     trivial = float(np.log(len(mechanism.labels)))
-    orbits = mechanism.statistic.orbits
     merged = Merged.of(mechanism)
     exact_cells = _told_apart(mechanism, merged)
-    found: list[Audited] = []
+    common, found = Common(), list[Audited]()
     for k, members in enumerate(orbits):
-        lumped, lift = lump(mechanism, members[0], merged)
+        about = members[0] if other is None else other
+        lumped, lift = lump(mechanism, about, merged, reference)
         ceiling = min(trivial, float(np.log(lumped.secrets)))
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
-        audit = twin or Record(Cells(lumped, knowledge), ceiling, tolerance, exact_cells=exact_cells)
+        audit = twin or Record(Cells(lumped, knowledge), ceiling, tolerance, exact_cells=exact_cells, common=common)
         if twin is None:
             watch.share(0.5 * watch.left / (len(orbits) - k))
             audit.begin(watch, rng)
-        found.append(Audited(members, audit, lift))
-        watch.tell(members[0], len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
+        found.append(Audited(members, audit, lift, other=other))
+        watch.tell(found[-1].record, len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
     for k, item in enumerate(found):
         watch.share(watch.left * max(0.5, 1 / (len(found) - k)))
@@ -105,5 +123,5 @@ def _told_apart(mechanism: Mechanism, merged: Merged) -> bool:
 
 def _same(one: Lumped, other: Lumped) -> bool:
     """Whether two records pose the same problem, number by number; then they have the same answer."""
-    pairs = ((one.secret, other.secret), (one.rows, other.rows), (one.log_reference, other.log_reference))
+    pairs = ((one.secret, other.secret), (one.row, other.row), (one.log_reference, other.log_reference))
     return all(np.array_equal(a, b) for a, b in pairs)

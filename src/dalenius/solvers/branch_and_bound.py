@@ -61,6 +61,10 @@ class Search:
         u_group = gather(self.frame, row_law(self.frame, seen.w))
         self._file([0], hull, Solved(seen.bound, point, seen.p, u_group))
 
+    def close_at(self, bound: float, point: Point) -> None:
+        """Take this point's bound, computed elsewhere, for the root, and leave it at that."""
+        self.frontier.file(0, bound, point, None)
+
     def step(self, watch: Watch) -> None:
         """Split the worst nodes and bound their children."""
         frame = self.frame

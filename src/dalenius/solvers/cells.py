@@ -1,5 +1,6 @@
 """The lumped problem as the solvers hold it: max { I(A;Y) : D(pi || rho) <= K } over cells."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,8 @@ from dalenius.reductions.lump import Lumped
 Floats = NDArray[np.float64]
 
 UNDERFLOW = 1e-290
+MANY = 2**14  # cells beyond which passes over the channel in chunks take the place of arrays as large as it
+ENTRIES = 2**17  # of the channel in a chunk
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +25,13 @@ class Cells:
     lumped: Lumped
     knowledge: float
 
-    @cached_property
+    @property
     def q(self) -> Floats:
-        """(C, Y) output law of each cell."""
+        """(C, Y) output law of each cell; where there are many, a new array each time."""
+        return self.lumped.rows if self.many else self._written
+
+    @cached_property
+    def _written(self) -> Floats:
         return np.ascontiguousarray(self.lumped.rows)
 
     @property
@@ -50,12 +57,12 @@ class Cells:
     @property
     def y_size(self) -> int:
         """Number of outputs Y."""
-        return int(self.lumped.rows.shape[1])
+        return int(self.lumped.channel.shape[1])
 
     @property
     def size(self) -> int:
         """Number of cells C."""
-        return int(self.lumped.rows.shape[0])
+        return int(self.lumped.row.size)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -67,6 +74,11 @@ class Cells:
         """The cells of each row."""
         ends = [*self.starts[1:].tolist(), self.size]
         return [slice(int(a), int(b)) for a, b in zip(self.starts, ends, strict=True)]
+
+    @cached_property
+    def log_rows(self) -> Floats:
+        """(A,) log reference mass of each row."""
+        return self.row_lse(self.log_rho)
 
     @cached_property
     def neg_entropy(self) -> Floats:
@@ -87,8 +99,51 @@ class Cells:
         parts = [by_row[:, a] @ left[cells].T for a, cells in enumerate(self.slices)]
         return np.concatenate(parts, axis=1)
 
+    @property
+    def many(self) -> bool:
+        """Whether there are so many cells that `q` should not be written out."""
+        return self.size > MANY
+
+    def chunks(self, laws: int = 1) -> Iterator[tuple[int, slice, Floats]]:
+        """Yield (a, cells, their rows) chunk by chunk, for `laws` numbers a cell; the next rows overwrite the last.
+
+        In each row of the problem the channel's rows ascend, so those without a gap need no copy.
+        """
+        step = max(1, ENTRIES // (self.y_size + laws))
+        buffer = np.empty((step, self.y_size))
+        for a, part in enumerate(self.slices):
+            for i in range(part.start, part.stop, step):
+                here = slice(i, min(i + step, part.stop))
+                taken = self.lumped.row[here]
+                if taken[-1] - taken[0] == taken.size - 1:
+                    yield a, here, self.lumped.channel[taken[0] : taken[-1] + 1]
+                else:
+                    rows = buffer[: taken.size]
+                    np.take(self.lumped.channel, taken, axis=0, out=rows, mode="clip")
+                    yield a, here, rows
+
+    def sample(self, size: int, rng: np.random.Generator) -> "Cells":
+        """The problem on some cells, as many of each row, which stand for the rest of their row."""
+        each = size // self.a_size + 1
+        held = np.concatenate(
+            [
+                np.unique(rng.integers(part.start, part.stop, each)) if part.stop - part.start > each else np.r_[part]
+                for part in self.slices
+            ]
+        )
+        own, secret = self.lumped, self.secret[held]
+        log_rho = self.log_rho[held]
+        drawn = Cells(Lumped(secret, own.channel, log_rho, self.a_size, own.row[held]), self.knowledge)
+        log_rho = log_rho + (self.log_rows - drawn.log_rows)[secret]
+        return Cells(Lumped(secret, own.channel, log_rho, self.a_size, own.row[held]), self.knowledge)
+
     def joint(self, pi: Floats) -> Floats:
         """z(a, y) = sum_t pi(a, t) q(y | a, t): (B, C) -> (B, A, Y)."""
+        if self.many:
+            z = np.zeros((len(pi), self.a_size, self.y_size))
+            for a, here, q in self.chunks(len(pi)):
+                z[:, a] += pi[:, here] @ q
+            return z
         return np.stack([pi[:, cells] @ self.q[cells] for cells in self.slices], axis=1)
 
     def leakage(self, pi: Floats) -> Floats:

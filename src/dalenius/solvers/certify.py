@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from dalenius.model import reference as rho
+from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.model.secret import Secret
 from dalenius.reductions.lump import Lift
 from dalenius.solvers.audit import Audited
 from dalenius.solvers.box_bound import Frame, Point
@@ -20,6 +23,8 @@ from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.choices import Choices
 from dalenius.solvers.large import Centre, Sibson
+from dalenius.solvers.posterior_bound import Point as Posterior
+from dalenius.solvers.posterior_search import PosteriorSearch
 from dalenius.solvers.record import Maximal, Proof, Reference, Trivial
 from dalenius.solvers.rows import Rows
 from dalenius.solvers.simplex_search import SimplexSearch
@@ -38,18 +43,19 @@ KINDS = {
     Choices: "choices",
     Search: "boxes",
     SimplexSearch: "simplices",
+    PosteriorSearch: "posteriors",
     Rows: "rows",
 }
 
 
-def stated(mechanism: Mechanism, item: Audited) -> tuple[Proof, float]:
+def stated(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.UNIFORM) -> tuple[Proof, float]:
     """Return the proof, and its bound raised by how far rounding in its float evaluation may reach.
 
-    The log reference masses are good to about ROUNDING (10 + log|X|), and enter multiplied by s. Where
+    The log reference masses are good to about ROUNDING (10 + log(1/rho_min)), and enter multiplied by s. Where
     that reaches above the trivial bound, the trivial bound is stated.
     """
     proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
-    upper, rounding = proof.upper + MARGIN_UP, ROUNDING * (10 + mechanism.log_universe)
+    upper, rounding = proof.upper + MARGIN_UP, ROUNDING * (10 - reference.log_least(mechanism.records))
     if isinstance(proof, Sibson):
         upper += MARGIN_UP * proof.order / (proof.order - 1)
     elif isinstance(proof, Centre):
@@ -61,19 +67,33 @@ def stated(mechanism: Mechanism, item: Audited) -> tuple[Proof, float]:
     if isinstance(proof, (Search, SimplexSearch)):
         leaves = proof.frontier.leaf.values()
         upper = max(upper, *(bound + rounding * float(dual.s[0]) + MARGIN_UP for bound, dual in leaves))
+    if isinstance(proof, PosteriorSearch):
+        margin = MARGIN_UP + PROPORTIONAL * proof.frame.cells.knowledge
+        told = proof.frontier.leaf.values()
+        upper = max(upper, *(bound + rounding * (1 + float(point.sigma[0])) + margin for bound, point in told))
     return (trivial, trivial.upper) if upper >= trivial.upper else (proof, upper)
 
 
-def prior_of(mechanism: Mechanism, item: Audited) -> Prior:
-    """Return the witness over pairs of a record's value and a class."""
+def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.UNIFORM) -> Prior:
+    """Return the witness over pairs of a secret value and a class."""
     masses = item.lift.masses(item.audit.pi)
-    return Prior(mechanism, item.record, masses / masses.sum())
+    return Prior(mechanism, item.secret, masses / masses.sum(), reference)
+
+
+def adversary_data(adversary: Adversary) -> dict[str, Any]:
+    """Return the number that was given, and the reference if there is one."""
+    known = adversary.reference.describe()
+    return {adversary.given: adversary.value, **({"reference": known} if known else {})}
 
 
 def certificate_data(
-    adversary: Adversary, witness: Prior, bracket: tuple[float, float], found: list[Audited]
+    adversary: Adversary,
+    witness: Prior,
+    bracket: tuple[float, float],
+    found: list[Audited],
+    secret: Secret | None = None,
 ) -> dict[str, Any]:
-    """Return the certificate: the problem, the witness, and one proof for each orbit of records.
+    """Return the certificate: the problem, the witness, and one proof for each orbit of records, or for the secret.
 
     A witness on coarse classes is given by them, with the cuts between the groups of outputs that tell as much as is
     claimed.
@@ -82,25 +102,30 @@ def certificate_data(
         "format": "dalenius/audit-certificate",
         "version": 1,
         "problem": witness.mechanism.describe(),
-        "adversary": {adversary.given: adversary.value},
+        "adversary": adversary_data(adversary),
+        **({} if secret is None else {"secret": secrets.describe(secret)}),
         "lower": bracket[0],
         "upper": bracket[1],
-        "witness": {"record": witness.record, **_witness(witness, found)},
-        "proofs": [_proof(witness.mechanism, item) for item in sorted(found, key=lambda f: f.record)],
+        "witness": {**({"record": witness.record} if secret is None else {}), **_witness(witness, found)},
+        "proofs": [
+            {**({"record": item.record} if secret is None else {}), **_proof(witness, item)}
+            for item in sorted(found, key=lambda f: f.record)
+        ],
     }
 
 
 def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
-    grid = next((item.grid for item in found if item.record == witness.record), None)
+    grid = next((item.grid for item in found if item.secret == witness.secret), None)
     if grid is None:
         return {"masses": witness.masses.tolist()}
     masses = np.add.reduceat(witness.masses, grid.starts, axis=1)
     return {"blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
 
 
-def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
-    proof, upper = stated(mechanism, item)
-    said = {"record": item.record, "upper": upper, "kind": KINDS[type(proof)]}
+def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
+    mechanism = witness.mechanism
+    proof, upper = stated(mechanism, item, witness.reference)
+    said: dict[str, Any] = {"upper": upper, "kind": KINDS[type(proof)]}
     if isinstance(proof, Sibson):
         said["order"] = proof.order
     if isinstance(proof, Centre):
@@ -116,6 +141,14 @@ def _proof(mechanism: Mechanism, item: Audited) -> dict[str, Any]:
     if isinstance(proof, SimplexSearch):
         said["eta"] = proof.frame.eta.tolist()
         said["tree"] = _simplices(proof, item, outputs)
+    if isinstance(proof, PosteriorSearch):
+        group = outputs.groups(proof.frame.groups.tolist())
+        single = len(set(group)) == len(group)
+        said |= {"groups": group, "eta": max(proof.frame.eta, 0.0 if single else PROPORTIONAL)}
+        said["tree"] = [
+            list(entry) if isinstance(entry, tuple) else _posterior(proof, entry, outputs)
+            for entry in proof.frontier.preorder()
+        ]
     if isinstance(proof, Rows):
         said |= {"s": proof.s, "rho": outputs.rho(proof.log_r), "rows": [_row(tree, outputs) for tree in proof.trees]}
     if isinstance(proof, Search):
@@ -148,12 +181,20 @@ def _row(tree: Search, outputs: "_Outputs") -> dict[str, Any]:
     return {"groups": groups, "eta": eta, "tree": entries}
 
 
+def _posterior(proof: PosteriorSearch, x: Posterior, outputs: "_Outputs") -> dict[str, Any]:
+    leaf: dict[str, Any] = {"sigma": float(x.sigma[0]), "m": x.m[0].tolist()}
+    if proof.frame.eta > 0:
+        leaf["lam"] = [outputs.spread(row) for row in x.lam[0]]
+    return leaf
+
+
 def _simplices(proof: SimplexSearch, item: Audited, outputs: "_Outputs") -> list[Any]:
     """Splits and leaves, the cells of a secret value in the order in which they first appear among the classes."""
     cells = proof.frame.cells
     rows = []
-    for a, part in enumerate(cells.slices):
-        first = {int(c): t for t, c in reversed(list(enumerate(item.lift.cell_of[a]))) if c >= 0}
+    held = item.lift.cell_of[(item.lift.cell_of >= 0).any(axis=1)]
+    for row, part in zip(held, cells.slices, strict=True):
+        first = {int(c): t for t, c in reversed(list(enumerate(row))) if c >= 0}
         rows.append(sorted(range(part.start, part.stop), key=lambda c: first[c]))
     place = {c: (a, k) for a, row in enumerate(rows) for k, c in enumerate(row)}
     tree: list[Any] = []

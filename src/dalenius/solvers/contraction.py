@@ -73,6 +73,14 @@ def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
     return groups, np.array(etas)
 
 
+def coarsen_together(cells: Cells, limit: float) -> tuple[list[int], float]:
+    """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each."""
+    rows = np.unique(cells.q, axis=0)
+    if len(rows) ** 2 * cells.y_size > MOST_PAIR_ENTRIES:
+        return list(range(cells.y_size)), 0.0
+    return _coarsen_row(rows, limit)
+
+
 def _coarsen_row(rows: Floats, limit: float) -> tuple[list[int], float]:
     many = rows.shape[1]
     everything = coefficient(rows)

@@ -218,7 +218,7 @@ class CuttingPlanes:
         problem = self.problem
         if problem.goal == "leakage":
             rows = problem.within_distortion(rows, problem.budget)
-        oracle = Oracle(problem.domain.statistic, problem.knowledge, self.rng)
+        oracle = Oracle(problem.domain.statistic, problem.knowledge, self.rng, problem.domain.reference)
         found = oracle.attack(rows, self.attacks, starts, watch)
         news = [self.learn(attack) for attack in found]
         self.judge(rows, found[0].leakage)

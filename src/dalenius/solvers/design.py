@@ -155,9 +155,9 @@ class Designer:
     def _missed(self, planes: CuttingPlanes, answer: Designed) -> bool:
         """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""
         worst = max(answer.found, key=lambda item: item.audit.lower)
-        prior = prior_of(answer.mechanism, worst)
+        prior = prior_of(answer.mechanism, worst, self.problem.domain.reference)
         leakage = leaked(prior.masses, planes.rows)
-        planes.learn(Attack(leakage, prior.record, prior.masses))
+        planes.learn(Attack(leakage, worst.record, prior.masses))
         if leakage <= planes.leakage + self._fine(planes.lower):
             return False
         planes.judge(planes.rows, leakage)
@@ -176,9 +176,17 @@ class Designer:
         query = self.distortion.query
         mechanism = Mechanism(domain.statistic, rows, self.distortion.labels, query)
         watch = self.watch.part(share * self.watch.left) if not self.watch.expired() else Watch(GRACE)
-        found = audit_records(mechanism, problem.knowledge, self._fine(lower), watch, self.seed, enough=enough - 1e-10)
+        found = audit_records(
+            mechanism,
+            problem.knowledge,
+            self._fine(lower),
+            watch,
+            self.seed,
+            enough=enough - 1e-10,
+            reference=domain.reference,
+        )
         self.watch.nodes += watch.nodes
-        leakage = max(stated(mechanism, item)[1] for item in found)
+        leakage = max(stated(mechanism, item, domain.reference)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)
         return Designed(mechanism, distortion, leakage, found, lower, rounds)
 

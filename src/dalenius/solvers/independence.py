@@ -52,11 +52,11 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
 
 def _tilts(problem: Problem, rng: np.random.Generator) -> list[tuple[int, Floats]]:
     """The reference prior of each orbit of records, and random priors near it that the adversary may hold."""
-    statistic = problem.domain.statistic
+    statistic, rho = problem.domain.statistic, problem.domain.reference
     found = []
-    for members in statistic.orbits:
+    for members in rho.orbits(statistic):
         with np.errstate(divide="ignore"):
-            reference = np.exp(statistic.log_reference(members[0]))
+            reference = np.exp(rho.log_joint(statistic, members[0]))
         reference /= reference.sum()
         found.append((members[0], reference))
         many = statistic.size + EXTRA_TILTS if problem.knowledge > LEAST_KNOWLEDGE else 0

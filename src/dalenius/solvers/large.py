@@ -13,7 +13,11 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import entr, logsumexp
 
+from dalenius.errors import InputError
+from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
+from dalenius.model.reference import UNIFORM, Reference, group_sums
+from dalenius.model.secret import Function, Secret
 from dalenius.model.statistic import Sum
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
@@ -27,6 +31,7 @@ STILL = 1e-9  # a gain per round that is not worth another
 TILTS = (0.1, 0.5, 1.0)  # of the tilt that uses up the knowledge
 WAVES = (2, 5, 16, 64)  # of a secret that follows the sum up and down
 RARE = 80.0  # nats below the likeliest class: orders matter no more
+MOST_VALUES = 64  # of a group of records
 LEAST_S, MOST_S = 1e-6, 100.0
 
 
@@ -44,6 +49,7 @@ class Sibson(Maximal):
         stands for the mean of that order, which it bounds.
         """
         log_p = logsumexp(log_reference, axis=1, keepdims=True)
+        log_p, log_reference = log_p[np.isfinite(log_p[:, 0])], log_reference[np.isfinite(log_p[:, 0])]
         given = log_reference - log_p
         top = given.max(axis=0)
         common = top > top.max() - RARE
@@ -66,9 +72,9 @@ class Centre(Maximal):
     s: float = 1.0
 
     @classmethod
-    def best(cls, mechanism: Additive, knowledge: float) -> "Centre":
+    def best(cls, mechanism: Additive, knowledge: float, reference: Reference = UNIFORM) -> "Centre":
         """Put r around the mean answer, and choose s."""
-        log_size, answers = mechanism.statistic.log_class_sizes(), mechanism.answers
+        log_size, answers = reference.log_classes(mechanism.statistic), mechanism.answers
         centre = round(float(np.exp(log_size) @ answers))
         with np.errstate(over="ignore"):
             far = mechanism.noise.divergence(np.abs(answers - centre).astype(float))
@@ -81,34 +87,62 @@ class Centre(Maximal):
         return cls(float(found.fun), centre, math.exp(float(found.x)))
 
 
-def audit_large(
-    mechanism: Additive, record: int, knowledge: float, tolerance: float, watch: Watch
+def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
+    mechanism: Additive,
+    knowledge: float,
+    tolerance: float,
+    watch: Watch,
+    *,
+    secret: Secret,
+    reference: Reference = UNIFORM,
 ) -> tuple[Record, Lift, Grid]:
-    """Bracket max I(X_record;Y), with the way from coarse cells to classes."""
-    lumped, lift, grid = coarsen(mechanism, record, knowledge)
+    """Bracket max I(secret;Y), with the way from coarse cells to classes."""
+    check_large(mechanism, secret, reference)
+    lumped, lift, grid = coarsen(mechanism, secret, knowledge, reference)
     cells = Cells(lumped, knowledge)
     trivial = min(math.log(lumped.secrets), math.log(len(mechanism.labels)))
     audit = Record(cells, trivial, tolerance)
-    sibson = Sibson.best(mechanism.statistic.log_reference(record), knowledge)
-    audit.proofs = [min(audit.proof, sibson, Centre.best(mechanism, knowledge), key=lambda p: p.upper)]
-    watch.tell(record, 1, 0.0, audit.upper, "coarse classes")
+    log_joint = reference.log_joint(mechanism.statistic, secret)
+    sibson, centre = Sibson.best(log_joint, knowledge), Centre.best(mechanism, knowledge, reference)
+    audit.proofs = [min(audit.proof, sibson, centre, key=lambda p: p.upper)]
+    watch.tell(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < SMALL_KNOWLEDGE:
         found = ascend(cells, watch, np.random.default_rng(0))
         audit.pi, audit.lower = found.pi, found.value
     else:
-        pi, value, _ = climb(cells, _starts(mechanism, lift, cells), watch, ROUNDS, still=STILL)
+        weight = np.exp(reference.log_classes(mechanism.statistic))
+        starts = _starts(mechanism, weight, _sums(mechanism, secret), lift, cells)
+        pi, value, _ = climb(cells, starts, watch, ROUNDS, still=STILL)
         best = int(np.argmax(value))
         audit.pi, audit.lower = pi[best], float(value[best])
-    audit.unconstrained = (max(audit.lower, _apart(mechanism)), trivial)
-    watch.tell(record, 1, audit.lower, audit.upper, "ascent")
+    audit.unconstrained = (max(audit.lower, _apart(mechanism, log_joint)), trivial)
+    watch.tell(0, 1, audit.lower, audit.upper, "ascent")
     return audit, lift, grid
 
 
-def _starts(mechanism: Additive, lift: Lift, cells: Cells) -> Floats:
-    """rho exp( secret x sum ), both centred: tilts use up to all knowledge; and waves along the sum."""
+def check_large(mechanism: Additive, secret: Secret, reference: Reference) -> None:
+    """Refuse what needs a list of datasets: other secrets than groups, other references than one law for all."""
+    if isinstance(secret, Function) or reference.kind in ("marginals", "weights"):
+        what = "a secret that is a function" if isinstance(secret, Function) else f"a reference of {reference.kind}"
+        message = (
+            f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; name a "
+            "group of records, give one law for all records, or use fewer records"
+        )
+        raise InputError(message)
+    if secrets.size(secret, mechanism.records) > MOST_VALUES:
+        message = (
+            f"{secrets.name(secret)} have {secrets.size(secret, mechanism.records)} values, above the limit of "
+            f"{MOST_VALUES} for so many records; name fewer"
+        )
+        raise InputError(message)
+
+
+def _starts(mechanism: Additive, weight: Floats, sums: Floats, lift: Lift, cells: Cells) -> Floats:
+    """rho exp( secret x sum ), both centred: tilts use up to all knowledge; and waves along the sum.
+
+    Values of the secret are taken by what they add to the sum, and, where several add the same, also by their number.
+    """
     shape = lift.cell_of.shape
-    secret = np.broadcast_to(_centred(_contributions(mechanism))[:, None], shape)
-    weight = np.exp(mechanism.statistic.log_class_sizes())
     place = _centred(mechanism.answers.astype(float), weight)
     place, phase = np.broadcast_to(place, shape), np.broadcast_to(np.cumsum(weight), shape)
     share = np.exp(lift.log_share)
@@ -117,10 +151,14 @@ def _starts(mechanism: Additive, lift: Lift, cells: Cells) -> Floats:
     def mean(x: Floats) -> Floats:
         return np.asarray(np.bincount(lift.cell_of[held], weights=(x * share)[held], minlength=cells.size), dtype=float)
 
-    lean, x, u = mean(secret), mean(place), mean(phase)
+    x, u = mean(place), mean(phase)
     most = math.sqrt(2 * cells.knowledge)
-    powers = [tilt * most * lean * x for tilt in TILTS]
-    powers += [min(most, 3.0) * lean * np.cos(math.pi * waves * u) for waves in WAVES]
+    powers: list[Floats] = []
+    orders = [sums] if np.unique(sums).size == sums.size else [sums, np.argsort(np.argsort(sums, kind="stable"))]
+    for order in orders:
+        lean = mean(np.broadcast_to(_centred(np.asarray(order, dtype=float))[:, None], shape))
+        powers += [tilt * most * lean * x for tilt in TILTS]
+        powers += [min(most, 3.0) * lean * np.cos(math.pi * waves * u) for waves in WAVES]
     log_pi = cells.log_rho + np.stack(powers)
     return np.asarray(np.exp(log_pi - logsumexp(log_pi, axis=1, keepdims=True)))
 
@@ -132,19 +170,25 @@ def _centred(x: Floats, weight: Floats | None = None) -> Floats:
     return x / spread if spread > 0 else x
 
 
-def _contributions(mechanism: Additive) -> Floats:
+def _sums(mechanism: Additive, secret: Secret) -> Floats:
+    """What each value of the secret adds to the sum."""
     statistic = mechanism.statistic
     assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: an Additive has no other
-    return np.asarray(statistic.contributions, dtype=float)
+    return group_sums(statistic.contributions, len(secrets.members(secret) or ())).astype(float)
 
 
-def _apart(mechanism: Additive) -> float:
+def _apart(mechanism: Additive, log_joint: Floats) -> float:
     """Return what an adversary learns that knows one sum for each value, as far apart as can be.
 
     With a chance e of a wrong guess I >= log A - h(e) - e log(A - 1) (Fano), where that is above 0.
     """
-    many = _contributions(mechanism).size
-    places = np.linspace(1, mechanism.answers.size - 2, many).astype(int)  # sums that every value can have part in
+    alive = np.isfinite(log_joint)
+    alive = alive[alive.any(axis=1)]
+    common = np.flatnonzero(alive.all(axis=0))  # sums that every value can have part in
+    many = len(alive)
+    if common.size < many:
+        return 0.0
+    places = common[np.linspace(0, common.size - 1, many).astype(int)]
     near = int(np.diff(mechanism.answers[places]).min()) // 2 if many > 1 else 0
     e = min(1.0, 2 * float(mechanism.noise.tail(np.array([float(near)]))[0])) if near > 0 else 1.0
     return max(0.0, math.log(many) - float(entr(e) + entr(1 - e)) - e * math.log(max(many - 1, 1)))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Statistic
 from dalenius.reductions.lump import Merged, lump
 from dalenius.solvers.blahut_arimoto import climb, random_priors
@@ -36,15 +37,16 @@ class Oracle:
     statistic: Statistic
     knowledge: float
     rng: np.random.Generator
+    reference: Reference = UNIFORM
 
     def attack(self, rows: Floats, known: list[Attack], starts: int, watch: Watch) -> list[Attack]:
         """Return different bad priors for a mechanism, worst first; `known` ones are starting points."""
         mechanism = Mechanism(self.statistic, rows, tuple(range(rows.shape[1])))
         merged = Merged.of(mechanism)
         found: list[Attack] = []
-        for members in self.statistic.orbits:
+        for members in self.reference.orbits(self.statistic):
             record = members[0]
-            lumped, lift = lump(mechanism, record, merged)
+            lumped, lift = lump(mechanism, record, merged, self.reference)
             cells = Cells(lumped, self.knowledge)
             if self.knowledge <= 0:
                 pi, value = cells.rho[None], cells.leakage(cells.rho[None])

@@ -10,10 +10,10 @@ Cheapest first; the best bracket is kept at every moment:
    which closes the gap where the multiplier s is above 1, at every size (MATH 4.3);
 5. the convex bound, a tree of one node, for every size (MATH 4.4; where s > eta it is the contraction
    certificate 4.3 and closes the gap by itself);
-6. branch and bound, two trees in turns of growing length: simplices of conditionals (MATH 4.7), best where
-   rows have few cells, and boxes of output laws (MATH 4.5, 4.6), first with outputs as coarse as contraction
-   allows at the multiplier s of the best prior, then finer where a tree stalls. Relaxed priors of bad nodes
-   start new ascents.
+6. branch and bound, several trees in turns of growing length: posteriors (MATH 4.10), best for binary secrets;
+   simplices of conditionals (MATH 4.7), where rows have few cells; and boxes of output laws (MATH 4.5, 4.6). Outputs
+   are first as coarse as contraction allows at the multiplier s of the best prior, then finer where a tree
+   stalls. Relaxed priors of bad nodes start new ascents.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,13 +21,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalenius.solvers import stationary
-from dalenius.solvers.blahut_arimoto import Ascent, ascend, best_of, polish
+from dalenius.solvers import many_cells, stationary
+from dalenius.solvers.blahut_arimoto import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
 from dalenius.solvers.box_bound import Frame
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Cells, Floats
 from dalenius.solvers.choices import MOST_NODES, Choices
-from dalenius.solvers.contraction import affordable, coarsen, coefficient
+from dalenius.solvers.contraction import affordable, coarsen, coarsen_together, coefficient
+from dalenius.solvers.convex_bound import Common, Dual
+from dalenius.solvers.posterior_bound import Frame as PosteriorFrame
+from dalenius.solvers.posterior_search import PosteriorSearch
 from dalenius.solvers.rows import LEAST_S as LEAST_ROW_S
 from dalenius.solvers.rows import Rows
 from dalenius.solvers.simplex_bound import Frame as SimplexFrame
@@ -44,10 +47,15 @@ SLOW_SECONDS = 10.0
 MOST_VERTICES = 40  # cells beyond which a node of simplices, a matrix over cells, is too dear
 WORTHWHILE = 0.5  # of the gap that a row bound must promise to leave at most
 TURN = 2  # batches of boxes in the first turn
+FEW_OUTPUTS = 24  # up to so many outputs a batch of rows is cheap
 FEW_VERTICES = 16  # up to so many cells a batch of simplices is cheap
 MANY_BATCHES, SOME_BATCHES = 32, 8  # of simplices in the first turn, where they are cheap and where not
+POSTERIOR_SHARES = (0.55, 0.3, 0.0)
+NARROW = 0.8  # outputs for each dimension of the conditionals up to which posteriors are the better tree
 STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer frame follows
 LEAST_S = 1e-3
+WHOLE_SHARE, FIRST_SHARE = 0.25, 0.1  # of the time left: for the constrained capacity of very many cells, and then
+MOST_ASCENTS = 3  # of a record, each from a new sample, where there are very many cells
 ROUNDED = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
 
 
@@ -74,13 +82,13 @@ class Maximal:
     @classmethod
     def of(cls, cells: Cells) -> "Maximal":
         """Every row t of the channel counts with the value a under which it is likeliest."""
-        given = cells.log_rho - cells.row_lse(cells.log_rho)[cells.secret]
-        order = np.argsort(cells.lumped.row, kind="stable")
-        starts = np.unique(cells.lumped.row[order], return_index=True)[1]
-        return cls(cells.knowledge + float(np.logaddexp.reduce(np.maximum.reduceat(given[order], starts))))
+        given = cells.log_rho - cells.log_rows[cells.secret]
+        likeliest = np.full(len(cells.lumped.channel), -np.inf)
+        np.maximum.at(likeliest, cells.lumped.row, given)
+        return cls(cells.knowledge + float(np.logaddexp.reduce(likeliest)))
 
 
-Tree = Search | SimplexSearch
+Tree = Search | SimplexSearch | PosteriorSearch
 Proof = Trivial | Reference | Maximal | Choices | Tree | Rows
 
 
@@ -113,6 +121,9 @@ class Record:
     exact_cells: bool = True  # whether the verifier will find the same cells: simplices need them
     proofs: list[Proof] = field(init=False)  # the best of earlier stages, and trees that still grow
     unconstrained: tuple[float, float] = field(init=False)  # bracket on L(0)
+    common: Common = field(default_factory=Common)  # with other records of the same audit
+    ascents: int = 0  # over very many cells
+    convex: bool = False  # whether their convex bound is done
 
     def __post_init__(self) -> None:
         self.pi = self.cells.rho
@@ -139,9 +150,13 @@ class Record:
         cells = self.cells
         at_reference = float(cells.leakage(cells.rho[None])[0])
         self.lower = at_reference
-        self._offer(Maximal.of(cells))
+        if not cells.many or cells.size > len(cells.lumped.channel):  # else no two cells share a row
+            self._offer(Maximal.of(cells))
         if cells.knowledge <= 0:
             self.proofs = [Reference(at_reference)]
+        if cells.many:
+            self._begin_many(watch, rng)
+            return
         if watch.expired():
             return
         choices = None
@@ -160,6 +175,44 @@ class Record:
             capacity.open_root(watch)
             self._offer(capacity)
 
+    def _begin_many(self, watch: Watch, rng: np.random.Generator) -> None:
+        """Very many cells: the constrained capacity, shared by all records, the convex bound, and an ascent."""
+        cells = self.cells
+        self.unconstrained = (self.lower, self.trivial)
+        if cells.knowledge <= 0 or self.gap <= self.tolerance:
+            return
+        first = self.common.whole is None
+        if cells.y_size <= MOST_OUTPUTS:
+            if first:
+                watch.share(WHOLE_SHARE * watch.left)
+            self._offer_convex(*self.common.capacity(cells, watch, rng))
+            if first:
+                watch.share(FIRST_SHARE * watch.left)
+        self._convex(watch, rng)
+        if first or not watch.expired():  # one ascent there is, however short the time
+            self._ascend_many(watch, rng)
+        self.unconstrained = (self.lower, self.trivial)
+
+    def _convex(self, watch: Watch, rng: np.random.Generator) -> None:
+        """The convex bound over very many cells, once."""
+        if not (self.convex or watch.expired() or self.cells.y_size > MOST_OUTPUTS):
+            self._offer_convex(*self.common.convex(self.cells, self.upper, watch, rng))
+            self.convex = not watch.expired()
+
+    def _ascend_many(self, watch: Watch, rng: np.random.Generator) -> None:
+        if self.cells.knowledge < SMALL_KNOWLEDGE:
+            self._raise(ascend(self.cells, watch, rng))
+        else:
+            known = Ascent(self.pi, self.lower, self.s) if self.ascents else None
+            self._raise(many_cells.ascend(self.cells, watch, rng, known))
+        self.ascents += 1
+
+    def _offer_convex(self, x: Dual, bound: float) -> None:
+        frame = x.frame(self.cells)
+        search = Search(frame, self.lower, self.tolerance, x.s)
+        search.close_at(bound, x.point(frame))
+        self._offer(search)
+
     def _choose(self, choices: Choices, watch: Watch) -> None:
         """Search the choices: all of them, or a few, for the sake of L(0), where the gap is closed already."""
         root = choices.prior
@@ -176,6 +229,9 @@ class Record:
 
     def finish(self, watch: Watch, best: float, tell: Tell) -> None:
         """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`."""
+        if self.cells.many:
+            self._finish_many(watch, best, tell)
+            return
         if self._done(watch, best) or self.cells.y_size > MOST_OUTPUTS:
             return
         self.proofs = [self.proof]
@@ -185,14 +241,30 @@ class Record:
         convex = self._search(together, eta, np.minimum(1.0, 0.9 * max(self.s, LEAST_S) / eta))
         self._take_turns([Route(self._grow(convex, watch, best, tell), TURN)], watch, best)
         flat = max(part.stop - part.start for part in self.cells.slices) > self.cells.y_size
-        routes = [Route(self._boxes(watch, best, tell), SOME_BATCHES if flat else TURN, favoured=flat)]
-        rows = Route(self._rows(watch, best, tell), MANY_BATCHES)
+        frames = list(self._posterior_frames())
+        binary = self.cells.a_size == 2  # noqa: PLR2004 - one posterior per group
+        narrow = binary and frames[0].g_size <= NARROW * (self.cells.size - self.cells.a_size)
+        routes = [
+            Route(self._posteriors(frames, watch, best, tell), 2 * SOME_BATCHES if narrow else TURN, favoured=narrow),
+            Route(self._boxes(watch, best, tell), SOME_BATCHES if flat else TURN, favoured=flat and not narrow),
+        ]
         if self.exact_cells and self.cells.size <= MOST_VERTICES:
             simplices = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
             batches = MANY_BATCHES if self.cells.size <= FEW_VERTICES and not flat else SOME_BATCHES
-            route = Route(self._grow(simplices, watch, best, tell), batches, favoured=not flat)
-            routes.insert(0 if route.favoured else 1, route)
+            grown = self._grow(simplices, watch, best, tell)
+            routes.append(Route(grown, SOME_BATCHES if narrow else batches, favoured=not flat))
+        routes.sort(key=lambda route: not route.favoured)
+        few = self.cells.y_size <= FEW_OUTPUTS
+        rows = Route(self._rows(watch, best, tell), MANY_BATCHES if few else TURN)
         self._take_turns([rows, *routes], watch, best)
+
+    def _finish_many(self, watch: Watch, best: float, tell: Tell) -> None:
+        """Very many cells: the convex bound, if there was no time for it, and a few more ascents."""
+        if not self._done(watch, best):
+            self._convex(watch, np.random.default_rng(0))
+        while not self._done(watch, best) and self.ascents < MOST_ASCENTS:
+            self._ascend_many(watch, np.random.default_rng(self.ascents))
+            tell()
 
     def _done(self, watch: Watch, best: float) -> bool:
         return self.gap <= self.tolerance or self.upper <= best + self.tolerance or watch.expired()
@@ -200,8 +272,9 @@ class Record:
     def _take_turns(self, routes: list[Route], watch: Watch, best: float) -> None:
         """Advance each route by batches in turn, until done, exhausted, or nearly closed and slow.
 
-        The turns of the favoured route grow, and of the one whose bound is best; others keep theirs, for their time
-        may come. Favoured are boxes where rows have more cells than outputs, and simplices otherwise.
+        The turns of favoured routes grow, and of the one whose bound is best; others keep theirs, for their time may
+        come. Favoured are posteriors of a binary secret, if their dimensions are fewer than those of the conditionals;
+        otherwise boxes where rows have more cells than outputs, and simplices where not.
         """
         mark, mark_time = self.gap, watch.seconds
         while routes:
@@ -229,6 +302,22 @@ class Record:
                 seen.append(groups)
                 search = self._search(groups, etas, np.ones(self.cells.a_size))
                 yield from self._grow(search, watch, best, tell, finer=bool((etas > ROUNDED).any()))
+
+    def _posterior_frames(self) -> Iterator[PosteriorFrame]:
+        """Outputs in groups, ever finer: contraction inside them takes a share of the best prior's s, at last nothing."""
+        seen: list[list[int]] = []
+        for share in POSTERIOR_SHARES:
+            groups, eta = coarsen_together(self.cells, max(share * max(self.s, LEAST_S), ROUNDED))
+            if groups not in seen:
+                seen.append(groups)
+                single = len(set(groups)) == len(groups)
+                yield PosteriorFrame(self.cells, np.array(groups), 0.0 if single else eta)
+
+    def _posteriors(self, frames: list[PosteriorFrame], watch: Watch, best: float, tell: Tell) -> Iterator[float]:
+        """The frames of posteriors, a finer one after each that stalls."""
+        for frame in frames:
+            search = PosteriorSearch(frame, self.lower, self.tolerance, max(self.s, 0.02))
+            yield from self._grow(search, watch, best, tell, finer=frame is not frames[-1])
 
     def _rows(self, watch: Watch, best: float, tell: Tell) -> Iterator[float]:
         """The row bound at the best prior, where its rows promise to come near what it leaks."""

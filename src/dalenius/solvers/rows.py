@@ -86,13 +86,8 @@ class Rows:
         log_r -= lse(log_r)
         guesses, trees = [], []
         for part in cells.slices:
-            alone = Lumped(
-                np.zeros(part.stop - part.start, dtype=np.int64),
-                cells.q[part],
-                cells.log_rho[part],
-                1,
-                cells.lumped.row[part],
-            )
+            many = part.stop - part.start
+            alone = Lumped(np.zeros(many, dtype=np.int64), cells.q[part], cells.log_rho[part], 1, np.arange(many))
             row = Row(Cells(alone, 0.0), log_r, s)
             w = pi[part] / max(pi[part].sum(), TINY)
             value, best = row.guess(w if w.sum() > 0 else np.exp(row.cells.log_rho), rng)

@@ -1,0 +1,131 @@
+"""What the adversary is after, A = secret(X): a group of records, or any function of the dataset; and rho(a,t)."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from .balls import Ball
+from .counting import Histogram, Shares, Statistic, Sum, Table, numbered, tallied
+from .reading import field, mapping, refuse, sequence, show, whole
+from .reference import Reference, Uniform, Weights, digest, enumerable, universe
+
+MOST_PAIRS = 2**23  # of a secret value and a class
+
+
+@dataclass(frozen=True)
+class Group:
+    """The values of one record or more, numbered lexicographically, the last record fastest."""
+
+    records: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        if len(self.records) == 1:
+            return f"record {self.records[0]}"
+        if len(self.records) > 20:  # noqa: PLR2004 - a line
+            return f"{len(self.records)} records (sha256 {digest(self.records)})"
+        return f"the records {', '.join(map(str, self.records[:-1]))} and {self.records[-1]}"
+
+    def size(self, statistic: Statistic) -> int:
+        """How many values it has."""
+        many = 1
+        for i in self.records:
+            many *= statistic.alphabet(i)
+        return many
+
+    def numbers(self, statistic: Statistic) -> Sequence[int]:
+        """The secret value of every dataset, in lexicographic order with the last record fastest."""
+        return numbered([statistic.alphabet(i) for i in range(statistic.n)], self.records)
+
+
+@dataclass(frozen=True)
+class Function:
+    """values[x] is the secret value of dataset x, in lexicographic order with the last record fastest."""
+
+    values: tuple[int, ...]
+    many: int
+
+    @property
+    def text(self) -> str:
+        return f"a function of the dataset with {self.many} values (sha256 {digest(array('q', self.values))})"
+
+    def size(self, statistic: Statistic) -> int:  # noqa: ARG002 - the values say it
+        return self.many
+
+    def numbers(self, statistic: Statistic) -> Sequence[int]:  # noqa: ARG002 - the values say it
+        return self.values
+
+
+Secret: TypeAlias = Group | Function
+
+
+def read(value: object, statistic: Statistic) -> Secret:
+    """Return the secret of a certificate; refused before rho(a,t) would grow too large."""
+    given = mapping(value, "the secret")
+    if set(given) == {"values"}:
+        secret: Secret = _function(given["values"], universe(statistic))
+    elif set(given) == {"records"}:
+        secret = _group(given["records"], statistic)
+    else:
+        fields = show(", ".join(sorted(map(str, given))))
+        refuse(f"the secret has the fields {fields}; it needs either 'records' or 'values'")
+    pairs = secret.size(statistic) * statistic.size
+    if pairs > MOST_PAIRS:
+        refuse(f"the secret has too many values: {pairs} pairs with a class, at most {MOST_PAIRS} can be checked")
+    return secret
+
+
+def of_record(value: dict[str, object], statistic: Statistic, where: str) -> Group:
+    """Return the single record that a witness or a prior says it is about."""
+    return Group((whole(field(value, "record", where), f"the record of {where}", 0, statistic.n - 1),))
+
+
+def _group(value: object, statistic: Statistic) -> Group:
+    listed = sequence(value, "records of the secret")
+    records = tuple(whole(i, "a record of the secret", 0, statistic.n - 1) for i in listed)
+    if not records or any(i >= j for i, j in pairwise(records)):
+        refuse("records of the secret must ascend, one or more of them, each once")
+    many = 1
+    for i in records:
+        many *= statistic.alphabet(i)
+        if many > MOST_PAIRS:
+            refuse(f"the records of the secret have more than {MOST_PAIRS} values together, too many to check")
+    return Group(records)
+
+
+def _function(value: object, datasets: int) -> Function:
+    listed = sequence(value, "values of the secret", datasets)
+    values = tuple(whole(v, "a value of the secret", 0, datasets - 1) for v in listed)
+    many = max(values) + 1
+    if len(set(values)) < many:
+        missing = min(set(range(many)) - set(values))
+        refuse(f"no dataset has the secret value {missing}, though others have up to {many - 1}")
+    return Function(values, many)
+
+
+def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Shares]:
+    """rho(a,t) for every secret value a; classes without mass left out.
+
+    In closed form for groups of records where a sum has independent records or a histogram's all have one law, else
+    added up dataset by dataset.
+    """
+    if isinstance(secret, Group) and not isinstance(reference, Weights):
+        if isinstance(statistic, Sum) or (isinstance(statistic, Histogram) and reference.common):
+            return statistic.shares(*secret.records, reference=reference)
+        if isinstance(statistic, Table) and isinstance(reference, Uniform):
+            return statistic.shares(*secret.records)
+    if not isinstance(statistic, Table):
+        enumerable(statistic)
+    many, numbers = secret.size(statistic), secret.numbers(statistic)
+    if isinstance(reference, Uniform):
+        return tallied(numbers, statistic.datasets(), many)
+    result: list[Shares] = [{} for _ in range(many)]
+    probabilities = reference.probabilities(statistic)
+    for a, t, p in zip(numbers, statistic.datasets(), probabilities, strict=True):
+        if not p.is_zero():
+            share = result[a]
+            known: Ball | None = share.get(t)
+            share[t] = p if known is None else known + p
+    return result

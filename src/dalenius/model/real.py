@@ -1,0 +1,172 @@
+"""Laplace and Gaussian noise as it is added: outputs are real numbers, neither rounded nor clamped."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks, quadrature
+from dalenius.model.mechanism import Floats, Mechanism
+from dalenius.model.query import Query
+
+FINE = (1e-11, 1e-7, 1e-3)  # accuracy at which a single prior's leakage is computed: the first whose points fit
+LEAST, MOST = 1e-100, 1e100  # of a rate or a deviation
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Density rate/2 exp(-rate |noise|)."""
+
+    rate: float
+    parameter: ClassVar[str] = "epsilon/sensitivity"
+
+    @property
+    def value(self) -> float:
+        """What the parameter is."""
+        return self.rate
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Draw noise."""
+        return rng.laplace(scale=1 / self.rate, size=size)
+
+    def quadrature(self, answers: Floats, error: float) -> quadrature.Quadrature:
+        """The rule that widens a bracket by at most `error`."""
+        return quadrature.laplace(answers, self.rate, error)
+
+    def dp_epsilon(self, apart: float) -> float:
+        """Largest log ratio of the densities of two answers so far apart."""
+        return self.rate * apart
+
+    def dp_delta(self, apart: float, epsilon: float) -> float:
+        """1 - exp( (epsilon - rate apart)/2 ), or 0: the integral of max(0, p - e^epsilon p') of two such answers."""
+        return max(0.0, -math.expm1((epsilon - self.rate * apart) / 2))
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Normal noise of standard deviation sigma."""
+
+    sigma: float
+    parameter: ClassVar[str] = "sigma"
+
+    @property
+    def value(self) -> float:
+        """What the parameter is."""
+        return self.sigma
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Draw noise."""
+        return rng.normal(scale=self.sigma, size=size)
+
+    def quadrature(self, answers: Floats, error: float) -> quadrature.Quadrature:
+        """The rule that widens a bracket by at most `error`."""
+        return quadrature.gaussian(answers, self.sigma, error)
+
+    def dp_epsilon(self, apart: float) -> float:
+        """Infinite: the log ratio of two densities grows without limit."""
+        return math.inf if apart > 0 else 0.0
+
+    def dp_delta(self, apart: float, epsilon: float) -> float:
+        """P(N > epsilon/u - u/2) - e^epsilon P(N > epsilon/u + u/2), u = apart/sigma (Balle and Wang 2018)."""
+        from scipy.special import log_ndtr  # noqa: PLC0415 - only here
+
+        u = apart / self.sigma
+        if u == 0:
+            return 0.0
+        near, far = float(log_ndtr(u / 2 - epsilon / u)), float(log_ndtr(-u / 2 - epsilon / u))
+        return max(0.0, math.exp(near) * -math.expm1(epsilon + far - near))
+
+
+class Real(Mechanism):
+    """Y = f(x) + noise, a real number; f is a named query with integer answers.
+
+    It is a Mechanism, so that it can stand where one is asked for; whoever needs `rows`, `given` or `labels` is told
+    that they are not there. Audits see it through finitely many points, see model/quadrature.py.
+    """
+
+    noise: Laplace | Gaussian
+
+    def __init__(self, query: Query, name: str, noise: Laplace | Gaussian) -> None:
+        """Take the query, the call string of the mechanism, and its noise."""
+        if not (query.numeric and query.named):
+            message = (
+                f"output='real' adds noise to a named query with integer answers (count, total, modular_sum, pairs, "
+                f"identity), not to {query}; leave output out for rounded answers"
+            )
+            raise InputError(message)
+        if len(query.outputs) == 1:
+            message = f"{query} has a single answer, which noise does not change; leave output='real' out"
+            raise InputError(message)
+        checks.real(noise.parameter, noise.value, LEAST, MOST)
+        for key, value in (("statistic", query.statistic), ("query", query), ("name", name), ("noise", noise)):
+            object.__setattr__(self, key, value)
+
+    @property
+    def answers(self) -> Floats:
+        """f of every class."""
+        return np.asarray(self._query.answers, dtype=float)
+
+    @property
+    def rows(self) -> Floats:
+        """Refused: there is one output for every real number."""
+        message = (
+            f"the outputs of {self.name} are real numbers, of which there is no table; the mechanism can be audited, "
+            "run and saved, and for anything else leave output='real' out"
+        )
+        raise InputError(message)
+
+    @property
+    def given(self) -> Floats:
+        """Refused, as the rows."""
+        return self.rows
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """Refused, as the rows."""
+        return tuple(self.rows)
+
+    def joint(self, masses: Floats) -> Floats:
+        """A finite table (A, points) that leaks what P(A = a, Y) does, up to some 1e-11, for masses (A, K)."""
+        return np.asarray(masses @ self._fine)
+
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None
+    ) -> NDArray[np.generic]:
+        """Run the mechanism on a dataset: `size` independent outputs, floats."""
+        answer = self.answers[int(self.statistic.class_of(dataset))]
+        return np.asarray(answer + self.noise.sample(np.random.default_rng(rng), size))
+
+    def dp_epsilon(self) -> float:
+        """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""
+        return self.noise.dp_epsilon(self._query.sensitivity)
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return the least delta for which the mechanism is (epsilon, delta)-differentially private.
+
+        It grows with the distance of the answers, so that the two farthest of neighbouring datasets have it.
+        """
+        return self.noise.dp_delta(self._query.sensitivity, checks.real("epsilon", epsilon, 0.0, math.inf))
+
+    def __repr__(self) -> str:
+        return f"<Real {self.name} of {self.query}: {self.n} records, {self.statistic.size} classes, real outputs>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{repr(self)[1:-1]}</p>"
+
+    @cached_property
+    def _fine(self) -> Floats:
+        for error in FINE[:-1]:
+            try:
+                return self.noise.quadrature(self.answers, error).masses
+            except InputError:
+                continue  # too many points
+        return self.noise.quadrature(self.answers, FINE[-1]).masses
+
+    @property
+    def _query(self) -> Query:
+        assert self.query is not None  # noqa: S101 - for the type checker: __init__ sees to it
+        return self.query

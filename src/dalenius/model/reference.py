@@ -1,0 +1,296 @@
+"""The reference prior rho: what everybody knows about the data. Uniform, independent records, or any weights.
+
+An adversary holds any prior p with D(p || rho) <= knowledge. For a secret A and classes T of a mechanism all that
+matters is rho(a,t) = P_rho(A = a, T = t): inside (a,t) the worst prior is rho(x | a,t). Sums of independent records
+have it in closed form or by multiplying laws, count vectors of records with one law as a multinomial; everything else
+is added up over the datasets.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model import secret as secrets
+from dalenius.model.counting import Law, Parts, log_law, log_multinomial, mixed_law, sum_law
+from dalenius.model.datasets import checked
+from dalenius.model.laws import WAYS, checked_law, listed_in, of_pandas
+from dalenius.model.secret import Group, Secret
+from dalenius.model.statistic import Histogram, Statistic, Sum
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SMOOTH = "give every value a little mass, such as one count more (add-one smoothing)"
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """rho(x), uniform unless given: `laws` of independent records, one for all or one each; or `weights` of datasets.
+
+    Numbers are kept as given; every law stands for itself divided by its exact sum.
+    """
+
+    laws: tuple[Law, ...] = ()
+    weights: Floats | None = None
+
+    @classmethod
+    def from_user(cls, value: object, records: tuple[int, ...]) -> "Reference":
+        """Return the reference of None, one law, one law per record, weights over datasets, or pandas data."""
+        if value is None or isinstance(value, Reference):
+            return cls() if value is None else value
+        if type(value).__module__.startswith("pandas"):
+            return cls(_alike(of_pandas(value, records)))
+        listed = listed_in(value)
+        if not listed:
+            message = f"the reference is empty; {WAYS}"
+            raise InputError(message)
+        if not any(isinstance(part, (Iterable, str)) for part in listed):
+            return cls._of_line(listed, records)
+        if len(listed) != len(records):
+            message = f"the reference has {len(listed)} laws for {len(records)} records; give one law per record"
+            raise InputError(message)
+        return cls(_alike([checked_law(part, f"the law of record {i}", records[i]) for i, part in enumerate(listed)]))
+
+    @classmethod
+    def _of_line(cls, listed: list[object], records: tuple[int, ...]) -> "Reference":
+        """One list of numbers is the law of every record, or one weight per dataset."""
+        alike = len(set(records)) == 1
+        if alike and len(listed) == records[0]:
+            return cls((checked_law(listed, "the law of a record", records[0]),))
+        if checks.log_universe(records) <= math.log(secrets.MOST_DATASETS) + 1e-9 and len(listed) == math.prod(records):
+            weights = np.array(checked_law(listed, "the list of weights", len(listed)))
+            weights.flags.writeable = False
+            return cls((), weights)
+        one = f"{records[0]} (the law of every record)" if alike else "one list per record, whose values differ"
+        message = (
+            f"the reference lists {len(listed)} numbers; give {one} or {checks.size_text(records)} (one weight per "
+            f"dataset, at most {secrets.MOST_DATASETS})"
+        )
+        raise InputError(message)
+
+    @property
+    def kind(self) -> str | None:
+        """None (uniform), "marginal" (one law for all records), "marginals" (one each) or "weights"."""
+        if self.weights is not None:
+            return "weights"
+        return ("marginal" if len(self.laws) == 1 else "marginals") if self.laws else None
+
+    @property
+    def uniform(self) -> bool:
+        """Whether no reference was given."""
+        return self.kind is None
+
+    def describe(self) -> dict[str, Any]:
+        """Return the reference in plain data, as certificates carry it; nothing for the uniform one."""
+        if self.weights is not None:
+            return {"weights": self.weights.tolist()}
+        laws = [list(law) for law in self.laws]
+        return {"marginal": laws[0]} if len(laws) == 1 else {"marginals": laws} if laws else {}
+
+    def log_least(self, records: tuple[int, ...]) -> float:
+        """Return log rho(x) of the least likely dataset that has any mass."""
+        if self.weights is not None:
+            return math.log(self.weights[self.weights > 0].min()) - math.log(math.fsum(self.weights))
+        if self.uniform:
+            return -checks.log_universe(records)
+        least = {law: math.log(min(p for p in law if p > 0)) - math.log(math.fsum(law)) for law in set(self.laws)}
+        return math.fsum(many * least[law] for law, many in self._parts((), len(records)))
+
+    def orbits(self, statistic: Statistic) -> tuple[range | tuple[int, ...], ...]:
+        """Return groups of provably interchangeable records: those of the statistic that have one law."""
+        if self.weights is not None:
+            return tuple((i,) for i in range(len(statistic.records)))
+        if len(self.laws) <= 1:
+            return statistic.orbits
+        found: dict[tuple[int, Law], list[int]] = {}
+        for k, orbit in enumerate(statistic.orbits):
+            for i in orbit:
+                found.setdefault((k, self.laws[i]), []).append(i)
+        return tuple(map(tuple, found.values()))
+
+    def check(self, statistic: Statistic) -> None:
+        """Refuse a reference under which a class of the mechanism never occurs."""
+        if self.uniform:
+            return
+        dead = np.flatnonzero(~np.isfinite(self.log_classes(statistic)))
+        if dead.size:
+            message = (
+                f"the reference gives no mass to {statistic.class_name(int(dead[0]))}"
+                f"{f' and {dead.size - 1} more classes of the mechanism' if dead.size > 1 else ''}; {SMOOTH}"
+            )
+            raise InputError(message)
+
+    def log_classes(self, statistic: Statistic) -> Floats:
+        """Return log P_rho(T = t), (K,)."""
+        return statistic.log_class_sizes() if self.uniform else self.log_joint(statistic, Group(()))[0]
+
+    def log_joint(self, statistic: Statistic, secret: Secret) -> Floats:
+        """Return log P_rho(secret = a, T = t) as (A, K); -inf where impossible."""
+        if self.uniform and isinstance(secret, int):
+            return statistic.log_reference(secret)
+        _check_size(secrets.size(secret, statistic.records), statistic.size)
+        group = secrets.members(secret)
+        if group is not None and self._in_closed_form(statistic):
+            return self._closed(statistic, group)
+        return self._added_up(statistic, secret)
+
+    def mean_log(self, statistic: Statistic, secret: Secret) -> Floats:
+        """Return E_rho[ log rho(X) | secret = a, T = t ] as (A, K); 0 where impossible.
+
+        Of independent records sum_j E[ log m_j(X_j) | a, t ], a sum over the values of one record of each law.
+        """
+        log_rho, group = self.log_joint(statistic, secret), secrets.members(secret)
+        held = np.isfinite(log_rho)
+        if self.uniform:
+            return np.where(held, -checks.log_universe(statistic.records), 0.0)
+        if group is None or not self._in_closed_form(statistic):
+            log_x = self.log_table(statistic.records)
+            cell = secrets.table(secret, statistic.records) * statistic.size + statistic.class_table()
+            cell, log_x = cell[np.isfinite(log_x)], log_x[np.isfinite(log_x)]
+            share = np.exp(log_x - log_rho.ravel()[cell])
+            total = np.bincount(cell, weights=share * log_x, minlength=log_rho.size)
+            return np.asarray(total, dtype=float).reshape(log_rho.shape)
+        n, k = len(statistic.records), statistic.records[0]
+        mean = np.where(held, self._log_values(group, k)[:, None], 0.0)
+        for law, many in self._parts(group, n):
+            if many:
+                other = next(i for i in range(n) if i not in group and self._law_of(i) == law)
+                joint = self._closed(statistic, (*group, other)).reshape(len(log_rho), k, -1)
+                share = np.exp(np.where(held[:, None], joint - np.where(held, log_rho, 0.0)[:, None], -np.inf))
+                mean += many * xlogy(share, np.exp(log_law(law))[:, None]).sum(axis=1)
+        return mean
+
+    def log_table(self, records: tuple[int, ...]) -> Floats:
+        """Return log rho(x) of every dataset, in lexicographic order; refused when too many."""
+        size = checks.universe(records)
+        if self.weights is not None:
+            return log_law(tuple(self.weights.tolist()))
+        if self.uniform:
+            return np.full(size, -checks.log_universe(records))
+        total = np.zeros(1)
+        for i in range(len(records)):
+            total = np.add.outer(total, log_law(self._law_of(i))).ravel()
+        return total
+
+    def log_probability(self, dataset: ArrayLike, records: tuple[int, ...]) -> float:
+        """Return log rho(x) of one dataset."""
+        x = checked(dataset, records)
+        if self.weights is not None:
+            return float(self.log_table(records)[np.ravel_multi_index(tuple(x), records)])
+        if self.uniform:
+            return -checks.log_universe(records)
+        return math.fsum(log_law(self._law_of(i))[v] for i, v in enumerate(x.tolist()))
+
+    def draw(self, statistic: Statistic, secret: Secret, a: int, cls: int, rng: np.random.Generator) -> Ints:
+        """Draw a dataset with the law rho(x | secret = a, T = cls)."""
+        group, records = secrets.members(secret), statistic.records
+        if group is not None and self._in_closed_form(statistic):
+            fixed = np.full(len(records), -1, dtype=np.int64)
+            fixed[list(group)] = secrets.values(secret, a, records)
+            if isinstance(statistic, Histogram):
+                return statistic.draw(fixed, cls, rng)
+            laws = [log_law(law) for law in self.laws] or [np.full(records[0], -math.log(records[0]))]
+            return cast("Sum", statistic).draw(fixed, cls, np.broadcast_to(laws, (len(records), records[0])), rng)
+        found = np.flatnonzero((statistic.class_table() == cls) & (secrets.table(secret, records) == a))
+        log_rho = self.log_table(records)[found]
+        share = np.exp(log_rho - log_rho.max())
+        return np.array(np.unravel_index(rng.choice(found, p=share / share.sum()), records))
+
+    def _law_of(self, record: int) -> Law:
+        return self.laws[0] if len(self.laws) == 1 else self.laws[record]
+
+    def _parts(self, group: tuple[int, ...], n: int) -> Parts:
+        """The different laws of the records outside a group, and how many have each."""
+        if len(self.laws) == 1:
+            return ((self.laws[0], n - len(group)),)
+        counted = Counter(self.laws)
+        counted.subtract(self.laws[i] for i in group)
+        return tuple((law, many) for law, many in counted.items() if many)
+
+    def _in_closed_form(self, statistic: Statistic) -> bool:
+        """Whether rho(a,t) of groups of records needs no list of datasets."""
+        counts = isinstance(statistic, Histogram) and len(self.laws) <= 1
+        return self.weights is None and (isinstance(statistic, Sum) or counts)
+
+    def _log_values(self, group: tuple[int, ...], k: int) -> Floats:
+        """log P_rho(X_group = a), by the values of the group in lexicographic order."""
+        total = np.zeros(1)
+        for i in group:
+            total = np.add.outer(total, np.full(k, -math.log(k)) if self.uniform else log_law(self._law_of(i))).ravel()
+        return total
+
+    def _closed(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:
+        return self._of_sum(statistic, group) if isinstance(statistic, Sum) else self._of_counts(statistic, group)
+
+    def _of_sum(self, statistic: Sum, group: tuple[int, ...]) -> Floats:
+        """log( P(X_group = a) P(S' + c_a = value) ), S' the sum of the records outside the group."""
+        n, contributions, modulus = statistic.n, statistic.contributions, statistic.modulus
+        if self.uniform:
+            others, log_p = sum_law(n - len(group), contributions, modulus)
+        else:
+            others, log_p = mixed_law(self._parts(group, n), contributions, modulus)
+        shift = group_sums(contributions, len(group))
+        result = np.full((shift.size, statistic.size), -np.inf)
+        for row, c, mass in zip(result, shift.tolist(), self._log_values(group, len(contributions)), strict=True):
+            row[statistic.class_of_sum(others + c)] = log_p + mass
+        return result
+
+    def _of_counts(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:
+        """log( (n-g)! / prod_v (c_v - g_v)! x prod_v m(v)^c_v ), g the counts of the group's values."""
+        statistic = cast("Histogram", statistic)
+        k, counts = statistic.k, statistic.counts
+        law = np.array(self.laws[0] if self.laws else (1.0,) * k)
+        mass = xlogy(counts, law / math.fsum(law)).sum(axis=1)
+        result = np.full((k ** len(group), statistic.size), -np.inf)
+        for row, values in zip(result, product(range(k), repeat=len(group)), strict=True):
+            left = counts - np.bincount(np.array(values, dtype=np.int64), minlength=k)
+            inside = (left >= 0).all(axis=1)
+            row[inside] = log_multinomial(left[inside]) + mass[inside]
+        return result
+
+    def _added_up(self, statistic: Statistic, secret: Secret) -> Floats:
+        """Log-sum-exp of log rho(x) over the datasets of every pair (a, t)."""
+        log_rho = self.log_table(statistic.records)
+        shape = secrets.size(secret, statistic.records), statistic.size
+        cell = secrets.table(secret, statistic.records) * statistic.size + statistic.class_table()
+        held = np.isfinite(log_rho)
+        cell, log_rho = cell[held], log_rho[held]
+        peak = np.full(math.prod(shape), -np.inf)
+        np.maximum.at(peak, cell, log_rho)
+        total = np.bincount(cell, weights=np.exp(log_rho - peak[cell]), minlength=peak.size)
+        with np.errstate(divide="ignore"):
+            return np.asarray(peak + np.log(total)).reshape(shape)
+
+
+UNIFORM = Reference()
+
+
+def group_sums(contributions: tuple[int, ...], many: int) -> Ints:
+    """Return what so many records add to the sum, by their values in lexicographic order."""
+    total = np.zeros(1, dtype=np.int64)
+    for _ in range(many):
+        total = np.add.outer(total, np.asarray(contributions)).ravel()
+    return total
+
+
+def _check_size(values: int, classes: int) -> None:
+    if values * classes > checks.MOST_ENTRIES:
+        message = (
+            f"a secret of {values} values and {classes} classes of the mechanism make {values * classes} pairs, above "
+            f"the limit of {checks.MOST_ENTRIES}; use a smaller group, a coarser secret or fewer records"
+        )
+        raise InputError(message)
+
+
+def _alike(laws: list[Law]) -> tuple[Law, ...]:
+    """One law where all are equal."""
+    return (laws[0],) if len(set(laws)) == 1 else tuple(laws)

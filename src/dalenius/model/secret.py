@@ -1,0 +1,225 @@
+"""The secret A = secret(X): a record, a group of records, or any function of the dataset.
+
+The values of a group are numbered lexicographically, last record fastest; those of a function in the order in which
+they first appear among the datasets, which are in lexicographic order.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.datasets import checked, commas, values_of
+from dalenius.model.query import Query
+
+Ints = NDArray[np.int64]
+
+MOST_DATASETS = 2**20  # whose values are listed one by one
+MOST_VALUES = 2**16
+SHOWN = 6  # records of a group that are named
+
+
+@dataclass(frozen=True)
+class Group:
+    """Two records or more, ascending: the secret is all their values together."""
+
+    records: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of the dataset: its value 0..A-1 at every dataset, and what the values are called."""
+
+    values: Ints
+    names: tuple[object, ...]
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+
+Secret = int | Group | Function  # an int is the index of a record
+
+
+def from_user(secret: object, records: tuple[int, ...]) -> Secret:
+    """Return the secret of an index, a list of indices, a callable or Query, or one value per dataset (an array)."""
+    if isinstance(secret, Function) and secret.values.size == math.prod(records[:64]):
+        return secret
+    if isinstance(secret, (Function, Group)):
+        secret = secret.values if isinstance(secret, Function) else secret.records
+    if isinstance(secret, (int, np.integer)):
+        return _index(secret, len(records))
+    if isinstance(secret, Query):
+        return _of_query(secret, records)
+    if isinstance(secret, np.ndarray) or type(secret).__module__.startswith("pandas"):
+        return _of_array(np.asarray(secret), records)
+    if callable(secret):
+        return _of_callable(secret, records)
+    if isinstance(secret, Iterable) and not isinstance(secret, (str, bytes)):
+        return _group(tuple(secret), records)
+    message = (
+        f"secret = {secret!r} is no secret; give the index of a record, a list of indices such as [0, 1], a function "
+        "of the dataset, or a numpy array with one value per dataset"
+    )
+    raise InputError(message)
+
+
+def members(secret: Secret) -> tuple[int, ...] | None:
+    """Return the records whose values are the secret; None for a function of the dataset."""
+    if isinstance(secret, Function):
+        return None
+    return secret.records if isinstance(secret, Group) else (secret,)
+
+
+def size(secret: Secret, records: tuple[int, ...]) -> int:
+    """Return A, the number of values of the secret."""
+    if isinstance(secret, Function):
+        return len(secret.names)
+    return math.prod(records[i] for i in members(secret) or ())
+
+
+def table(secret: Secret, records: tuple[int, ...]) -> Ints:
+    """Return the value of the secret at every dataset, in lexicographic order."""
+    if isinstance(secret, Function):
+        return secret.values
+    value = np.zeros(math.prod(records), dtype=np.int64)
+    for i in members(secret) or ():
+        value = value * records[i] + values_of(i, records)
+    return value
+
+
+def value(secret: Secret, dataset: ArrayLike, records: tuple[int, ...]) -> int:
+    """Return the value of the secret at one dataset."""
+    x = checked(dataset, records)
+    if isinstance(secret, Function):
+        return int(secret.values[np.ravel_multi_index(tuple(x), records)])
+    group = list(members(secret) or ())
+    return int(np.ravel_multi_index(tuple(x[group]), tuple(records[i] for i in group)))
+
+
+def values(secret: Secret, a: int, records: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the values of the records of a group when the secret is a."""
+    return tuple(int(v) for v in np.unravel_index(a, tuple(records[i] for i in members(secret) or ())))
+
+
+def name(secret: Secret) -> str:
+    """Return `record 0`, `records 0 and 1`, `the secret (3 values)`."""
+    if isinstance(secret, Function):
+        many = len(secret.names)
+        return f"the secret ({many} value{'' if many == 1 else 's'})"
+    if not isinstance(secret, Group):
+        return f"record {secret}"
+    group = secret.records
+    if len(group) > SHOWN:
+        return f"records {commas(group[: SHOWN - 2])},...,{group[-1]} ({len(group)} of them)"
+    return f"records {', '.join(map(str, group[:-1]))} and {group[-1]}"
+
+
+def describe(secret: Secret) -> dict[str, list[int]]:
+    """Return the secret in plain data, as certificates carry it."""
+    if isinstance(secret, Function):
+        return {"values": secret.values.tolist()}
+    return {"records": list(members(secret) or ())}
+
+
+def _index(index: object, n: int) -> int:
+    if isinstance(index, (bool, np.bool_)) or not isinstance(index, (int, np.integer)):
+        message = f"{index!r} is no index of a record; give a whole number from 0 to {n - 1}"
+        raise InputError(message)
+    if not 0 <= index < n:
+        message = f"record {index} does not exist; records are numbered 0 to {n - 1}"
+        raise InputError(message)
+    return int(index)
+
+
+def _group(listed: Sequence[object], records: tuple[int, ...]) -> int | Group:
+    if not listed:
+        message = "the group of records is empty; list the indices of one record or more, such as [0, 1]"
+        raise InputError(message)
+    if len(listed) > len(records) and len(listed) == math.prod(records[:64]):
+        message = f"{len(listed)} values look like one per dataset; give them as a numpy array, a list names records"
+        raise InputError(message)
+    group = sorted(_index(i, len(records)) for i in listed)
+    twice = [i for i, j in pairwise(group) if i == j]
+    if twice:
+        message = f"record {twice[0]} is listed twice; a group names each of its records once"
+        raise InputError(message)
+    if checks.log_universe([records[i] for i in group]) > math.log(MOST_VALUES) + 1e-9:
+        many = checks.size_text([records[i] for i in group])
+        message = f"a group of {len(group)} records has {many} values, above the limit of {MOST_VALUES}; name fewer"
+        raise InputError(message)
+    return Group(tuple(group)) if len(group) > 1 else group[0]
+
+
+def _of_callable(function: Callable[..., object], records: tuple[int, ...]) -> Function:
+    _check_listable(records)
+    found = []
+    for x in product(*map(range, records)):
+        try:
+            one, two = function(x), function(x)
+            same = bool(one == two) and hash(one) == hash(two)
+        except Exception as error:
+            message = f"the secret failed at x = {commas(x)}: {type(error).__name__}: {error}; {REMEDY}"
+            raise InputError(message) from error
+        if not same:
+            message = f"the secret is no function of the dataset: at x = {commas(x)} it gave {one!r}, then {two!r}"
+            raise InputError(message)
+        found.append(one)
+    return _numbered(found)
+
+
+REMEDY = "it is called with a tuple of the records' values and returns a number, a text or a tuple of them"
+
+
+def _of_query(query: Query, records: tuple[int, ...]) -> Function:
+    if query.records != records:
+        message = (
+            f"{query} is about {len(query.records)} records of other data than the mechanism; a secret is a function "
+            "of the same dataset"
+        )
+        raise InputError(message)
+    _check_listable(records)
+    answers = [tuple(f.tolist()) if isinstance(f, np.ndarray) else f for f in query.answers]
+    return _numbered([answers[t] for t in query.statistic.class_table().tolist()])
+
+
+def _of_array(listed: NDArray[np.generic], records: tuple[int, ...]) -> Function:
+    _check_listable(records)
+    many = math.prod(records)
+    if listed.shape != (many,):
+        message = (
+            f"the array of the secret has shape {listed.shape}; give one value for each of the {many} datasets, or a "
+            "list such as [0, 1] to name records"
+        )
+        raise InputError(message)
+    found = listed.tolist()
+    if any(v != v for v in found):  # noqa: PLR0124 - NaN alone differs from itself
+        message = "the array of the secret holds NaN; give every dataset a value of the secret"
+        raise InputError(message)
+    try:
+        return _numbered(found)
+    except TypeError as error:
+        message = f"the array of the secret holds something that is no value: {error}; use numbers or texts"
+        raise InputError(message) from error
+
+
+def _check_listable(records: tuple[int, ...]) -> None:
+    if checks.log_universe(records) > math.log(MOST_DATASETS) + 1e-9:
+        message = (
+            f"a function of the dataset is listed for all {checks.size_text(records)} datasets, above the limit of "
+            f"{MOST_DATASETS}; name a group of records instead, such as secret=[0, 1], or use fewer records"
+        )
+        raise InputError(message)
+
+
+def _numbered(found: Sequence[object]) -> Function:
+    number: dict[object, int] = {}
+    numbered = np.array([number.setdefault(v, len(number)) for v in found], dtype=np.int64)
+    if len(number) > MOST_VALUES:
+        message = f"the secret has {len(number)} values, above the limit of {MOST_VALUES}; use a coarser one"
+        raise InputError(message)
+    return Function(numbered, tuple(number))

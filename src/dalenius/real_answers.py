@@ -1,0 +1,130 @@
+"""Audits of real outputs: through finite channels, coarse before fine, and back."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from dalenius.answers import Run
+from dalenius.certificates.certificate import Certificate
+from dalenius.errors import InputError
+from dalenius.information import mutual_information
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.real import Real
+from dalenius.reductions.quantise import Quantised, quantise
+from dalenius.results import Audit, Extremes, Records
+from dalenius.solvers.certify import MARGIN_DOWN
+from dalenius.solvers.record import MOST_OUTPUTS, NEARLY
+from dalenius.solvers.watch import Watch
+
+Certified = Callable[[Mechanism, float, Watch], Audit]  # a finite channel, the gap to reach in nats -> its audit
+
+SHARE = 0.1  # of the tolerance that may be lost between the real channel and the finite one
+LEAST = 1e-10  # loss below which floats are no help
+CLOSED = 1.2  # a bracket no wider than so many times the loss has been closed
+COARSER = (
+    (1e-3, 64),
+    (1e-5, MOST_OUTPUTS),
+)  # loss of a first look, where the tolerance asks for more outputs than that
+
+
+def real_answer(mechanism: Real, certified: Certified, run: Run) -> Audit:
+    """Return the bracket of a mechanism with real outputs.
+
+    Few points are taken as they are. Where the tolerance asks for many, coarser channels come first: the best bracket
+    stands when a finer channel, whose audit takes longer, does no better in the time that is left.
+    """
+    tolerance = run.tolerance * run.nats
+    finest, fine = _finest(mechanism, max(SHARE * tolerance, LEAST))
+    many = len(finest.channel.labels)
+    coarser = [error for error, most in COARSER if many > most and fine < SHARE * error]
+    looks: list[Audit] = []
+    for error in (*coarser, fine):
+        last = error == fine
+        seen = finest if last else quantise(mechanism, error)
+        gap = max(0.9 * tolerance - fine, 0.5 * tolerance) if last else SHARE * error
+        looks.append(_look(mechanism, seen, gap, certified, run, finest=None if last else finest))
+        if looks[-1].stopped == "gap" or looks[-1].gap * run.nats > CLOSED * error or run.watch.expired():
+            break
+    best = min(looks, key=lambda look: look.gap)
+    stopped = "gap" if best.stopped == "gap" else looks[-1].stopped
+    return replace(best, stopped=stopped, seconds=looks[-1].seconds, nodes=looks[-1].nodes)
+
+
+def _finest(mechanism: Real, error: float) -> tuple[Quantised, float]:
+    """Return the channel for this loss; for a greater one where its points would not fit, and which."""
+    try:
+        return quantise(mechanism, error), error
+    except InputError:
+        coarse = max(COARSER[0][0], error)
+        return quantise(mechanism, coarse), coarse
+
+
+def _look(  # noqa: PLR0913 - what is asked, of which channels, within which limits
+    mechanism: Real, seen: Quantised, gap: float, certified: Certified, run: Run, *, finest: Quantised | None = None
+) -> Audit:
+    """Audit one finite channel, within the limits of the whole, and say what that proves of the real one."""
+    whole = run.watch
+    watch = Watch(whole.time_limit, whole.report, began=whole.began, nodes=whole.nodes, parent=whole)
+    answer = certified(seen.channel, gap, watch)
+    whole.nodes = watch.nodes
+    return _carried(mechanism, seen, answer, run, finest)
+
+
+def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: Quantised | None) -> Audit:
+    """Return the audit of the real channel; its certificate proves the finite one's bounds and adds the difference.
+
+    The witness of a coarse channel is shown to the finest one, which tells more exactly what it leaks.
+    """
+    most = math.nextafter(math.log(min(answer.prior.masses.shape[0], seen.answers)), math.inf)
+
+    def below(nats: float) -> float:
+        return seen.lower(nats)
+
+    def above(nats: float) -> float:
+        return min(seen.upper(nats), most)
+
+    lower, upper = below(answer.certificate.lower), above(answer.certificate.upper)
+    problem = {**mechanism.describe(), "quadrature": seen.description}
+    data = {**answer.certificate.data, "problem": problem, "upper": upper}
+    if finest is not None:
+        leaked = float(mutual_information(answer.prior.masses @ finest.channel.rows))
+        lower = finest.lower(leaked - MARGIN_DOWN)
+        data["witness"] = {**data["witness"], "quadrature": finest.description}
+    data["lower"] = lower
+    nats, (low, high) = run.nats, answer.extremes.unconstrained
+    orbits = (
+        (
+            m,
+            _down(lower if answer.record in m else below(a * nats), nats),
+            _up(upper if b == answer.upper else above(b * nats), nats),
+        )
+        for m, a, b in answer.records.orbits
+    )
+    stopped = answer.stopped
+    if upper - lower <= run.tolerance * nats:
+        stopped = "gap"
+    elif stopped == "gap" and upper - lower > NEARLY:
+        stopped = "method"
+    return replace(
+        answer,
+        mechanism=mechanism,
+        lower=_down(lower, nats),
+        upper=_up(upper, nats),
+        stopped=stopped,
+        records=Records(tuple(orbits)),
+        prior=replace(answer.prior, mechanism=mechanism),
+        certificate=Certificate.of(data),
+        extremes=Extremes(
+            (_down(below(low * nats), nats), _up(above(high * nats), nats)),
+            answer.extremes.uniform / (1 - seen.slack),
+        ),
+        nodes=run.watch.nodes,
+    )
+
+
+def _down(nats: float, scale: float) -> float:
+    return nats if scale == 1 else max(0.0, math.nextafter(nats / scale, -math.inf))
+
+
+def _up(nats: float, scale: float) -> float:
+    return nats if scale == 1 else math.nextafter(nats / scale, math.inf)

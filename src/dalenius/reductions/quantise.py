@@ -1,0 +1,64 @@
+"""Real outputs become finitely many, and brackets find their way back.
+
+With the rule of model/quadrature.py the finite channel
+
+    q(k|t) = c w_k p_t(y_k),      q(rest|t) = 1 - sum_k q(k|t),      c = 1 - slack,
+
+is proper where no row of the rule sums to more than 1/c, and for every secret and prior, K answers, rest the largest
+q(rest|t),
+
+    (I(A;J) - rest log K)/c - error  <=  I(A;Y)  <=  I(A;J)/c + error + skipped log K,
+
+as the term of the rest in I(A;J) lies between 0 and rest x log K.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.real import Real
+
+ROUNDED = 1e-13  # more than the sums of a row can lose
+
+
+@dataclass(frozen=True, eq=False)
+class Quantised:
+    """A finite channel in place of a real one, and how far the two can differ."""
+
+    channel: Mechanism
+    description: dict[str, object]  # of the rule
+    answers: int  # K
+    slack: float
+    rest: float
+    error: float
+    skipped: float
+
+    def lower(self, leaked: float) -> float:
+        """Guarantee: result <= I(A;Y) for every prior whose I(A;J) is at least `leaked`."""
+        found = (leaked - self.rest * math.log(self.answers)) / (1 - self.slack) - self.error
+        return max(0.0, found - ROUNDED)
+
+    def upper(self, bound: float) -> float:
+        """Guarantee: I(A;Y) <= result for every prior whose I(A;J) is at most `bound`."""
+        hidden = self.error + self.skipped * math.log(self.answers)
+        return bound / (1 - self.slack) + hidden + ROUNDED
+
+
+def quantise(mechanism: Real, error: float) -> Quantised:
+    """Return the finite channel that widens a bracket by about `error`, on the classes of the query."""
+    rule = mechanism.noise.quadrature(mechanism.answers, error)
+    slack = float(rule.description["slack"])  # type: ignore[arg-type]
+    inner = (1 - slack) * rule.masses
+    rest = np.maximum(1 - inner.sum(axis=1), 0.0)
+    rows = np.column_stack([inner, rest])
+    return Quantised(
+        channel=Mechanism(mechanism.statistic, rows, tuple(range(rows.shape[1])), mechanism.query, mechanism.name),
+        description=rule.description,
+        answers=int(np.unique(mechanism.answers).size),
+        slack=slack,
+        rest=float(rest.max()) + ROUNDED,
+        error=rule.error,
+        skipped=rule.skipped,
+    )

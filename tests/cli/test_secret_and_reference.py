@@ -1,0 +1,125 @@
+"""dalenius audit with --secret and --reference."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import dalenius as dl
+from dalenius.cli import main
+
+COUNT = ["--query", "count(n=3)", "--mechanism", "geometric(epsilon=1)"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(
+        main, ["audit", *COUNT, "--knowledge", "0.3", "--tolerance", "0.01", *map(str, arguments)]
+    )
+
+
+def test_a_group_against_public_knowledge(tmp_path: Path) -> None:
+    law, certificate = tmp_path / "law.csv", tmp_path / "certificate.json"
+    law.write_text("no,yes\n0.8,0.2\n")
+    done = run("--secret", "0,2", "--reference", law, "--certificate", certificate, "--json")
+    assert done.exit_code == 0
+    said = json.loads(done.stdout)
+    assert said["secret"] == [0, 2]
+    assert said["reference"] == "marginal"
+    assert said["record"] is None
+    assert said["entropy"] is None
+    assert said["knowledge"] == 0.3
+    assert [r["record"] for r in said["records"]] == [None]
+    content = json.loads(certificate.read_text())
+    assert content["secret"] == {"records": [0, 2]}
+    assert content["adversary"] == {"knowledge": 0.3, "reference": {"marginal": [0.8, 0.2]}}
+    assert dl.verify(certificate).verified
+
+
+def test_default_audits_say_that_there_is_neither() -> None:
+    said = json.loads(run("--json").stdout)
+    assert said["secret"] is None
+    assert said["reference"] is None
+
+
+@pytest.mark.parametrize(
+    "name", ["line.csv", "column.csv", "line.npy", "column.npy", "law.json", "each.json", "each.csv"]
+)
+def test_one_law_in_any_file_is_the_same(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    content = {
+        "line.csv": "0.8,0.2\n",
+        "column.csv": "0.8\n0.2\n",
+        "law.json": "[0.8, 0.2]",
+        "each.json": "[[0.8, 0.2], [0.8, 0.2], [0.8, 0.2]]",
+        "each.csv": "0.8,0.2\n0.8,0.2\n0.8,0.2\n",
+    }
+    if path.suffix == ".npy":
+        np.save(path, np.array([[0.8, 0.2]] if name == "line.npy" else [[0.8], [0.2]]))
+    else:
+        path.write_text(content[name])
+    done = run("--reference", path, "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["reference"] == "marginal"
+
+
+def test_weights_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "weights.csv"
+    path.write_text("\n".join(["0.125"] * 8))
+    assert json.loads(run("--reference", path, "--json").stdout)["reference"] == "weights"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--secret", "0,0"], "record 0 is listed twice"),
+        (["--secret", "0,3"], "record 3 does not exist"),
+        (["--secret", "a,b"], "--secret 'a,b' is not a list of records"),
+        (["--secret", ""], "--secret '' is not a list of records"),
+        (["--secret", "0,1", "--method", "paper"], "no secret="),
+        (["--reference", "missing.csv"], "cannot read missing.csv"),
+        (["--reference", "law.txt"], "law.txt has suffix '.txt'"),
+    ],
+)
+def test_bad_options_are_told_in_one_line(options: list[str], says: str) -> None:
+    done = run(*options)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("0.8,0.3\n", "sums to 1.1"),
+        ("0.5,0.25,0.25\n", "lists 3 numbers"),
+        ("0.8,0.2\n0.8,0.2\n", "2 laws for 3 records"),
+        ("0.8;0.2\n", "holds no numbers"),
+        ("nan,1\n", "holds nan at place 0"),
+    ],
+)
+def test_a_bad_file_is_named(content: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "law.csv"
+    path.write_text(content)
+    done = run("--reference", path)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert "law.csv" in done.stderr
+
+
+def test_entropy_takes_no_reference(tmp_path: Path) -> None:
+    path = tmp_path / "law.csv"
+    path.write_text("0.8,0.2\n")
+    done = CliRunner().invoke(main, ["audit", *COUNT, "--entropy", "1", "--reference", str(path)])
+    assert done.exit_code == 2
+    assert "give knowledge= with reference=" in done.stderr
+
+
+def test_a_reference_is_never_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "law.json"
+    path.write_text("[0.8, 0.2]")
+    done = run("--reference", path, "--certificate", path)
+    assert done.exit_code == 2
+    assert json.loads(path.read_text()) == [0.8, 0.2]

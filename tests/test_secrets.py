@@ -1,0 +1,177 @@
+"""Audits of groups of records and of functions of the dataset."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from brute_force import information
+from large_samples import PAIRS, both
+
+import dalenius as dl
+from dalenius.model.secret import Function, Group
+from dalenius.results import Audit
+from dalenius.solvers.capacity import capacity
+
+SMALL = [
+    dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1),
+    dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=3), flip=0.3),
+    dl.mechanisms.geometric(dl.queries.total(n=3, values=[0, 1, 3]), epsilon=1),
+    dl.mechanisms.exponential(dl.queries.histogram(n=3, k=2), epsilon=2),
+]
+every = pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: str(m.query))
+
+
+def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:  # noqa: ANN401 - as audit
+    return dl.audit(mechanism, **{"knowledge": 0.4, "tolerance": 5e-3, "time_limit": 10.0, **options})
+
+
+def meet(one: Audit, two: Audit) -> None:
+    assert one.lower <= two.upper
+    assert two.lower <= one.upper
+
+
+@every
+def test_a_group_agrees_with_the_channel_written_out(mechanism: dl.Mechanism) -> None:
+    dense = dl.Mechanism.from_matrix(mechanism.matrix(), mechanism.records)
+    one, two = audited(mechanism, secret=[0, 2]), audited(dense, secret=(2, 0))
+    meet(one, two)
+    assert one.gap < 1e-2
+    for answer in (one, two):
+        assert dl.verify(answer).verified
+
+
+@every
+def test_a_group_leaks_more_than_its_members_and_no_more_than_what_they_add(mechanism: dl.Mechanism) -> None:
+    one, both = audited(mechanism, secret=0), audited(mechanism, secret=[0, 1])
+    assert both.upper >= one.lower
+    assert both.lower <= one.upper + math.log(mechanism.records[1])
+
+
+@every
+def test_all_records_without_limit_is_the_capacity_of_the_channel(mechanism: dl.Mechanism) -> None:
+    answer = audited(mechanism, secret=range(mechanism.n), knowledge=math.inf)
+    whole = capacity(mechanism)
+    assert answer.lower <= whole.upper
+    assert answer.upper >= whole.lower
+    assert answer.gap < 2e-3
+
+
+def test_one_index_asks_for_that_record_alone() -> None:
+    mechanism = SMALL[0]
+    one, every_record = audited(mechanism, secret=2), audited(mechanism)
+    assert one.secret == 2
+    assert one.record == 2
+    assert [r.record for r in one.records] == [2]
+    assert one.certificate.data["secret"] == {"records": [2]}
+    assert "record" not in one.certificate.data["witness"]
+    assert every_record.secret is None
+    assert "secret" not in every_record.certificate.data
+    assert (one.lower, one.upper) == pytest.approx((every_record.lower, every_record.upper), abs=5e-3)
+    assert audited(mechanism, secret=[2]).certificate.data == one.certificate.data
+
+
+def test_the_value_of_a_record_as_a_function_is_the_record() -> None:
+    mechanism = SMALL[0]
+    index, function = audited(mechanism, secret=1), audited(mechanism, secret=lambda x: x[1])
+    assert (function.lower, function.upper) == pytest.approx((index.lower, index.upper), abs=1e-9)
+    assert function.record is None
+
+
+def test_parity_of_two_records_hides_in_parity_of_three() -> None:
+    """Given the parity of three bits, that of two is another uniform bit: only a prior that ties them can tell."""
+    mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.2)
+
+    def parity(x: tuple[int, ...]) -> str:
+        return ("even", "odd")[(x[0] + x[1]) % 2]
+
+    at_uniform = audited(mechanism, secret=parity, knowledge=0)
+    assert at_uniform.upper == pytest.approx(0, abs=1e-9)
+    free = audited(mechanism, secret=parity, knowledge=math.inf)
+    assert free.lower == pytest.approx(math.log(2) + 0.2 * math.log(0.2) + 0.8 * math.log(0.8), abs=1e-4)
+    # Each parity of two is four datasets in two classes, as the parity of two bits has it for one bit.
+    twin = dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.2)
+    meet(audited(mechanism, secret=parity, knowledge=0.3), audited(twin, secret=0, knowledge=0.3))
+
+
+def test_knowledge_zero_is_the_information_under_the_uniform_prior() -> None:
+    mechanism = SMALL[2]
+    answer = audited(mechanism, secret=[0, 1], knowledge=0)
+    joint = mechanism.matrix().reshape(9, 3, -1).sum(axis=1) / 27
+    assert answer.lower == pytest.approx(information(joint), abs=1e-9)
+    assert answer.gap < 1e-9
+
+
+def test_a_constant_secret_has_nothing_to_leak() -> None:
+    answer = audited(SMALL[0], secret=lambda _: "same")
+    assert answer.upper == pytest.approx(0, abs=1e-9)
+    assert "1 value: same" in answer.summary()
+
+
+@pytest.mark.parametrize(
+    ("secret", "said", "words"),
+    [
+        ([0, 1], [0, 1], "records 0 and 1 together, 4 values"),
+        (lambda x: x[0] == x[1], "function", "a function of the dataset with 2 values: True, False"),
+        (3, [3], "record 3; of other records nothing is said"),
+    ],
+    ids=["group", "function", "index"],
+)
+def test_an_audit_of_a_secret_survives_a_round_trip(secret: object, said: object, words: str, tmp_path: Path) -> None:
+    answer = audited(SMALL[0], secret=secret)
+    answer.save(tmp_path / "audit.json")
+    again = dl.load(tmp_path / "audit.json")
+    assert isinstance(again, Audit)
+    assert again.to_dict() == answer.to_dict()
+    assert again.summary() == answer.summary()
+    assert words in answer.summary()
+    assert again.to_dict()["secret"] == said
+    assert type(again.secret) is type(answer.secret)
+    np.testing.assert_array_equal(again.prior.masses, answer.prior.masses)
+    if not isinstance(secret, int):
+        assert again.to_dict()["record"] is None
+        assert [r["record"] for r in again.to_dict()["records"]] == [None]
+    json.dumps(again.to_dict(), allow_nan=False)
+    assert "records 0 and 1" in repr(answer) or secret != [0, 1]
+    assert len(answer.plot().axes) >= 2
+
+
+def test_what_is_asked_is_what_is_answered() -> None:
+    assert audited(SMALL[0], secret=[1, 0]).secret == Group((0, 1))
+    assert isinstance(audited(SMALL[0], secret=np.arange(16) % 2).secret, Function)
+
+
+def test_the_papers_method_knows_single_records_only() -> None:
+    with pytest.raises(dl.InputError, match="no secret="):
+        dl.audit(SMALL[0], knowledge=0.3, secret=[0, 1], method="paper")
+
+
+@pytest.mark.parametrize("n", [10**4])
+def test_groups_among_very_many_records(n: int) -> None:
+    """With little noise beside the spread of the sum, what is known is what leaks, up to what the group can hold."""
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=n), epsilon=1)
+    for knowledge, most in ((0.1, 0.1), (1.0, 1.0), (3.0, math.log(4))):
+        answer = dl.audit(mechanism, knowledge=knowledge, secret=[0, n - 1])
+        assert answer.lower == pytest.approx(most, rel=0.15)
+        assert answer.gap <= 0.02
+        assert dl.verify(answer).verified
+    with pytest.raises(dl.InputError, match="128 values, above the limit of 64"):
+        dl.audit(mechanism, knowledge=0.1, secret=range(7))
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS[:4])
+@pytest.mark.parametrize("law", [None, "skewed"])
+def test_large_and_small_audits_of_a_group_agree(mechanism: str, query: str, law: str | None) -> None:
+    large, dense = both(mechanism, query)
+    k = dense.records[0]
+    reference = None if law is None else [0.7, *[0.3 / (k - 1)] * (k - 1)]
+    for knowledge in (0.0, 0.2, 1.0):
+        asked: dict[str, Any] = {"knowledge": knowledge, "secret": [0, 3], "reference": reference}
+        mine = dl.audit(large, tolerance=1e-3, **asked)
+        exact = dl.audit(dense, tolerance=1e-2, time_limit=0.5, **asked)
+        assert mine.lower <= exact.upper + 1e-12
+        assert exact.lower <= mine.upper + 1e-12
+        assert mine.lower >= exact.lower - 1e-2
+        assert dl.verify(mine).verified
