@@ -215,6 +215,8 @@ def _bound_name(proof: Proof) -> str:
     """Which bound closed the bracket, or came nearest: as in docs/mathematics.md."""
     if isinstance(proof, Search) and proof.frame.g_size == 1:
         return "contraction" if proof.frame.tangent else "capacity"
+    if isinstance(proof, Search) and not proof.frame.curved.any():
+        return "convex"
     return KINDS[type(proof)]
 
 

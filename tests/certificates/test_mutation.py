@@ -79,6 +79,17 @@ SUBJECTS = {
     "simplices of a count": Subject(
         lambda: named("count(n=3)", "geometric(epsilon=1)"), {"entropy": 1.7}, 1e-4, "simplices"
     ),
+    "posteriors": Subject(
+        lambda: named("modular_sum(n=2, modulus=2)", "symmetric(flip=0.1)"),
+        {"entropy": 1.2 * LN2},
+        1e-4,
+        "posteriors",
+        lambda b: parity_leakage(2, 0.1, b),
+    ),
+    "posteriors of three values": Subject(lambda: random_channel([3, 2], 2, 42), {"entropy": 1.25}, 1e-2, "posteriors"),
+    "posteriors in groups": Subject(
+        lambda: named("count(n=4)", "geometric(epsilon=0.7)"), {"entropy": 2.47}, 4e-3, "posteriors"
+    ),
     "rows": Subject(lambda: named("count(n=3)", "geometric(epsilon=1)"), {"entropy": 1.7}, 1e-4, "rows"),
     "several records": Subject(lambda: random_channel([2, 3], 3, 1), {"entropy": 1.523}, 1e-3, "boxes"),
     "no constraint": Subject(lambda: random_channel([2, 2], 3, 5), {"knowledge": 2.0}, 1e-6, "choices"),
@@ -100,6 +111,7 @@ def certificate_of(name: str) -> Json:
             patch.setattr(record.Record, "_rows", lambda *_: iter(()))
         if subject.proof != "simplices":  # the same
             patch.setattr(record, "MOST_VERTICES", 0)
+        patch.setattr(record.Record, "_boxes" if subject.proof == "posteriors" else "_posteriors", lambda *_: iter(()))
         audit = dl.audit(mechanism_of(name), **subject.adversary, tolerance=subject.tolerance)
     return json.loads(audit.certificate.text())
 
@@ -211,6 +223,8 @@ def test_the_certificate_is_of_the_kind_that_is_mutated(name: str) -> None:
     assert kinds & {"boxes" if proof in ("groups", "contraction") else proof}
     if proof == "groups":
         assert any(len(set(g)) not in (1, len(g)) for p in data["proofs"] for g in p["groups"])
+    if name == "posteriors in groups":
+        assert any(0.01 < p["eta"] < 1 for p in data["proofs"] if p["kind"] == "posteriors")
     if proof == "contraction":
         assert any("lam" in leaf for p in data["proofs"] if "tree" in p for leaf in p["tree"] if isinstance(leaf, dict))
 

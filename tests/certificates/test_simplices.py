@@ -48,6 +48,7 @@ def _text(name: str) -> str:
     _, b, tolerance = SUBJECTS[name]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record.Record, "_boxes", lambda *_: iter(()))
+        patch.setattr(record.Record, "_posteriors", lambda *_: iter(()))
         patch.setattr(record.Record, "_rows", lambda *_: iter(()))
         patch.setattr(record, "LARGE", 0)
         audit = dl.audit(mechanism_of(name), entropy=b, tolerance=tolerance)

@@ -61,7 +61,7 @@ def test_the_same_value_as_on_arrays(
     monkeypatch.setattr(cells_module, "MANY", 2**14)
     known = blahut_arimoto.ascend(cells, Watch(60.0), np.random.default_rng(0))
     assert max(found.value, again.value) == pytest.approx(known.value, abs=1e-8)
-    assert again.value >= found.value - 1e-12
+    assert again.value >= found.value - 1e-9
     if again.value > known.value - 1e-8:
         assert again.s == pytest.approx(known.s, rel=1e-2)
 

@@ -1,4 +1,4 @@
-"""The bound on boxes of posteriors: above I for every prior of the box that is allowed, and lowered by exact derivatives."""
+"""The bound on boxes of posteriors: above I for every allowed prior of a box, and lowered by exact derivatives."""
 
 import math
 from dataclasses import replace
@@ -99,7 +99,9 @@ def test_the_tangent_lies_above(shape: tuple[tuple[int, ...], int], seed: int) -
     log_pi = cells.log_rho + cells.dot_rows(cells.q, lam)
     touched = np.exp(log_pi) / np.exp(log_pi).sum()
     slope = cells.dot_rows(cells.q, tangent(frame, lam))[0] - eta * cells.log_rho
-    priors = np.concatenate([touched, rng.dirichlet(np.full(cells.size, 0.5), size=40), 0.9 * touched + 0.1 * cells.rho])
+    priors = np.concatenate(
+        [touched, rng.dirichlet(np.full(cells.size, 0.5), size=40), 0.9 * touched + 0.1 * cells.rho]
+    )
     below = -unknown(cells.joint(priors)) + (1 - eta) * unknown(frame.laws(priors)) - eta * phi(priors).sum(axis=1)
     excess = priors @ slope - below
     assert excess[0] == pytest.approx(0, abs=1e-12)

@@ -13,6 +13,7 @@ from dalenius.solvers import record
 from dalenius.solvers.audit import audit_records, bracket
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Cells
+from dalenius.solvers.posterior_search import PosteriorSearch
 from dalenius.solvers.record import Record, Reference
 from dalenius.solvers.simplex_search import SimplexSearch
 from dalenius.solvers.watch import Watch
@@ -79,28 +80,32 @@ def test_one_audit_per_orbit_of_interchangeable_records() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_simplices_and_boxes_meet(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boxes_simplices_and_posteriors_meet(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = random_channel(*[([2, 2], 3), ([3, 2], 2), ([2, 3], 3)][seed], 60 + seed)
     knowledge = 0.3 * mechanism.log_universe
-    both, watch = begun(mechanism, knowledge, tolerance=1e-4)
-    both.finish(watch, 0.0, lambda: None)
-    monkeypatch.setattr(record, "MOST_VERTICES", 0)
-    monkeypatch.setattr(Record, "_rows", lambda *_: iter(()))
-    boxes, watch = begun(mechanism, knowledge, tolerance=1e-4)
-    boxes.finish(watch, 0.0, lambda: None)
-    assert not isinstance(boxes.proof, SimplexSearch)
-    monkeypatch.undo()
-    monkeypatch.setattr(Record, "_boxes", lambda *_: iter(()))
-    monkeypatch.setattr(Record, "_rows", lambda *_: iter(()))
-    simplices, watch = begun(mechanism, knowledge, tolerance=1e-4)
-    simplices.finish(watch, 0.0, lambda: None)
-    found = (both, boxes, simplices)
+    every, watch = begun(mechanism, knowledge, tolerance=1e-4)
+    every.finish(watch, 0.0, lambda: None)
+    found = [every]
+    for kind in (Search, SimplexSearch, PosteriorSearch):
+        monkeypatch.setattr(Record, "_rows", lambda *_: iter(()))
+        if kind is not Search:
+            monkeypatch.setattr(Record, "_boxes", lambda *_: iter(()))
+        if kind is not SimplexSearch:
+            monkeypatch.setattr(record, "MOST_VERTICES", 0)
+        if kind is not PosteriorSearch:
+            monkeypatch.setattr(Record, "_posteriors", lambda *_: iter(()))
+        audit, watch = begun(mechanism, knowledge, tolerance=1e-4)
+        audit.finish(watch, 0.0, lambda: None)
+        monkeypatch.undo()
+        assert not isinstance(audit.proof, (SimplexSearch, PosteriorSearch)) or isinstance(audit.proof, kind)
+        found.append(audit)
     assert max(audit.lower for audit in found) <= min(audit.upper for audit in found) + 1e-12
     assert all(audit.gap <= 1e-4 for audit in found)
 
 
 def test_simplices_need_the_cells_that_a_verifier_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Record, "_rows", lambda *_: iter(()))  # they would close the gap first
+    monkeypatch.setattr(Record, "_posteriors", lambda *_: iter(()))
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     lumped, _ = lump(mechanism, 0)
     audit, watch = Record(Cells(lumped, 0.4), LN2, 1e-4, exact_cells=False), Watch(60.0)

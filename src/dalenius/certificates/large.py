@@ -142,10 +142,12 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
         bound = knowledge.most + sum((_greatest([x for _, x in given]) for given in _given(channel)), ZERO).log()
     elif kind == "sibson":
         bound = _sibson(channel, knowledge.most, number(field(proof, "order", where), "the order", 1.0))
+    elif kind == "blend":
+        bound = _blend(channel, knowledge.most, proof, where)
     elif kind == "centre":
         bound = _centre(channel, knowledge.most, proof, where)
     else:
-        refuse(f"{where}: its kind is none of trivial, maximal, sibson, centre, which need no rows")
+        refuse(f"{where}: its kind is none of trivial, maximal, sibson, blend, centre, which need no rows")
     compare(bound, upper, where)
     return upper
 
@@ -193,14 +195,20 @@ def _parts(law: list[Any], starts: list[int]) -> Iterator[tuple[int, list[Any]]]
     return ((b, law[i:j]) for b, (i, j) in enumerate(pairwise([*starts, len(law)])))
 
 
-def _given(channel: Large) -> Iterator[list[tuple[Ball, Ball]]]:
-    """For every class, rho(a) and rho(t|a) of the secret values a that it can hold; never none of them."""
-    others, values = channel.others, [(c, p) for c, p in channel.values if not p.is_zero()]
+def _given_by_value(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
+    """For every class, a and rho(t|a) of the secret values a with mass that it can hold; never none of them."""
+    others, sums = channel.others, [c for c, p in channel.values if not p.is_zero()]
     for value in channel.statistic.values:
-        listed = [(p, others[value - c]) for c, p in values if value - c in others]
+        listed = [(a, others[value - c]) for a, c in enumerate(sums) if value - c in others]
         if not listed:
             refuse("the reference leaves a class without mass")
         yield listed
+
+
+def _given(channel: Large) -> Iterator[list[tuple[Ball, Ball]]]:
+    """The same with rho(a) in place of a."""
+    masses = [p for _, p in channel.values if not p.is_zero()]
+    return ([(masses[a], x) for a, x in listed] for listed in _given_by_value(channel))
 
 
 def _greatest(balls: list[Ball]) -> Ball:
@@ -222,6 +230,33 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
         top = _greatest([x for _, x in given])
         total += top if top < RARE else mean_of_order(given, alpha)
     return alpha / (alpha - 1) * (knowledge + total.log())
+
+
+def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    I(A;Y) <= theta I(A;T) + (1-theta) H(A) for a share theta, with p_a = pi(a) and w_a = pi(t|a)
+        I(A;T) <= sum_a p_a D(w_a || rho_T),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
+    For an order nu > 1 and any w (Gibbs)
+        D(w || rho_T) - nu D(w || rho_a) <= (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)) = G_a.
+    So with lam = theta nu and c = 1 - theta + lam, adding lam ( K - D(pi || rho) ) >= 0 leaves
+        c H(p) + sum_a p_a ( theta G_a + lam log rho(a) ) + lam K  <=  c log sum_a rho(a)^(lam/c) exp( theta G_a / c ) + lam K.
+    """
+    nu = arb(number(field(proof, "order", where), f"the order of {where}"))
+    theta = arb(number(field(proof, "share", where), f"the share of {where}", 0.0, 1.0))
+    if not nu > 1:
+        refuse(f"{where}: the order must be above 1")
+    power = 1 / (nu - 1)
+    sums: dict[int, Ball] = {}
+    masses = [p for _, p in channel.values if not p.is_zero()]
+    for listed in _given_by_value(channel):
+        rho = sum((masses[a] * x for a, x in listed), ZERO)
+        for a, x in listed:
+            sums[a] = sums.get(a, ZERO) + x * ((x / rho).log() * power).exp()
+    lam = theta * nu
+    c = 1 - theta + lam
+    total = sum(((lam * masses[a].log() + theta * told.log() / power) / c).exp() for a, told in sorted(sums.items()))
+    return lam * knowledge + c * total.log()
 
 
 def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:

@@ -111,6 +111,11 @@ class Mechanism:
         """Return log|X|."""
         return self.statistic.log_universe
 
+    @property
+    def by_formula(self) -> bool:
+        """Whether certificates are about the formula of a named mechanism, not about rows."""
+        return self.name is not None and self.query is not None and self.query.named
+
     def matrix(self) -> Floats:
         """Return the full matrix, datasets in lexicographic order; refused when it would not fit."""
         width = self.rows.shape[1]
@@ -123,11 +128,24 @@ class Mechanism:
         return np.asarray(self.rows[self.statistic.class_table()])
 
     def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset: `size` independent outputs, as labels."""
-        row = self.rows[int(self.statistic.class_of(dataset))]
-        picks = np.random.default_rng(rng).choice(row.size, size=size, p=row)
+        """Run the mechanism on a dataset: `size` independent outputs, as labels.
+
+        By default with numpy's generator and in floats, for studies; a seed repeats the draw.
+
+        secure=True is for releases. Random bits come from the operating system, so that rng must be left out.
+        Guarantee: given uniform bits, the outputs follow exactly the channel that certificates are about, the
+        rows as given divided by their exact sums, or the formula of a named mechanism; no 2^-k is lost to
+        rounding. How long a draw takes is not hidden: keep timings from whoever must not learn the answer.
+        """
+        if secure:
+            from dalenius.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
+
+            picks = np.array(columns(self, dataset, size, rng))
+        else:
+            row = self.rows[int(self.statistic.class_of(dataset))]
+            picks = np.random.default_rng(rng).choice(row.size, size=size, p=row)
         kinds = {type(label) for label in self.labels}
         if len(kinds) > 1 or tuple in kinds:
             return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
@@ -162,7 +180,8 @@ class Mechanism:
         """Return the usual measures of this mechanism side by side; see `dalenius.profile.Profile` for each.
 
         entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
-        log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out. epsilon: at which dp_delta is taken, by default 1; a natural logarithm whatever the unit.
+        log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out.
+        epsilon: at which dp_delta is taken, by default 1; a natural logarithm whatever the unit.
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together, but for the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
         """
@@ -192,12 +211,13 @@ class Mechanism:
         Each row as given times the least power of two that makes it whole: weights / sum(weights) is
         the row divided by its exact sum, which is the channel that a certificate with rows is about.
         To sample without any rounding, draw r uniformly from 0..sum(weights)-1 and take the first
-        output whose cumulative sum of weights is above r.
+        output whose cumulative sum of weights is above r; sample(secure=True) does so.
 
         A named mechanism is certified by its formula, from which its rows differ by rounding (some
-        1e-16 of each entry). Where that matters audit Mechanism.from_rows(query, mechanism.given).
+        1e-16 of each entry). Where that matters sample(secure=True), which draws from the formula, or
+        audit Mechanism.from_rows(query, mechanism.given).
         """
-        return tables.integer_rows(self.given.tolist())
+        return [tables.integer_row(row) for row in self.given.tolist()]
 
     def save_table(self, path: str | os.PathLike[str]) -> None:
         """Write `integer_rows` as CSV, for use by any program; the file appears whole or not at all.
@@ -221,7 +241,7 @@ class Mechanism:
         """
         named = self.query is not None and self.query.named
         about: dict[str, object] = {"query": str(self.query)} if named else {"records": list(self.records)}
-        if named and self.name is not None:
+        if self.by_formula:
             return {**about, "mechanism": self.name}
         rows = self.given.tolist()
         if named and self.query is not None and self.statistic == self.query.statistic:

@@ -134,9 +134,19 @@ class Real(Mechanism):
         return np.asarray(masses @ self._fine)
 
     def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset: `size` independent outputs, floats."""
+        """Run the mechanism on a dataset: `size` independent outputs, floats, for studies.
+
+        secure=True is refused. A float is not a real number: which floats answer + noise can be depends on the
+        answer, so that the last bits of an output may tell it, whatever was certified (Mironov 2012).
+        """
+        if secure:
+            message = (
+                f"secure=True: {self.name} has real outputs, and the last bits of a float may tell the answer that was "
+                "hidden; leave output='real' out, which rounds the output and is drawn exactly"
+            )
+            raise InputError(message)
         answer = self.answers[int(self.statistic.class_of(dataset))]
         return np.asarray(answer + self.noise.sample(np.random.default_rng(rng), size))
 

@@ -110,14 +110,11 @@ def _rounded(q: float, digits: int) -> str:
     return f">{1 - least:.{digits}f}" if float(text) >= 1 else text
 
 
-def integer_rows(given: Sequence[Sequence[float]]) -> list[list[int]]:
-    """Return every row times the least power of two that makes it whole: floats are dyadic rationals."""
-    result = []
-    for row in given:
-        parts = [q.as_integer_ratio() for q in row]
-        scale = max(denominator for _, denominator in parts)
-        result.append([numerator * (scale // denominator) for numerator, denominator in parts])
-    return result
+def integer_row(given: Sequence[float]) -> list[int]:
+    """Return a row times the least power of two that makes it whole: floats are dyadic rationals."""
+    parts = [q.as_integer_ratio() for q in given]
+    scale = max(denominator for _, denominator in parts)
+    return [numerator * (scale // denominator) for numerator, denominator in parts]
 
 
 def integer_csv(mechanism: "Mechanism") -> str:

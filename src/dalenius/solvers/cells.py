@@ -12,6 +12,7 @@ from dalenius.information import mutual_information
 from dalenius.reductions.lump import Lumped
 
 Floats = NDArray[np.float64]
+Taken = slice | NDArray[np.int64]
 
 UNDERFLOW = 1e-290
 MANY = 2**14  # cells beyond which passes over the channel in chunks take the place of arrays as large as it
@@ -76,6 +77,12 @@ class Cells:
         return [slice(int(a), int(b)) for a, b in zip(self.starts, ends, strict=True)]
 
     @cached_property
+    def even(self) -> float | None:
+        """The log reference mass of every cell, where it is the same."""
+        first = float(self.log_rho[0])
+        return first if (self.log_rho == first).all() else None
+
+    @cached_property
     def log_rows(self) -> Floats:
         """(A,) log reference mass of each row."""
         return self.row_lse(self.log_rho)
@@ -104,8 +111,8 @@ class Cells:
         """Whether there are so many cells that `q` should not be written out."""
         return self.size > MANY
 
-    def chunks(self, laws: int = 1) -> Iterator[tuple[int, slice, Floats]]:
-        """Yield (a, cells, their rows) chunk by chunk, for `laws` numbers a cell; the next rows overwrite the last.
+    def chunks(self, laws: int = 1) -> Iterator[tuple[int, slice, Floats, Taken]]:
+        """Yield (a, cells, their rows, which rows) for `laws` numbers a cell; the next rows overwrite the last.
 
         In each row of the problem the channel's rows ascend, so those without a gap need no copy.
         """
@@ -116,11 +123,12 @@ class Cells:
                 here = slice(i, min(i + step, part.stop))
                 taken = self.lumped.row[here]
                 if taken[-1] - taken[0] == taken.size - 1:
-                    yield a, here, self.lumped.channel[taken[0] : taken[-1] + 1]
+                    together = slice(int(taken[0]), int(taken[-1]) + 1)
+                    yield a, here, self.lumped.channel[together], together
                 else:
                     rows = buffer[: taken.size]
                     np.take(self.lumped.channel, taken, axis=0, out=rows, mode="clip")
-                    yield a, here, rows
+                    yield a, here, rows, taken
 
     def sample(self, size: int, rng: np.random.Generator) -> "Cells":
         """The problem on some cells, as many of each row, which stand for the rest of their row."""
@@ -141,7 +149,7 @@ class Cells:
         """z(a, y) = sum_t pi(a, t) q(y | a, t): (B, C) -> (B, A, Y)."""
         if self.many:
             z = np.zeros((len(pi), self.a_size, self.y_size))
-            for a, here, q in self.chunks(len(pi)):
+            for a, here, q, _ in self.chunks(len(pi)):
                 z[:, a] += pi[:, here] @ q
             return z
         return np.stack([pi[:, cells] @ self.q[cells] for cells in self.slices], axis=1)

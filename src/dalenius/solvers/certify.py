@@ -22,7 +22,7 @@ from dalenius.solvers.box_bound import Frame, Point
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.choices import Choices
-from dalenius.solvers.large import Centre, Sibson
+from dalenius.solvers.large import Blend, Centre, Sibson
 from dalenius.solvers.posterior_bound import Point as Posterior
 from dalenius.solvers.posterior_search import PosteriorSearch
 from dalenius.solvers.record import Maximal, Proof, Reference, Trivial
@@ -39,6 +39,7 @@ KINDS = {
     Reference: "reference",
     Maximal: "maximal",
     Sibson: "sibson",
+    Blend: "blend",
     Centre: "centre",
     Choices: "choices",
     Search: "boxes",
@@ -56,8 +57,8 @@ def stated(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.U
     """
     proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
     upper, rounding = proof.upper + MARGIN_UP, ROUNDING * (10 - reference.log_least(mechanism.records))
-    if isinstance(proof, Sibson):
-        upper += MARGIN_UP * proof.order / (proof.order - 1)
+    if isinstance(proof, (Sibson, Blend)):
+        upper += MARGIN_UP * (1 + 1 / (proof.order - 1) + proof.order)
     elif isinstance(proof, Centre):
         upper += MARGIN_UP * (1 + proof.s)
     elif isinstance(proof, Maximal):
@@ -126,8 +127,10 @@ def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
     mechanism = witness.mechanism
     proof, upper = stated(mechanism, item, witness.reference)
     said: dict[str, Any] = {"upper": upper, "kind": KINDS[type(proof)]}
-    if isinstance(proof, Sibson):
+    if isinstance(proof, (Sibson, Blend)):
         said["order"] = proof.order
+    if isinstance(proof, Blend):
+        said["share"] = proof.share
     if isinstance(proof, Centre):
         said |= {"centre": proof.centre, "s": proof.s}
     if item.grid is not None:

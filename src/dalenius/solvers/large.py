@@ -2,7 +2,8 @@
 
 Lower bound: ascents (MATH 3) on coarse classes and outputs (MATH 2.1), from the reference tilted towards the secret.
 Upper bound: the trivial one; or knowledge and what the sum itself tells under the reference (MATH 4.8), which nearly
-meets the lower bound where the noise is small beside the spread of the sum; or how far the rows are from the noise
+meets the lower bound where the noise is small beside the spread of the sum, blended with the entropy of the secret where
+the reference is skewed; or how far the rows are from the noise
 around the mean (MATH 4.9), where it is large.
 """
 
@@ -10,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import entr, logsumexp
 
 from dalenius.errors import InputError
@@ -31,8 +32,11 @@ STILL = 1e-9  # a gain per round that is not worth another
 TILTS = (0.1, 0.5, 1.0)  # of the tilt that uses up the knowledge
 WAVES = (2, 5, 16, 64)  # of a secret that follows the sum up and down
 RARE = 80.0  # nats below the likeliest class: orders matter no more
+RARE_BLOCKS = 200  # of rare classes on either side
 MOST_VALUES = 64  # of a group of records
 LEAST_S, MOST_S = 1e-6, 100.0
+SHARES = 30.0  # shares of a blend lie between 1 / (1 + e^30) and its complement
+BLENDS = ((-1.0, -3.0), (1.0, -3.0), (5.0, -6.0), (1.0, -1.0))  # where to begin: log odds of the share, log(order - 1)
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,58 @@ class Sibson(Maximal):
 
         found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
         return cls(float(found.fun), 1 + math.exp(-float(found.x)))
+
+
+@dataclass(frozen=True)
+class Blend(Maximal):
+    """share I(A;T) + (1 - share) H(A), paid for with share x order of knowledge (MATH 4.8).
+
+    With lam = share x order and c = 1 - share + lam the bound is
+    lam K + c log sum_a rho(a)^(lam/c) exp( share G_a / c ),
+    G_a = (order-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(order-1)).
+    """
+
+    order: float = 2.0
+    share: float = 1.0
+
+    @classmethod
+    def best(cls, log_reference: Floats, knowledge: float) -> "Blend":
+        """Choose order and share, for log rho(a,t) as (A, K). Rare classes are taken in blocks, by their largest ratio."""
+        log_a = logsumexp(log_reference, axis=1)
+        held = np.isfinite(log_a)
+        log_a, joint = log_a[held], log_reference[held]
+        given, ratio = _in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0))
+
+        def bound(at: Floats) -> float:
+            share, power = 1 / (1 + math.exp(-at[0])), math.exp(-at[1])  # power = 1/(order-1)
+            told = logsumexp(np.where(np.isfinite(given), given + power * ratio, -np.inf), axis=1) / power
+            lam = share * (1 + 1 / power)
+            total = 1 - share + lam
+            return lam * knowledge + total * float(logsumexp((share * told + lam * log_a) / total))
+
+        box = [(-SHARES, SHARES), (math.log(LEAST_S), math.log(MOST_S))]
+        found = [minimize(bound, at, method="Nelder-Mead", bounds=box) for at in BLENDS]
+        at = min(found, key=lambda f: float(f.fun))
+        return cls(float(at.fun), 1 + math.exp(float(at.x[1])), 1 / (1 + math.exp(-float(at.x[0]))))
+
+
+def _in_blocks(given: Floats, log_t: Floats) -> tuple[Floats, Floats]:
+    """log rho(t|a) and the log ratio to rho(t): of single classes, and where they are rare of blocks of classes.
+
+    A block has the sum of its masses and its largest ratio.
+    """
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(np.isfinite(given), given - log_t, -np.inf)
+    likely = np.flatnonzero(given.max(axis=0) > given.max() - RARE)
+    first, end, size = int(likely[0]), int(likely[-1]) + 1, given.shape[1]
+    inner = np.arange(first, end)
+    outer = [
+        np.unique(np.linspace(low, high, RARE_BLOCKS, endpoint=False).astype(int))
+        for low, high in ((0, first), (end, size))
+        if high > low
+    ]
+    starts = np.unique(np.concatenate([inner, *outer]))
+    return np.logaddexp.reduceat(given, starts, axis=1), np.maximum.reduceat(ratio, starts, axis=1)
 
 
 @dataclass(frozen=True)
@@ -103,8 +159,10 @@ def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
     trivial = min(math.log(lumped.secrets), math.log(len(mechanism.labels)))
     audit = Record(cells, trivial, tolerance)
     log_joint = reference.log_joint(mechanism.statistic, secret)
-    sibson, centre = Sibson.best(log_joint, knowledge), Centre.best(mechanism, knowledge, reference)
-    audit.proofs = [min(audit.proof, sibson, centre, key=lambda p: p.upper)]
+    proofs = [Sibson.best(log_joint, knowledge), Centre.best(mechanism, knowledge, reference)]
+    if not reference.uniform:  # without one every value is as likely, and Sibson's choice of r is the better
+        proofs.append(Blend.best(log_joint, knowledge))
+    audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
     watch.tell(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < SMALL_KNOWLEDGE:
         found = ascend(cells, watch, np.random.default_rng(0))

@@ -304,7 +304,7 @@ class Record:
                 yield from self._grow(search, watch, best, tell, finer=bool((etas > ROUNDED).any()))
 
     def _posterior_frames(self) -> Iterator[PosteriorFrame]:
-        """Outputs in groups, ever finer: contraction inside them takes a share of the best prior's s, at last nothing."""
+        """Outputs in groups, ever finer: contraction inside takes a share of the best prior's s, at last nothing."""
         seen: list[list[int]] = []
         for share in POSTERIOR_SHARES:
             groups, eta = coarsen_together(self.cells, max(share * max(self.s, LEAST_S), ROUNDED))

@@ -45,12 +45,12 @@ def tilt(
     shape = (many, cells.a_size)
     peak, z, two, own = np.full(shape, -np.inf), *np.zeros((3, *shape))
     law, moment = np.zeros((*shape, y)), np.zeros((*shape, y, y) if second else (*shape, 0, 0))
-    for a, here, q in cells.chunks(many):
+    for a, here, q, taken in cells.chunks(many):
         x = alpha[:, a] @ q.T
         if beta is not None and neg_entropy is not None:
-            entropies = neg_entropy[cells.lumped.row[here]]
+            entropies = neg_entropy[taken]
             x += beta[:, a, None] * entropies
-        weight = x + cells.log_rho[here]
+        weight = x if cells.even is not None else x + cells.log_rho[here]
         top = weight.max(axis=1)
         if (top > peak[:, a]).any():
             top = np.maximum(top, peak[:, a])
@@ -58,7 +58,7 @@ def tilt(
             peak[:, a] = top
             for total in (z, two, own, law, moment):
                 total[:, a] *= shrink.reshape(-1, *[1] * (total.ndim - 2))
-        weight -= peak[:, a, None]
+        weight = weight - peak[:, a, None]
         np.exp(weight, out=weight)
         z[:, a] += weight.sum(axis=1)
         law[:, a] += weight @ q
@@ -73,12 +73,12 @@ def tilt(
     law, own = law / wide, own / z
     mean = (alpha * law).sum(axis=2) + (0.0 if beta is None else beta * own)
     variance = np.maximum(two / z - mean**2, 0.0)
-    return Tilted(peak + np.log(z), law, mean, variance, own, moment / wide[..., None])
+    return Tilted(peak + np.log(z) + (cells.even or 0.0), law, mean, variance, own, moment / wide[..., None])
 
 
 def density(cells: Cells, alpha: Floats, log_scale: Floats) -> Floats:
     """rho exp( q . alpha_a + log_scale_a ) of every cell, (C,), for alpha (A, Y) and log_scale (A,)."""
     pi = np.empty(cells.size)
-    for a, here, q in cells.chunks():
+    for a, here, q, _ in cells.chunks():
         pi[here] = np.exp(q @ alpha[a] + cells.log_rho[here] + log_scale[a])
     return pi

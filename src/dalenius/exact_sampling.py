@@ -1,0 +1,165 @@
+"""Outputs drawn from exactly the channel that a certificate is about, with bits of the operating system.
+
+Rows given as numbers are whole numbers but for a common factor: one integer below their sum picks the output.
+A named mechanism is certified by its formula, whose probabilities are real numbers. There U, uniform on [0, 1), is
+revealed bit by bit, the formula is evaluated in balls by the verifier's own code, and the output is the least j with
+U < P(Y <= j). A comparison that the bits known so far do not decide asks for more of them and for narrower balls.
+
+Guarantee: given uniform random bits, outputs are independent and follow the certified channel without any rounding:
+the distance in total variation is 0, not merely below some 2^-k. How long a draw takes depends on what is drawn.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import accumulate
+from secrets import randbelow, randbits
+from typing import Any
+
+import numpy as np
+from flint import arb
+from numpy.typing import ArrayLike
+
+from dalenius.certificates import named
+from dalenius.certificates.balls import ONE, Ball, precision
+from dalenius.certificates.reading import Refused, number
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
+from dalenius.model.tables import integer_row
+
+Draw = Callable[[], int]
+Chances = Callable[[int, int], Ball]  # (j, bits of precision) -> P(Y <= j)
+
+BITS = 64  # of U to begin with, and once more whenever they do not decide
+GUARD = 64  # bits by which balls are finer than U
+
+
+def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
+    """Return the columns of `size` independent outputs on a dataset; rng is only there to be refused."""
+    if rng is not None:
+        message = f"rng = {rng!r} with secure=True, whose bits come from the operating system; leave rng out"
+        raise InputError(message)
+    many = checks.whole("size", size)
+    t = int(mechanism.statistic.class_of(dataset))
+    draw = _by_formula(mechanism, t) if mechanism.by_formula else _by_weights(integer_row(mechanism.given[t].tolist()))
+    return [draw() for _ in range(many)]
+
+
+def _by_weights(weights: Sequence[int]) -> Draw:
+    """Column j with probability weights[j] / sum(weights)."""
+    sums = list(accumulate(weights))
+    return lambda: bisect_right(sums, randbelow(sums[-1]))
+
+
+def _by_formula(mechanism: Mechanism, t: int) -> Draw:
+    """The row of class t of a named mechanism, by the definition that the verifier knows."""
+    query, name = mechanism.query, mechanism.name
+    assert query is not None  # noqa: S101 - for the type checker: it has a formula
+    try:
+        asked = named.query(str(query))
+        family, given = named.call(name, named.MECHANISMS, "the mechanism")
+        if family in ("geometric", "laplace", "gaussian"):
+            named.added(name, asked)  # what it refuses it refuses now
+            return _additive(query, t, lambda: named.added(name, asked).tail)
+        if family == "exponential":
+            return _exponential(query, t, given, asked.sensitivity)
+        if family == "randomized_response":
+            return _randomized_response(np.unravel_index(t, mechanism.records), mechanism.records, given)
+    except Refused as reason:
+        message = (
+            f"secure=True draws from the channel that the verifier rebuilds, but it says: {reason}; "
+            "audit and run Mechanism.from_rows(query, mechanism.given) instead"
+        )
+        raise InputError(message) from reason
+    if family == "symmetric":
+        return _symmetric(query, t, Fraction(given["flip"]))
+    return _by_weights(integer_row(mechanism.given[t].tolist()))  # constant: zeros and a one
+
+
+def _least(many: int, chances: Chances) -> int:
+    """Return the least j < many with U < C(j), where C rises to C(many-1) = 1 and U is uniform on [0, 1)."""
+    bits, u = BITS, randbits(BITS)  # u <= 2^bits U < u + 1
+    low, high = -1, many - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        with precision(bits + GUARD):
+            edge = chances(middle, bits) * arb(2) ** bits
+            above, below = arb(u + 1) <= edge, edge <= arb(u)
+        if above:
+            high = middle
+        elif below:
+            low = middle
+        else:
+            bits, u = bits + BITS, (u << BITS) | randbits(BITS)
+    return high
+
+
+def _additive(query: Query, t: int, noise: Callable[[], Callable[[int], Ball]]) -> Draw:
+    """Integer noise on the answer, clamped to the range; on histograms on every count by itself.
+
+    P(Y <= y) = P(noise <= y - f), which is tail(f - y) to the left of f and 1 - tail(y - f + 1) from f on.
+    """
+    noise_at = cache(lambda _: noise())  # its parameters are as fine as the balls of the moment
+    tail = cache(lambda k, bits: noise_at(bits)(k))
+
+    def clamped(f: int, width: int) -> int:
+        return _least(width, lambda y, bits: tail(f - y, bits) if y < f else ONE - tail(y - f + 1, bits))
+
+    answer = _answer(query, t)
+    if query.numeric:
+        return lambda: clamped(answer - query.outputs[0], len(query.outputs))
+    shape = (query.n + 1,) * len(answer)
+    return lambda: _joined([clamped(c, query.n + 1) for c in answer], shape)
+
+
+def _symmetric(query: Query, t: int, flip: Fraction) -> Draw:
+    """1 - flip on the answer and flip/(|range| - 1) on every other value, as whole numbers."""
+    distances = _distances(query, t)
+    hit, miss = (1 - flip) * max(len(distances) - 1, 1), flip
+    scale = hit.denominator * miss.denominator
+    return _by_weights([int(scale * (miss if d else hit)) for d in distances])
+
+
+def _exponential(query: Query, t: int, given: dict[str, Any], sensitivity: int) -> Draw:
+    """Proportional to exp( -epsilon d / (2 sensitivity) ) over the range."""
+    distances = _distances(query, t)
+    epsilon = number(given["epsilon"], "epsilon")
+    scale = sensitivity if given["sensitivity"] is None else number(given["sensitivity"], "sensitivity")
+
+    @cache
+    def cumulative(_: int) -> list[Ball]:
+        weight = {d: (-arb(epsilon) / arb(scale) * d / 2).exp() for d in set(distances)}
+        sums = list(accumulate(weight[d] for d in distances))
+        return [c / sums[-1] for c in sums]
+
+    return lambda: _least(len(distances), lambda j, bits: cumulative(bits)[j])
+
+
+def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], given: dict[str, Any]) -> Draw:
+    """Every record kept with probability 1 / (1 + (k - 1) e^-epsilon), else another value, uniformly."""
+    epsilon = number(given["epsilon"], "epsilon")
+
+    def answer(x: int, k: int) -> int:
+        changed = _least(2, lambda _, __: 1 / (1 + (k - 1) * (-arb(epsilon)).exp()))
+        return (x + 1 + randbelow(k - 1)) % k if changed else x
+
+    return lambda: _joined([answer(int(x), k) for x, k in zip(dataset, records, strict=True)], records)
+
+
+def _answer(query: Query, t: int) -> Any:  # noqa: ANN401 - an integer or a list of counts
+    """f of class t."""
+    return np.asarray(query.answers)[t].tolist()
+
+
+def _distances(query: Query, t: int) -> list[int]:
+    """d(f, y) of class t and every output, as the verifier has it."""
+    answer = _answer(query, t)
+    return [named.distance(answer, y) for y in query.outputs]
+
+
+def _joined(parts: Sequence[int], shape: Sequence[int]) -> int:
+    """The column of an output of several parts, in lexicographic order."""
+    return int(np.ravel_multi_index(tuple(parts), tuple(shape)))

@@ -1,0 +1,57 @@
+"""Run the cases of a fuzzer, tally their outcomes and keep every defect with the command that shows it again."""
+
+import random
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from fuzz import differential, numerics
+
+Case = Callable[[random.Random], str]
+
+FUZZERS: dict[str, tuple[Case, float]] = {  # and their share of all cases
+    "differential": (differential.case, 0.1),
+    "numerics": (numerics.case, 0.1),
+}
+
+
+@dataclass
+class Tally:
+    """What came of the cases of one fuzzer."""
+
+    name: str
+    outcomes: Counter[str] = field(default_factory=Counter)
+    defects: list[str] = field(default_factory=list)
+    slowest: tuple[float, int] = (0.0, 0)
+
+    def __str__(self) -> str:
+        words = ", ".join(f"{many} {what}" for what, many in self.outcomes.most_common())
+        seconds, k = self.slowest
+        return f"{self.name}: {len(self.defects)} defects; {words}; slowest {seconds:.1f} s, case {k}"
+
+
+def run(name: str, case: Case, numbers: Iterable[int], seed: int) -> Tally:
+    """Run these cases with warnings as errors; whatever a case raises is a defect."""
+    tally = Tally(name)
+    for k in numbers:
+        begin = time.monotonic()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                outcome = case(random.Random(f"{name} {seed} {k}"))  # noqa: S311 - cases, no secrets
+        except Exception as error:  # noqa: BLE001 - that is what a fuzzer is for
+            outcome = "DEFECT"
+            tally.defects.append(f"python -m fuzz {name} --seed {seed} --case {k}: {_words(error)}")
+            sys.stderr.write(f"{tally.defects[-1]}\n")
+        tally.outcomes[outcome] += 1
+        tally.slowest = max(tally.slowest, (time.monotonic() - begin, k))
+    return tally
+
+
+def _words(error: Exception) -> str:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {str(error)[-600:]} ({where.filename.rsplit('/', 1)[-1]}:{where.lineno})"

@@ -1,0 +1,120 @@
+"""Real certificates of every kind, small enough to be checked thousands of times, and what is true of their problems."""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from unittest.mock import patch
+
+import large_samples
+from cases import LN2, named, random_channel
+
+import dalenius as dl
+from dalenius.solvers import record
+
+Json = Any
+STAGES = ("boxes", "simplices", "posteriors", "rows")  # the others give way to the one that is wanted
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A certificate as data, and the tightest bracket known of what it is about."""
+
+    data: Json
+    lower: float
+    upper: float
+
+
+@contextmanager
+def only(kind: str) -> Iterator[None]:
+    """Let the solver use one kind of search alone."""
+    with patch.multiple(record.Record, **{f"_{s}": lambda *_: iter(()) for s in STAGES if s not in (kind, "simplices")}):
+        if kind == "simplices":
+            yield
+            return
+        with patch.object(record, "MOST_VERTICES", 0):
+            yield
+
+
+def audited(build: Callable[[], dl.Mechanism], kind: str = "", tolerance: float = 1e-3, **options: Json) -> Sample:
+    mechanism = build()
+    if not kind:
+        audit = best = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=4)
+    else:
+        with only(kind):
+            audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=4)
+        best = dl.audit(mechanism, **options, tolerance=1e-7, time_limit=2)
+    data = json.loads(audit.certificate.text())
+    return Sample(data, max(audit.lower, best.lower), min(audit.upper, best.upper))
+
+
+def reshaped(sample: Sample, kind: str, upper: float, **fields: Json) -> Sample:
+    """The same question, answered by a cruder proof."""
+    proofs = [{**p, "kind": kind, "upper": upper, **fields} for p in sample.data["proofs"]]
+    proofs = [{k: v for k, v in p.items() if k != "tree"} for p in proofs]
+    return Sample({**sample.data, "upper": upper, "proofs": proofs}, sample.lower, sample.upper)
+
+
+def designed(**options: Json) -> Sample:
+    design = dl.design(dl.queries.count(n=2), **options, tolerance=1e-3, time_limit=5)
+    return Sample(json.loads(design.certificate.text()), design.lower, design.upper)
+
+
+def saved(sample: Sample) -> Sample:
+    return Sample({"format": "dalenius/audit", "version": 1, "certificate": sample.data}, sample.lower, sample.upper)
+
+
+def parity() -> dl.Mechanism:
+    return named("modular_sum(n=2, modulus=2)", "symmetric(flip=0.1)")
+
+
+def count() -> dl.Mechanism:
+    return named("count(n=3)", "geometric(epsilon=1)")
+
+
+def small() -> dl.Mechanism:
+    return random_channel([2, 2], 3, 5)
+
+
+def large() -> dl.Mechanism:
+    return large_samples.both("geometric(epsilon=0.7)", "count(n=12)")[0]
+
+
+@cache
+def samples() -> dict[str, Sample]:
+    """All of them, by name; built once."""
+    middle = {"entropy": 1.2 * LN2}
+    free = audited(small, knowledge=2.0)
+    little = audited(count, knowledge=0.1)
+    return {
+        "choices": free,
+        "reference": audited(small, knowledge=0.0),
+        "boxes": audited(parity, "boxes", **middle),
+        "groups": audited(count, "boxes", entropy=1.7),
+        "simplices": audited(parity, "simplices", **middle),
+        "posteriors": audited(parity, "posteriors", **middle),
+        "rows": audited(count, "rows", entropy=1.7),
+        "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
+        "trivial": reshaped(free, "trivial", 0.7),
+        "maximal": reshaped(little, "maximal", 0.8),
+        "sibson": reshaped(little, "sibson", 0.7, order=2.0),
+        "group": audited(small, knowledge=0.3, secret=[0, 1]),
+        "function": audited(small, knowledge=0.3, secret=lambda x: x[0] ^ x[1]),
+        "marginal": audited(count, knowledge=0.3, reference=[0.8, 0.2]),
+        "marginals": audited(small, knowledge=0.2, reference=[[0.8, 0.2], [0.3, 0.7]]),
+        "weights": audited(small, knowledge=0.2, reference=[0.1, 0.2, 0.3, 0.4]),
+        "real": audited(lambda: named("count(n=2)", "laplace(epsilon=1, output='real')"), entropy=0.5),
+        "large": audited(large, knowledge=0.2),
+        "large, reference": audited(large, knowledge=0.2, reference=[0.8, 0.2]),
+        "design": designed(distortion=0.3, entropy=0.5),
+        "dual design": designed(leakage=0.1, entropy=0.5),
+        "saved": saved(free),
+    }
+
+
+def sample(rng: random.Random) -> tuple[str, Sample]:
+    name = rng.choice(sorted(samples()))
+    return name, samples()[name]
