@@ -1,57 +1,112 @@
-"""make bench: audits and designs of a fixed list of instances, and their verification.
+"""make bench: dalenius beside its peers in one run, as ratios.
 
-Prints tables and writes them to out/bench/results.md. Seconds depend on the machine; brackets of what closes do not.
-`--quick` leaves out what takes longest; `--only designs` (or audits, peers) runs one part. Very large counts, and how
-far counts of 10 to 50 close, have a command of their own: bench/large.py.
+Every part is kept in out/bench/ when it is done, and all that are kept make bench/RESULTS.md (with --quick, parts of
+their own and out/bench/quick/RESULTS.md). `--only capacity` runs one part, and renews it there. The lists of audits and
+designs, with their verification, and measures beside qif go to out/bench/lists.md. Very large counts, how far counts of
+10 to 50 close, and channels without structure have commands of their own: bench/large.py, bench/unstructured.py.
 """
 
 import argparse
-from collections.abc import Iterable
+import datetime as dt
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import audits
+import certified
+import classical
 import designs
+import figure
+import growth
 import peers
+from measure import SHORT, Section
+
+PARTS: dict[str, Callable[..., Section]] = {
+    "certified": certified.section,
+    "figure": figure.section,
+    "capacity": classical.capacities,
+    "rate": classical.rates,
+    "growth": growth.section,
+}
+PACKAGES = ("dalenius", "numpy", "scipy", "clarabel", "pyscipopt", "qif", "dit", "cvxpy")
+INTRODUCTION = """# Results of `make bench`
+
+One run on one machine. Ratios are the other's processor time divided by ours, above 1 where we are faster; other
+machines, versions and problems give other ones. ">": the other was ended at its limit, and that limit is counted.
+"""
 
 
-def show(title: str, head: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """Print a table, each line when it is there, and return its lines."""
-    lines: list[str] = []
-    for text in (f"## {title}", "", _line(head), _line(["---"] * len(head))):
-        lines.append(text)
-        print(text, flush=True)
-    for row in rows:
-        lines.append(_line(row))
-        print(lines[-1], flush=True)
-    print()
-    return [*lines, ""]
+def machine() -> str:
+    """Return what the run ran on, in a line."""
+    model = platform.processor() or platform.machine()
+    details = Path("/proc/cpuinfo")
+    if details.exists():
+        names = [line.split(":", 1)[1].strip() for line in details.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    system = f"{platform.system()}, {os.cpu_count()} cores ({model})"
+    today = dt.datetime.now(dt.UTC).date()
+    return f"{today}. {system}, one thread each; Python {platform.python_version()}; {versions}."
 
 
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def table(head: list[str], rows: Iterable[list[str]]) -> str:
+    """Markdown."""
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)) + "\n"
+
+
+def page(parts: list[dict[str, Any]]) -> str:
+    """All parts: first the ratios in short, then every table."""
+    machines = list(dict.fromkeys(part["machine"] for part in parts))
+    text = INTRODUCTION + "\n" + "\n\n".join(machines) + "\n\n## In short\n\n"
+    text += table(SHORT, (line for part in parts for line in part["short"]))
+    for part in parts:
+        text += f"\n## {part['title']}\n\n{part['text']}\n\n" + table(part["head"], part["rows"])
+    return text
+
+
+def lists(*, quick: bool) -> str:
+    """Audits and designs of fixed lists, and measures beside qif where it is installed."""
+    text = f"## {audits.TITLE}\n\n" + table(audits.HEAD, audits.rows(quick=quick))
+    text += f"\n## {peers.TITLE}\n\n" + (table(peers.HEAD, peers.rows()) if peers.installed() else peers.MISSING + "\n")
+    for title, head, rows in designs.sections(quick=quick):
+        text += f"\n## {title}\n\n" + table(head, rows)
+    return text
 
 
 def main() -> None:
-    """Run the sections."""
+    """Run the parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="leave out the slow instances")
-    parser.add_argument("--only", choices=["audits", "designs", "peers"], help="run one part")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, shorter limits")
+    parser.add_argument("--only", choices=[*PARTS, "lists"], action="append", help="run one part; may be repeated")
     asked = parser.parse_args()
-    lines: list[str] = []
-    if asked.only in {None, "audits"}:
-        lines += show(audits.TITLE, audits.HEAD, audits.rows(quick=asked.quick))
-    if asked.only in {None, "peers"} and peers.installed():
-        lines += show(peers.TITLE, peers.HEAD, peers.rows())
-    elif asked.only in {None, "peers"}:
-        lines += [peers.MISSING, ""]
-        print(peers.MISSING, "\n")
-    if asked.only in {None, "designs"}:
-        for title, head, rows in designs.sections(quick=asked.quick):
-            lines += show(title, head, rows)
-    out = Path("out/bench")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "results.md").write_text("\n".join(lines))
-    print(out / "results.md")
+    kept = Path("out/bench/quick" if asked.quick else "out/bench")
+    kept.mkdir(parents=True, exist_ok=True)
+    for name, part in PARTS.items():
+        if asked.only is None or name in asked.only:
+            done = {"machine": machine(), **asdict(part(quick=asked.quick))}
+            (kept / f"{name}.json").write_text(json.dumps(done))
+            print(
+                f"## {done['title']}\n\n{table(done['head'], done['rows'])}\n{table(SHORT, done['short'])}", flush=True
+            )
+    there = [json.loads(path.read_text()) for name in PARTS if (path := kept / f"{name}.json").exists()]
+    results = kept / "RESULTS.md" if asked.quick else Path("bench/RESULTS.md")
+    results.write_text(page(there))
+    print(results)
+    if "lists" in (asked.only or ([] if asked.quick else ["lists"])):
+        (kept / "lists.md").write_text(lists(quick=asked.quick))
+        print(kept / "lists.md")
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
     except Refused as reason:
         message = (
             f"secure=True draws from the channel that the verifier rebuilds, but it says: {reason}; "
-            "audit and run Mechanism.from_rows(query, mechanism.given) instead"
+            "change the parameters (large ones are floats, as 1e20), since no certificate would be accepted either"
         )
         raise InputError(message) from reason
     if family == "symmetric":

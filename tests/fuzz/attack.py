@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from fuzz import differential, numerics
+from fuzz import certificates, differential, inputs, numerics
 
 Case = Callable[[random.Random], str]
 
 FUZZERS: dict[str, tuple[Case, float]] = {  # and their share of all cases
-    "differential": (differential.case, 0.1),
-    "numerics": (numerics.case, 0.1),
+    "certificates": (certificates.case, 0.6),
+    "inputs": (inputs.case, 0.3),
+    "differential": (differential.case, 0.05),
+    "numerics": (numerics.case, 0.05),
 }
 
 

@@ -125,30 +125,33 @@ def prior_of(value: object, question: Question, where: str) -> list[Shares]:
 
 
 def held(prior: list[Shares], reference: list[Shares], knowledge: Knowledge, where: str) -> list[Shares]:
-    """Return a prior that the adversary may hold: the one given, or the reference if there is no other.
+    """Return a prior that the adversary may hold: the one given, or the reference if it is that up to rounding.
 
     Guarantee: D(result || reference) <= knowledge.most, both alike inside their cells.
     """
     if knowledge.none:
-        _is_reference(prior, reference, where)
+        if (a := _apart(prior, reference)) is not None:
+            refuse(
+                f"{where} at value {a} is not the reference prior, uniform unless stated, "
+                "the only one the adversary may hold"
+            )
         return reference
     if not knowledge.free:
         pairs = zip(prior, reference, strict=True)
         divergence = sum((p * (p / rho[t]).log() for law, rho in pairs for t, p in law.items()), ZERO)
         if not divergence <= knowledge.most:
+            if _apart(prior, reference) is None:
+                return reference
             refuse(f"{where} has divergence {short(divergence)} where at most {short(knowledge.most)} is allowed")
     return prior
 
 
-def _is_reference(prior: list[Shares], reference: list[Shares], where: str) -> None:
-    """Refuse a prior that is not the reference, the only one left without any knowledge."""
+def _apart(prior: list[Shares], reference: list[Shares]) -> int | None:
+    """Return a secret value at which a prior is not the reference up to rounding, or None."""
     for a, (law, cells) in enumerate(zip(prior, reference, strict=True)):
-        for t, rho in cells.items():
-            if not abs(law.get(t, ZERO) - rho) <= NEAR * rho + LEAST:
-                refuse(
-                    f"{where} at value {a} is not the reference prior, uniform unless stated, "
-                    "the only one the adversary may hold"
-                )
+        if not all(abs(law.get(t, ZERO) - rho) <= NEAR * rho + LEAST for t, rho in cells.items()):
+            return a
+    return None
 
 
 def check(question: Question, proof: dict[str, Any], where: str) -> float:

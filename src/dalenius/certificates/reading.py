@@ -2,10 +2,12 @@
 
 import json
 import math
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
 LARGEST_FILE = 512 * 2**20
+PIECE = 2**20  # bytes that are read at a time
 LARGEST_CONTENT = 2 * 2**30  # bytes that the parsed values may come to, by the estimate below
 LARGEST_INTEGER = 2**53  # up to here floats hold every integer
 
@@ -21,8 +23,8 @@ def refuse(reason: str) -> NoReturn:
 
 def read(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
     """Parse a JSON file. OSError when it cannot be read, Refused when it is malformed or too large."""
-    with path.open("rb") as file:
-        content = file.read(LARGEST_FILE + 1)
+    with path.open("rb") as file:  # in pieces: one read of the limit would set that much memory aside
+        content = b"".join(islice(iter(lambda: file.read(PIECE), b""), LARGEST_FILE // PIECE + 1))
     if len(content) > LARGEST_FILE:
         refuse(f"the file is larger than {LARGEST_FILE // 2**20} MiB, too large for a certificate")
     # What Python needs: 64 bytes for a list, 256 for an object, 40 for each further value.

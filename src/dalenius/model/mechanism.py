@@ -72,14 +72,13 @@ class Mechanism:
         """
         statistic = Table.everything(records)
         header: Sequence[str] | None = None
+        content: Any = matrix
         if isinstance(matrix, (str, os.PathLike)):
             content, header = storage.read_matrix(Path(matrix))
-            rows = _numbers(content)
-        else:
-            rows = _numbers(matrix)
-        if labels is None:
-            labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
         try:
+            rows = _numbers(content)
+            if labels is None:
+                labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
             return cls(statistic, rows, tuple(labels))
         except InputError as error:
             if not isinstance(matrix, (str, os.PathLike)):
@@ -142,7 +141,7 @@ class Mechanism:
         if secure:
             from dalenius.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
 
-            picks = np.array(columns(self, dataset, size, rng))
+            picks = np.array(columns(self, dataset, size, rng), dtype=np.int64)
         else:
             row = self.rows[int(self.statistic.class_of(dataset))]
             picks = np.random.default_rng(rng).choice(row.size, size=size, p=row)

@@ -81,7 +81,7 @@ def read_matrix(path: Path) -> tuple[Any, list[str] | None]:
     if path.suffix == ".npy":
         try:
             return np.load(io.BytesIO(read_bytes(path)), allow_pickle=False), None
-        except (ValueError, EOFError) as error:
+        except (ValueError, EOFError, MemoryError) as error:  # the last: of the size that its header claims
             message = f"{path} is not a .npy array of numbers: {error}"
             raise InputError(message) from error
     if path.suffix == ".json":

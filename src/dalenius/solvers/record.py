@@ -51,6 +51,7 @@ FEW_OUTPUTS = 24  # up to so many outputs a batch of rows is cheap
 FEW_VERTICES = 16  # up to so many cells a batch of simplices is cheap
 MANY_BATCHES, SOME_BATCHES = 32, 8  # of simplices in the first turn, where they are cheap and where not
 POSTERIOR_SHARES = (0.55, 0.3, 0.0)
+MOST_POSTERIORS = 256  # beyond it a Newton step over all posteriors is too dear
 NARROW = 0.8  # outputs for each dimension of the conditionals up to which posteriors are the better tree
 STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer frame follows
 LEAST_S = 1e-3
@@ -243,7 +244,7 @@ class Record:
         flat = max(part.stop - part.start for part in self.cells.slices) > self.cells.y_size
         frames = list(self._posterior_frames())
         binary = self.cells.a_size == 2  # noqa: PLR2004 - one posterior per group
-        narrow = binary and frames[0].g_size <= NARROW * (self.cells.size - self.cells.a_size)
+        narrow = binary and bool(frames) and frames[0].g_size <= NARROW * (self.cells.size - self.cells.a_size)
         routes = [
             Route(self._posteriors(frames, watch, best, tell), 2 * SOME_BATCHES if narrow else TURN, favoured=narrow),
             Route(self._boxes(watch, best, tell), SOME_BATCHES if flat else TURN, favoured=flat and not narrow),
@@ -311,6 +312,8 @@ class Record:
             if groups not in seen:
                 seen.append(groups)
                 single = len(set(groups)) == len(groups)
+                if (self.cells.a_size - 1) * (max(groups) + 1) > MOST_POSTERIORS:
+                    return
                 yield PosteriorFrame(self.cells, np.array(groups), 0.0 if single else eta)
 
     def _posteriors(self, frames: list[PosteriorFrame], watch: Watch, best: float, tell: Tell) -> Iterator[float]:

@@ -1,0 +1,353 @@
+"""Certificates changed by a stranger: never a false bound, a traceback, or more than 512 MiB.
+
+The verifier runs in a process of its own whose memory is limited; changed certificates reach it as files. Half of the
+cases first claim something false, a bound beyond the truth, and then look for a proof that passes.
+"""
+
+import atexit
+import contextlib
+import copy
+import json
+import math
+import random
+import select
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+from fuzz import judge, pool
+
+import dalenius as dl
+from dalenius.gallery.parse import parse_query
+
+Json = Any
+MEMORY = 512 * 2**20
+PATIENCE = 60.0  # seconds for one certificate
+SLACK = 1e-12
+WORKER = f"""
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
+from dalenius.certificates.verify import verify
+for line in sys.stdin:
+    answer = verify(line.rstrip())
+    print(json.dumps([answer.verified, answer.lower, answer.upper, answer.reason]), flush=True)
+"""
+
+NUMBERS = [0, -0.0, 1, -1, 2, 0.5, 1e-9, 5e-324, 1e-308, 1e308, -1e308, 10**400, -(10**400), 2**53 + 1, 2**63, 10**18]
+JUNK: list[Json] = [None, True, False, "", "x", "1.0", "nan", [], {}, [[]], [{}], {"kind": "trivial"}, "\ud800", 0.0, 7]
+DEEP = 3000
+LONG = [2, 50, 3000]
+LARGEST = 4 * 2**20  # bytes of a changed certificate
+
+
+class Worker:
+    """The verifier in its process; started again after it was lost."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="fuzz"))
+        atexit.register(self.close)
+
+    def verify(self, content: bytes) -> tuple[bool, float, float, str]:
+        path = self.folder / "certificate.json"
+        path.write_bytes(content)
+        if self.process is None:
+            command = [sys.executable, "-W", "error", "-c", WORKER]
+            self.process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        to, answers, errors = (_pipe(p) for p in (self.process.stdin, self.process.stdout, self.process.stderr))
+        to.write(f"{path}\n")
+        to.flush()
+        ready, _, _ = select.select([answers], [], [], PATIENCE)
+        line = answers.readline() if ready else ""
+        if not line:
+            self.process.kill()
+            said = errors.read()[-300:] if ready else f"no answer in {PATIENCE} s"
+            self.process = None
+            kept = path.rename(path.with_name(f"{hash(content)}.json"))
+            message = f"the verifier was lost at {kept}: {said}"
+            raise AssertionError(message)
+        verified, lower, upper, reason = json.loads(line)
+        assert reason, "no reason"
+        assert "MemoryError" not in reason, f"more than {MEMORY} bytes: {reason}"
+        assert not reason.startswith("not valid JSON: too large"), f"more than {MEMORY} bytes: {reason}"
+        return verified, lower, upper, reason
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+        for path in self.folder.iterdir() if self.folder.exists() else ():
+            if path.name == "certificate.json":
+                path.unlink()
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()  # kept when it holds a certificate that broke the verifier
+
+
+def _pipe(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
+
+
+@cache
+def worker() -> Worker:
+    return Worker()
+
+
+# Changes of the data. Each takes the data and changes it in place.
+
+
+def spot(rng: random.Random, data: Json, wanted: Callable[[Json], bool] = lambda _: True) -> tuple[Json, Any]:
+    """A place (container, key) found by walking down, so that short fields are met as often as long lists."""
+    for _ in range(50):
+        at: Json = data
+        while True:
+            keys = list(at) if isinstance(at, dict) else list(range(len(at)))
+            if not keys:
+                break
+            key = rng.choice(keys)
+            inside = isinstance(at[key], (dict, list)) and at[key]
+            if wanted(at[key]) and (not inside or rng.random() < 0.25):
+                return at, key
+            if not inside:
+                break
+            at = at[key]
+    return data, rng.choice(list(data))
+
+
+def is_number(x: Json) -> bool:
+    return isinstance(x, (int, float)) and not isinstance(x, bool)
+
+
+def is_list(x: Json) -> bool:
+    return isinstance(x, list) and len(x) > 0
+
+
+def change_number(rng: random.Random, data: Json) -> None:
+    at, key = spot(rng, data, is_number)
+    x = at[key]
+    if not is_number(x) or abs(x) > 1e300:
+        return
+    near = [x + 1, x - 1, -x, x * (1 + rng.choice([-1, 1]) * 10.0 ** -rng.randint(1, 16)), x + rng.uniform(-0.1, 0.1)]
+    near += [math.nextafter(x, math.inf), math.nextafter(x, -math.inf), float(x), round(x), x * 10.0 ** rng.randint(-9, 9)]
+    at[key] = rng.choice(near if rng.random() < 0.7 else NUMBERS)
+
+
+def swap(rng: random.Random, data: Json) -> None:
+    at, key = spot(rng, data, is_list)
+    items = at[key]
+    if is_list(items):
+        i, j = rng.randrange(len(items)), rng.randrange(len(items))
+        items[i], items[j] = items[j], items[i]
+
+
+def drop(rng: random.Random, data: Json) -> None:
+    at, key = spot(rng, data)
+    del at[key]
+
+
+def double(rng: random.Random, data: Json) -> None:
+    at, key = spot(rng, data, is_list)
+    if is_list(at[key]):
+        at[key].insert(rng.randint(0, len(at[key])), copy.deepcopy(rng.choice(at[key])))
+
+
+def replace(rng: random.Random, data: Json) -> None:
+    """By what stands elsewhere, here or in another certificate, under the same name if there is one."""
+    at, key = spot(rng, data)
+    other = rng.choice([data, pool.sample(rng)[1].data])
+    named = [value for name, value in fields(other) if name == key]
+    source, where = spot(rng, other)
+    at[key] = copy.deepcopy(rng.choice(named) if named and rng.random() < 0.8 else source[where])
+
+
+def retype(rng: random.Random, data: Json) -> None:
+    at, key = spot(rng, data)
+    at[key] = copy.deepcopy(rng.choice(JUNK))
+
+
+def stretch(rng: random.Random, data: Json) -> None:
+    at, key = spot(rng, data, is_list)
+    if is_list(at[key]):
+        at[key] = at[key] * rng.choice(LONG) if len(at[key]) < 100 else at[key] * 2
+
+
+def nest(rng: random.Random, data: Json) -> None:
+    at, key = spot(rng, data)
+    for _ in range(rng.choice([1, 40, DEEP // 10])):
+        at[key] = [at[key]]
+
+
+def reword(rng: random.Random, data: Json) -> None:
+    """Change a digit or a letter of a call string or a kind."""
+    at, key = spot(rng, data, lambda x: isinstance(x, str))
+    if isinstance(at[key], str) and at[key]:
+        k = rng.randrange(len(at[key]))
+        at[key] = at[key][:k] + rng.choice("0123456789.,=()[]-e n") + at[key][k + rng.randint(0, 1) :]
+
+
+def widen(rng: random.Random, data: Json) -> None:
+    """Claim less: stays true."""
+    for at in claims(data):
+        at["upper"] += rng.choice([0.0, 1e-6, 0.1])
+
+
+def ask_more(rng: random.Random, data: Json) -> None:
+    """Another adversary."""
+    for name, at in fields(data):
+        if name == "adversary" and isinstance(at, dict):
+            for key in at.keys() & {"entropy", "knowledge"}:
+                if is_number(at[key]) and abs(at[key]) < 1e300:
+                    at[key] = abs(at[key] + rng.choice([-1, 1]) * 10.0 ** rng.randint(-16, 0))
+
+
+def fields(data: Json) -> Iterator[tuple[Any, Json]]:
+    """Every named value inside, outermost first."""
+    items = list(data.items()) if isinstance(data, dict) else [(None, v) for v in data if isinstance(v, (dict, list))]
+    for name, value in items:
+        if name is not None:
+            yield name, value
+        if isinstance(value, (dict, list)):
+            yield from fields(value)
+
+
+def claims(data: Json) -> Iterator[Json]:
+    """Everything that claims an upper bound of the leakage."""
+    inner = data.get("certificate", data)
+    if "audit" in inner:
+        yield inner
+        inner = inner["audit"]
+    yield inner
+    yield from inner["proofs"]
+
+
+CHANGES = [change_number] * 8 + [swap, swap, drop, double, double, replace, replace, replace, retype, stretch, nest]
+CHANGES += [reword, ask_more, ask_more]
+
+
+def forge(rng: random.Random, sample: pool.Sample, data: Json) -> None:
+    """Claim a bound beyond the truth, everywhere where it is claimed."""
+    step = 10.0 ** rng.uniform(-9, -1)
+    inner = data.get("certificate", data)
+    if rng.random() < 0.3:
+        inner["lower"] = sample.upper + step
+        inner["upper"] = max(inner["upper"], inner["lower"])
+        return
+    below = sample.lower - step
+    for at in claims(data):
+        at["upper"] = min(at["upper"], below)
+    inner["lower"] = min(inner["lower"], below)
+
+
+# Changes of the text.
+
+
+def literal(rng: random.Random, text: str) -> str:
+    """NaN, Infinity or a very long integer in place of a number."""
+    new = rng.choice(["NaN", "Infinity", "-Infinity", "1" + "0" * 400, "9" * 5000, "1e999", "-0", "1E+2", "01", "+1"])
+    starts = [i for i in range(1, len(text)) if text[i - 1] in "[:, " and text[i] in "0123456789"]
+    i = rng.choice(starts or [0])
+    end = next((j for j in range(i, len(text)) if text[j] in ",]} "), len(text))
+    return text[:i] + new + text[end:]
+
+
+def repeat_key(rng: random.Random, text: str) -> str:
+    """The same key twice in one object."""
+    key = rng.choice(["upper", "lower", "kind", "record", "tree", "rho", "knowledge", "entropy", "rows"])
+    i = rng.choice([k for k, c in enumerate(text) if c == "{"] or [0])
+    return f'{text[: i + 1]}"{key}":{rng.choice(["0.0", "1", "[]", "null"])},{text[i + 1 :]}'
+
+
+def cut(rng: random.Random, text: str) -> str:
+    return text[: rng.randrange(len(text) + 1)]
+
+
+def bury(rng: random.Random, text: str) -> str:
+    deep = rng.choice([10, 900, DEEP, 200_000])
+    return "[" * deep + text + "]" * deep
+
+
+def as_bytes(rng: random.Random, text: str) -> bytes:
+    content = bytearray(text.encode("utf-8", "surrogatepass"))
+    if content and rng.random() < 0.03:
+        content[rng.randrange(len(content))] = rng.randrange(256)
+    return rng.choice([b"\xef\xbb\xbf", b"\xff\xfe", b"\x00"]) + content if rng.random() < 0.01 else bytes(content)
+
+
+def read(content: bytes) -> Json:
+    """As the verifier sees it."""
+    data = json.loads(content)
+    return data.get("certificate", data) if data.get("format") in ("dalenius/audit", "dalenius/design") else data
+
+
+def question(data: Json) -> str:
+    """All that the truth depends on."""
+    data = data.get("certificate", data)
+    if "audit" in data:
+        problem = [data["problem"], data["audit"]["problem"].keys() - {"rows"}, data["audit"]["problem"].get("records")]
+        return json.dumps([problem[0], sorted(problem[1]), problem[2], data["adversary"], data["budget"]], sort_keys=True)
+    problem = {k: v for k, v in data["problem"].items() if k != "quadrature"}
+    return json.dumps([problem, data["adversary"], data.get("secret")], sort_keys=True)
+
+
+def judged(rng: random.Random, sample: pool.Sample, data: Json) -> str:
+    """Assert that an accepted certificate is true."""
+    lower, upper = data["lower"], data["upper"]
+    said = f"[{lower!r}, {upper!r}] accepted"
+    assert lower <= upper, said
+    if question(data) == question(sample.data):
+        assert lower <= sample.upper + SLACK, f"{said} where the truth is at most {sample.upper!r}"
+        assert upper >= sample.lower - SLACK, f"{said} where the truth is at least {sample.lower!r}"
+        return "accepted"
+    low, high = another(rng, data)
+    said += f" of {json.dumps([data['problem'], data['adversary'], data.get('secret')])[:300]}"
+    assert lower <= high + judge.SLACK, f"{said} where the truth is at most {high!r}"
+    assert upper >= low - judge.SLACK, f"{said} where the truth is at least {low!r}"
+    return "accepted of another problem"
+
+
+def another(rng: random.Random, data: Json) -> tuple[float, float]:
+    """The truth about a problem that nobody had asked: the solver's bracket, and brute force where that is possible."""
+    adversary = {k: v for k, v in data["adversary"].items() if k != "reference"}
+    if "audit" in data:
+        budget = {k: float(v) for k, v in data["budget"].items()}
+        design = dl.design(parse_query(data["problem"]["query"]), **budget, **adversary, tolerance=1e-3, time_limit=2)
+        return design.lower, design.upper
+    mechanism = judge.mechanism_of({k: v for k, v in data["problem"].items() if k != "quadrature"})
+    options = dict(adversary)
+    if (secret := data.get("secret")) is not None:
+        options["secret"] = secret["records"] if "records" in secret else judge.np.array(secret["values"])
+    if (reference := data["adversary"].get("reference")) is not None:
+        options["reference"] = next(iter(reference.values()))
+    audit = dl.audit(mechanism, **options, tolerance=1e-3, time_limit=1)
+    if "rows" not in data["problem"] or math.prod(mechanism.records) > 64:
+        return audit.lower, audit.upper
+    return max(audit.lower, judge.posed(data, mechanism).attained(rng)), audit.upper
+
+
+def case(rng: random.Random) -> str:
+    _, sample = pool.sample(rng)
+    data = copy.deepcopy(sample.data)
+    forged = rng.random() < 0.5
+    if forged:
+        forge(rng, sample, data)
+    elif rng.random() < 0.3:
+        widen(rng, data)
+    for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
+        rng.choice(CHANGES)(rng, data)
+    try:
+        text = json.dumps(data, separators=(",", ":"))
+    except RecursionError:
+        text = "[" * DEEP
+    if rng.random() < 0.15:
+        text = rng.choice([literal, repeat_key, cut, bury])(rng, text)
+    content = as_bytes(rng, text[:LARGEST])
+    verified, _, _, reason = worker().verify(content)
+    if not verified:
+        return "refused by catching" if reason.startswith("it cannot be checked") else "refused"
+    return judged(rng, sample, read(content))
