@@ -161,7 +161,7 @@ def _local_search(lumped: Lumped, knowledge: float, rng: np.random.Generator) ->
         return knowledge - float(rel_entr(np.maximum(pi, 0), rho).sum())
 
     def slope(pi: np.ndarray) -> np.ndarray:
-        return lumped.log_reference - np.log(np.maximum(pi, audits.TINY)) - 1
+        return np.asarray(lumped.log_reference - np.log(np.maximum(pi, audits.TINY)) - 1)
 
     end = minimize(
         negative,
@@ -186,6 +186,7 @@ def _lines(
         audit, peer = alone(ours, case=case, limit=60.0), alone(scip, case=case, limit=limit)
         local = alone(slsqp, case=case, starts=STARTS // 10 if quick else STARTS, limit=600.0)
         if "failed" in audit:
+            audit |= {"seconds": limit, "closed": False, "bound": "boxes"}  # counts as open at the limit
             yield audit, peer, [CASES[case][0], f"FAILED: {audit['failed']}", *[""] * (len(HEAD) - 2)]
             continue
         yield audit, peer, [CASES[case][0], *_own(audit), *_scip(audit, peer), *_local(audit, local)]
@@ -224,7 +225,7 @@ def section(*, quick: bool) -> Section:
     """Every case, or four of them."""
     limit = 20.0 if quick else 120.0
     lines = list(_lines(iter(QUICK if quick else range(len(CASES))), quick=quick, limit=limit))
-    pairs = [(audit, peer) for audit, peer, _ in lines if "failed" not in audit and "failed" not in peer]
+    pairs = [(audit, peer) for audit, peer, _ in lines if "failed" not in peer]
     ratios = [(peer["seconds"] / audit["seconds"], _mark(audit, peer)) for audit, peer in pairs]
     calm = [ratio for (audit, _), ratio in zip(pairs, ratios, strict=True) if audit["bound"] not in TREES]
     name = f"SCIP {pairs[0][1]['version']:g}" if pairs else "SCIP (not installed)"

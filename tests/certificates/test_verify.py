@@ -288,6 +288,28 @@ def test_huge_files_are_refused_unread(tmp_path: Path, monkeypatch: pytest.Monke
     assert "too many values" in verify(save(tmp_path, "[" + "[]," * 300)).reason
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="address spaces are limited so on Linux")
+def test_a_small_file_needs_little_memory(tmp_path: Path) -> None:
+    path = save(tmp_path, WHOLE)
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**28, 2**28));"
+        "from dalenius.certificates.verify import verify; sys.exit(not verify(sys.argv[1]).verified)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(path)], check=False).returncode == 0  # noqa: S603
+
+
+def test_the_reference_prior_is_a_witness_for_any_knowledge() -> None:
+    """Floats hold it up to rounding, whose divergence may exceed the knowledge: then the reference itself stands."""
+    problem = {"records": [3], "classes": None, "rows": [[0.5, 0.5], [0.25, 0.75], [0.125, 0.875]]}
+    third = 1 / 3
+    masses = [[third, 0, 0], [0, math.nextafter(third, 1), 0], [0, 0, third]]
+    given = certificate(problem, {"knowledge": 1e-300}, 0.04, 0.7, masses, {"kind": "trivial"})
+    assert verify(given).verified, verify(given).reason
+    assert not verify({**given, "lower": 0.06}).verified  # the reference leaks 0.0599...
+    masses[1][1] = third * (1 + 1e-6)
+    assert "divergence" in verify({**given, "witness": {"record": 0, "masses": masses}}).reason
+
+
 def test_trees_without_end_are_refused() -> None:
     for j, cut in ((0, [0, 1, 0.3]), (1, [0, 0, 0.5])):
         data = rich()

@@ -373,6 +373,12 @@ def test_contraction_is_certified_closely_and_never_below_the_truth(seed: int) -
         assert outer <= (least + 1e-7) * inner + 1e-12
 
 
+def test_contraction_of_rows_whose_squares_are_below_all_floats() -> None:
+    p, q = [arb(0.75), arb(1e-308), arb(0.25)], [arb(0.25), arb(1e-200), arb(0.75)]
+    assert pair_contracts(p, q, arb(0.25 + 1e-9))  # a binary symmetric channel: (1 - 2 flip)^2
+    assert not pair_contracts(p, q, arb(0.25 - 1e-9))
+
+
 @pytest.mark.parametrize("lam", [0.05, 0.3, 0.7, 0.95])
 def test_contraction_is_safe_wherever_the_search_ends(monkeypatch: pytest.MonkeyPatch, lam: float) -> None:
     monkeypatch.setattr(contraction_module, "_minimiser", lambda _: lam)

@@ -19,10 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from fuzz import judge, pool
-
 import dalenius as dl
 from dalenius.gallery.parse import parse_query
+from fuzz import judge, pool
 
 Json = Any
 MEMORY = 512 * 2**20
@@ -134,7 +133,13 @@ def change_number(rng: random.Random, data: Json) -> None:
     if not is_number(x) or abs(x) > 1e300:
         return
     near = [x + 1, x - 1, -x, x * (1 + rng.choice([-1, 1]) * 10.0 ** -rng.randint(1, 16)), x + rng.uniform(-0.1, 0.1)]
-    near += [math.nextafter(x, math.inf), math.nextafter(x, -math.inf), float(x), round(x), x * 10.0 ** rng.randint(-9, 9)]
+    near += [
+        math.nextafter(x, math.inf),
+        math.nextafter(x, -math.inf),
+        float(x),
+        round(x),
+        x * 10.0 ** rng.randint(-9, 9),
+    ]
     at[key] = rng.choice(near if rng.random() < 0.7 else NUMBERS)
 
 
@@ -289,8 +294,9 @@ def question(data: Json) -> str:
     """All that the truth depends on."""
     data = data.get("certificate", data)
     if "audit" in data:
-        problem = [data["problem"], data["audit"]["problem"].keys() - {"rows"}, data["audit"]["problem"].get("records")]
-        return json.dumps([problem[0], sorted(problem[1]), problem[2], data["adversary"], data["budget"]], sort_keys=True)
+        inside = data["audit"]["problem"]
+        parts = [data["problem"], inside.get("query"), inside.get("records"), data["adversary"], data["budget"]]
+        return json.dumps(parts, sort_keys=True)
     problem = {k: v for k, v in data["problem"].items() if k != "quadrature"}
     return json.dumps([problem, data["adversary"], data.get("secret")], sort_keys=True)
 

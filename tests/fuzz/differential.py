@@ -5,9 +5,10 @@ import random
 from typing import Any
 
 import numpy as np
-from fuzz.judge import SLACK, Posed, labels_of, rho_of
 
 import dalenius as dl
+from fuzz import scip
+from fuzz.judge import SLACK, Posed, labels_of, rho_of
 
 RECORDS = [[2], [3], [2, 2], [3, 2], [2, 3], [2, 2, 2], [3, 3], [3, 2, 2]]
 
@@ -80,4 +81,9 @@ def case(rng: random.Random) -> str:
     assert leaked >= audit.lower - SLACK, f"{said}: the witness leaks {leaked!r}"
     best = truth.attained(rng)
     assert best <= audit.upper + SLACK, f"{said}: brute force attains {best!r}"
-    return audit.stopped
+    if not scip.INSTALLED or not scip.suited(truth):
+        return f"{audit.stopped}, {'SCIP not asked' if scip.INSTALLED else 'SCIP not installed'}"
+    low, high = scip.bracket(truth)
+    assert low <= audit.upper + scip.ACCURACY, f"{said}: SCIP attains {low!r}"
+    assert high >= audit.lower - scip.ACCURACY, f"{said}: SCIP bounds it by {high!r}"
+    return f"{audit.stopped}, SCIP {'agrees' if high - low < 10 * scip.ACCURACY else 'still open'}"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner
-from fuzz.differential import law, rows
 
 import dalenius as dl
 from dalenius.cli import main
 from dalenius.cli.common import reference_from
 from dalenius.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
+from fuzz.differential import law, rows
 
 LONGEST = 30_000  # characters of a message: it may quote what was given
 NOISE = "()[]{},=.-+*'\"\\ \t\n0189eEnx_#:;%\x00é\u202e\ud800"
@@ -28,7 +28,24 @@ VALUES = [
 ARGUMENTS = ["n", "modulus", "values", "k", "flip", "epsilon", "sigma", "sensitivity", "output", "N", "self", "query"]
 GOOD_QUERIES = ["count(n=2)", "modular_sum(n=2, modulus=2)", "histogram(n=2, k=2)", "identity(k=3)", "pairs(n=3)"]
 GOOD_MECHANISMS = ["symmetric(flip=0.2)", "geometric(epsilon=1)", "exponential(epsilon=1)", "constant()"]
-CELLS = ["", " ", "nan", "inf", "-1", "1e-320", "1e400", "0,5", "x", '"', "0.5;0.5", "1_0", "\x00", "½", "1" * 5000, "0x1"]
+CELLS = [
+    "",
+    " ",
+    "nan",
+    "inf",
+    "-1",
+    "1e-320",
+    "1e400",
+    "0,5",
+    "x",
+    '"',
+    "0.5;0.5",
+    "1_0",
+    "\x00",
+    "½",
+    "1" * 5000,
+    "0x1",
+]
 RECORDS = [[2, 2], [4], [2], [], [0], [1], [-1], [2.0], [2, True], ["2"], [10**9, 10**9], [2] * 100, None, 4, "2,2"]
 
 
@@ -36,7 +53,9 @@ def disturbed(rng: random.Random, text: str) -> str:
     """Delete, insert or repeat a few characters."""
     for _ in range(rng.choice([0, 0, 1, 2, 5])):
         i = rng.randint(0, len(text))
-        text = rng.choice([text[:i] + text[i + 1 :], text[:i] + rng.choice(NOISE) + text[i:], text[:i] + text[i // 2 :]])
+        text = rng.choice(
+            [text[:i] + text[i + 1 :], text[:i] + rng.choice(NOISE) + text[i:], text[:i] + text[i // 2 :]]
+        )
     return text[:12_000]
 
 

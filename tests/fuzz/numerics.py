@@ -79,8 +79,7 @@ def case(rng: random.Random) -> str:
     said = f"records={records}, rows={shown}, {options}"
     try:
         audit = dl.audit(dl.Mechanism.from_matrix(rows, records=records), **options, tolerance=1e-4, time_limit=0.5)
-    except dl.InputError as error:
-        assert str(error), said
+    except dl.InputError:
         return "refused"
     except Exception as error:
         message = f"{said}: {type(error).__name__}: {error}"

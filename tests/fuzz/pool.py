@@ -1,4 +1,4 @@
-"""Real certificates of every kind, small enough to be checked thousands of times, and what is true of their problems."""
+"""Real certificates of every kind, small enough to be checked thousands of times, and the truth about them."""
 
 import json
 import random
@@ -16,7 +16,7 @@ import dalenius as dl
 from dalenius.solvers import record
 
 Json = Any
-STAGES = ("boxes", "simplices", "posteriors", "rows")  # the others give way to the one that is wanted
+STAGES = ("boxes", "posteriors", "rows")  # the others give way to the one that is wanted
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,9 @@ class Sample:
 @contextmanager
 def only(kind: str) -> Iterator[None]:
     """Let the solver use one kind of search alone."""
-    with patch.multiple(record.Record, **{f"_{s}": lambda *_: iter(()) for s in STAGES if s not in (kind, "simplices")}):
+    with patch.multiple(
+        record.Record, **{f"_{s}": lambda *_: iter(()) for s in STAGES if s not in (kind, "simplices")}
+    ):
         if kind == "simplices":
             yield
             return

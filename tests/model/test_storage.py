@@ -23,6 +23,12 @@ SAVED = [
 ]
 
 
+def npy_header(shape: str) -> bytes:
+    """A file that ends with its header."""
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
 @pytest.mark.parametrize("mechanism", SAVED, ids=repr)
 def test_json_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
     mechanism.save(tmp_path / "m.json")
@@ -67,9 +73,12 @@ def test_json_matrix(tmp_path: Path) -> None:
         ("c.csv", b"\xff\xfe\x00", "not a CSV text file"),
         ("c.npy", b"not numpy", "not a .npy array"),
         ("c.npy", b"", "not a .npy array"),
+        ("c.npy", npy_header("(2, 2), "), "not a .npy array"),
+        ("c.npy", npy_header("(400000000000, 3), }"), "not a .npy array"),
         ("c.json", "{}", "holds no list of rows"),
         ("c.json", "[[1,0],[", "not valid JSON"),
         ("c.json", '[["1","0"],["0","1"]]', "not a matrix of numbers"),
+        ("c.json", "[[1,0],[1]]", "c.json: the channel is not a matrix of numbers"),
         ("c.txt", "1,0\n", "read from .csv, .npy or .json"),
     ],
 )

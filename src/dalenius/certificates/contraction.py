@@ -74,7 +74,7 @@ def _minimiser(shared: list[tuple[float, float]]) -> float:
         slope = curve = 0.0
         for ab, gap, b in weights:
             mix = b + lam * gap
-            if mix > 0:
+            if mix * mix > 0:  # below that a term does not matter here
                 term = ab * gap / (mix * mix)
                 slope -= term
                 curve += 2 * term * gap / mix

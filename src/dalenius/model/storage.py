@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def read_matrix(path: Path) -> tuple[Any, list[str] | None]:
     if path.suffix == ".npy":
         try:
             return np.load(io.BytesIO(read_bytes(path)), allow_pickle=False), None
-        except (ValueError, EOFError, MemoryError) as error:  # the last: of the size that its header claims
+        except (ValueError, EOFError, MemoryError, TokenError) as error:  # a header may claim any size, or be no Python
             message = f"{path} is not a .npy array of numbers: {error}"
             raise InputError(message) from error
     if path.suffix == ".json":

@@ -248,10 +248,11 @@ class _Outputs:
         return np.where(self.alive, values[self.merged], 0.0).tolist()  # type: ignore[no-any-return]
 
     def rho(self, rho: Floats) -> list[float]:
-        """Log weights, split in proportion to the columns."""
+        """Log weights, split in proportion to the columns; however many never occur, they weigh nothing together."""
         with np.errstate(divide="ignore"):
             own = rho[self.merged] + np.log(self.share)
-        return np.where(self.alive, own, rho.min() - UNUSED).tolist()  # type: ignore[no-any-return]
+        nothing = rho.min() - UNUSED - np.log(self.alive.size)
+        return np.where(self.alive, own, nothing).tolist()  # type: ignore[no-any-return]
 
     def groups(self, row: list[int]) -> list[int]:
         """The group of each original output; outputs that never occur join the first."""

@@ -1,0 +1,15 @@
+"""A slice of every fuzzer, the same cases each time; `make fuzz` runs many more."""
+
+import pytest
+
+from fuzz.attack import FUZZERS, run
+
+SLICE = {"certificates": 400, "inputs": 600, "differential": 25, "numerics": 60}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUZZERS)
+def test_no_case_of_a_fixed_slice_finds_a_defect(name: str) -> None:
+    tally = run(name, FUZZERS[name][0], range(SLICE[name]), seed=2026)
+    assert tally.defects == []
+    assert len(tally.outcomes) > 1, f"all alike, so nothing was tried: {tally}"
