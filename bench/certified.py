@@ -217,6 +217,8 @@ def _scip(audit: dict[str, Any], peer: dict[str, Any]) -> list[str]:
 def _local(audit: dict[str, Any], local: dict[str, Any]) -> list[str]:
     if "failed" in local:
         return [local["failed"], "", ""]
+    if max(local["found"]) > audit["upper"] + SLIP:
+        return [f"FOUND {max(local['found']):.6f}, ABOVE OUR UPPER BOUND", "", ""]
     missed = np.maximum(0.0, 1 - np.array(local["found"]) / audit["lower"])
     return [f"{(missed > SHORT).mean():.0%}", f"{missed.min():.2%}", f"{local['seconds'] / audit['seconds']:.3g}"]
 

@@ -172,7 +172,8 @@ class Design:
             asked = f"{low} <= least leakage <= {high} {self.unit} at {self.distortion_name} <= {self.budget:.9g}"
         else:
             asked = f"{low} <= least {self.distortion_name} <= {high} at leakage <= {self.budget:.9g} {self.unit}"
-        return f"<Design of {self.query}: {asked}, {limit_words(self.adversary, self.unit)}; stopped by {self.stopped}{note}>"
+        known = limit_words(self.adversary, self.unit)
+        return f"<Design of {self.query}: {asked}, {known}; stopped by {self.stopped}{note}>"
 
     def _repr_html_(self) -> str:
         from dalenius.report.design_text import design_facts  # noqa: PLC0415

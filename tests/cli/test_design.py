@@ -76,6 +76,7 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "entropy": 2.2,
         "knowledge": None,
         "unit": "nats",
+        "reference": None,
         "p0": None,
         "measure": "absolute",
         "outputs": None,

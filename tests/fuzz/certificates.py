@@ -242,6 +242,9 @@ def forge(rng: random.Random, sample: pool.Sample, data: Json) -> None:
     if rng.random() < 0.3:
         inner["lower"] = sample.upper + step
         inner["upper"] = max(inner["upper"], inner["lower"])
+        sharper = 1 + 10.0 ** rng.uniform(-3, 0)  # a witness that knows more
+        witness = inner.get("audit", inner)["witness"]
+        witness["masses"] = [[m**sharper for m in row] for row in witness["masses"]]
         return
     below = sample.lower - step
     for at in claims(data):

@@ -239,8 +239,8 @@ def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -
         I(A;T) <= sum_a p_a D(w_a || rho_T),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
     For an order nu > 1 and any w (Gibbs)
         D(w || rho_T) - nu D(w || rho_a) <= (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)) = G_a.
-    So with lam = theta nu and c = 1 - theta + lam, adding lam ( K - D(pi || rho) ) >= 0 leaves
-        c H(p) + sum_a p_a ( theta G_a + lam log rho(a) ) + lam K  <=  c log sum_a rho(a)^(lam/c) exp( theta G_a / c ) + lam K.
+    So with lam = theta nu and c = 1 - theta + lam, adding lam ( K - D(pi || rho) ) >= 0 leaves lam K and
+        c H(p) + sum_a p_a ( theta G_a + lam log rho(a) )  <=  c log sum_a rho(a)^(lam/c) exp( theta G_a / c ).
     """
     nu = arb(number(field(proof, "order", where), f"the order of {where}"))
     theta = arb(number(field(proof, "share", where), f"the share of {where}", 0.0, 1.0))

@@ -2,8 +2,8 @@
 
 Lower bound: ascents (MATH 3) on coarse classes and outputs (MATH 2.1), from the reference tilted towards the secret.
 Upper bound: the trivial one; or knowledge and what the sum itself tells under the reference (MATH 4.8), which nearly
-meets the lower bound where the noise is small beside the spread of the sum, blended with the entropy of the secret where
-the reference is skewed; or how far the rows are from the noise
+meets the lower bound where the noise is small beside the spread of the sum, blended with the entropy of the secret
+where the reference is skewed; or how far the rows are from the noise
 around the mean (MATH 4.9), where it is large.
 """
 
@@ -82,7 +82,7 @@ class Blend(Maximal):
 
     @classmethod
     def best(cls, log_reference: Floats, knowledge: float) -> "Blend":
-        """Choose order and share, for log rho(a,t) as (A, K). Rare classes are taken in blocks, by their largest ratio."""
+        """Choose order and share, for log rho(a,t) as (A, K). Rare classes come in blocks, by their largest ratio."""
         log_a = logsumexp(log_reference, axis=1)
         held = np.isfinite(log_a)
         log_a, joint = log_a[held], log_reference[held]
