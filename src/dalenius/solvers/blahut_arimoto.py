@@ -43,6 +43,8 @@ def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, extra: Floats |
     if cells.knowledge < SMALL_KNOWLEDGE:
         return _near_reference(cells)
     many = int(np.clip(MOST_ENTRIES // (2 * cells.size * cells.y_size), 2, 128))
+    if cells.size == cells.a_size:  # one cell per secret value: I is concave, and every start ends at the same prior
+        many = 1
     starts = random_priors(cells, many, rng)
     return polish(cells, starts if extra is None else np.concatenate([extra, starts]), watch, rounds=400)
 

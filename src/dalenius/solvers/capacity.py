@@ -51,17 +51,34 @@ def capacity(mechanism: Mechanism, watch: Watch | None = None, tolerance: float 
     when the watch expires, with the bracket so far.
     """
     merged = Merged.of(mechanism)
-    q = _rows(mechanism, merged)
-    watch = watch or Watch(60.0)
+    aim = max(0.5 * tolerance, MARGIN)  # the margins take the rest
+    found = interior_point(_rows(mechanism, merged), aim, watch or Watch(60.0))
+    prior = np.zeros(len(mechanism.rows))
+    prior[merged.first] = found.prior
+    margin = MARGIN * (1 + found.upper)
+    return Capacity(max(0.0, found.lower - margin), min(found.upper + margin, _trivial(mechanism)), prior)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """I(prior) = lower <= C <= upper = max_x D( q(.|x) || law ), up to rounding."""
+
+    lower: float
+    upper: float
+    prior: Floats
+    law: Floats
+
+
+def interior_point(q: Floats, tolerance: float, watch: Watch) -> Found:
+    """Bracket the capacity of a channel given by its rows."""
     p = np.full(len(q), 1 / len(q))
     low, divergence = _bounds(p, q)
     high = float(divergence.max())
-    lower, upper, best = low, high, p
+    lower, upper, best, law = low, high, p, p @ q
     slack = 2 * high - low - divergence
     share, idle = 1.0, 0
-    aim = max(0.5 * tolerance, MARGIN)  # the margins take the rest
     for _ in range(ROUNDS):
-        if upper - lower <= aim or idle > STALLED or watch.expired():
+        if upper - lower <= tolerance or idle > STALLED or watch.expired():
             break
         try:
             p, slack, share = _newton(p, slack, divergence, q, 0.1 if share > 0.5 else 0.5)  # noqa: PLR2004 - half
@@ -70,12 +87,9 @@ def capacity(mechanism: Mechanism, watch: Watch | None = None, tolerance: float 
         low, divergence = _bounds(p, q)
         high = float(divergence.max())
         idle = 0 if low > lower or high < upper else idle + 1
-        best = p if low > lower else best
+        best, law = p if low > lower else best, p @ q if high < upper else law
         lower, upper = max(lower, low), min(upper, high)
-    prior = np.zeros(len(mechanism.rows))
-    prior[merged.first] = best
-    margin = MARGIN * (1 + upper)
-    return Capacity(max(0.0, lower - margin), min(upper + margin, _trivial(mechanism)), prior)
+    return Found(lower, upper, best, law)
 
 
 def _rows(mechanism: Mechanism, merged: Merged) -> Floats:

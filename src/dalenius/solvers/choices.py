@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.solvers.capacity import interior_point
 from dalenius.solvers.cells import Cells, Floats, lse, solve
 from dalenius.solvers.frontier import Frontier
 from dalenius.solvers.watch import Watch
@@ -23,6 +24,7 @@ Bools = NDArray[np.bool_]
 
 MOST_NODES = 4000
 MOST_BATCH_ENTRIES = 4_000_000
+TINY = 1e-300
 UNUSED = -60.0  # log r of such outputs
 USED = 1e-6  # a cell counts as used by the relaxation above this share
 
@@ -44,7 +46,11 @@ class Choices:
 
     def open_root(self, watch: Watch) -> None:
         """Bound the root: the capacity with every cell as an input."""
-        self._file([0], np.ones((1, self.cells.size), dtype=bool), watch)
+        cells = self.cells
+        found = interior_point(cells.q, 0.1 * self.tolerance, watch)
+        rho = np.log(np.maximum(found.law, TINY))
+        everything = np.ones((1, cells.size), dtype=bool)
+        self._enter([0], everything, (rho - rho.max())[None], found.prior[None])
 
     def run(self, watch: Watch, most_nodes: int = MOST_NODES) -> None:
         """Search until the bracket closes or the limits are reached; a tree that has grown goes on."""
@@ -68,8 +74,10 @@ class Choices:
             self._file(nodes, np.stack(sets), watch)
 
     def _file(self, nodes: list[int], candidates: Bools, watch: Watch) -> None:
+        self._enter(nodes, candidates, *capacity(self.cells, candidates, 0.1 * self.tolerance, watch))
+
+    def _enter(self, nodes: list[int], candidates: Bools, rho: Floats, pi: Floats) -> None:
         cells = self.cells
-        rho, pi = capacity(cells, candidates, 0.1 * self.tolerance, watch)
         score = np.where(candidates, cells.neg_entropy - rho @ cells.q.T, -np.inf)
         size = cells.row_sum(candidates.astype(float))
         empty = (size == 0).any(axis=1)  # no choice is left

@@ -17,6 +17,7 @@ MOST_TAKEN = 6  # priors of one record in one round
 MOST_WARM = 40  # earlier priors to start from
 NEAR_WORST = 0.1  # priors are taken that leak at least this share less than the worst
 DIFFERENT = 1e-3  # in total variation
+NEXT_TO_NOTHING = 1e-14  # knowledge with which no prior leaks noticeably more than the reference
 ROUNDS = 60
 STILL = 1e-9
 
@@ -48,7 +49,7 @@ class Oracle:
             record = members[0]
             lumped, lift = lump(mechanism, record, merged, self.reference)
             cells = Cells(lumped, self.knowledge)
-            if self.knowledge <= 0:
+            if self.knowledge <= NEXT_TO_NOTHING:
                 pi, value = cells.rho[None], cells.leakage(cells.rho[None])
             else:
                 warm = [attack.masses for attack in known if attack.record == record][-MOST_WARM:]

@@ -42,12 +42,14 @@ FEW_NODES = 64  # of choices, where they are for L(0) only
 FINEST = 1e-10  # tolerance of choices: finer is lost in rounding
 MOST_OUTPUTS = 400  # beyond it a Newton step over all outputs is too dear
 LARGE = 200_000  # cells x outputs beyond which choices are not searched
+LARGE_ALONE = 2**24  # the same where every secret value has one cell, and there is nothing to choose
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
 SLOW_SECONDS = 10.0
 MOST_VERTICES = 40  # cells beyond which a node of simplices, a matrix over cells, is too dear
 WORTHWHILE = 0.5  # of the gap that a row bound must promise to leave at most
 TURN = 2  # batches of boxes in the first turn
 FEW_OUTPUTS = 24  # up to so many outputs a batch of rows is cheap
+SIMPLE = 9  # up to so many cells simplices come before all else
 FEW_VERTICES = 16  # up to so many cells a batch of simplices is cheap
 MANY_BATCHES, SOME_BATCHES = 32, 8  # of simplices in the first turn, where they are cheap and where not
 POSTERIOR_SHARES = (0.55, 0.3, 0.0)
@@ -161,10 +163,11 @@ class Record:
         if watch.expired():
             return
         choices = None
-        if cells.size * cells.y_size <= LARGE:
+        if cells.size * cells.y_size <= (LARGE if cells.size > cells.a_size else LARGE_ALONE):
             choices = Choices(cells, max(0.3 * self.tolerance, FINEST))
             choices.open_root(watch)
             self._offer(choices)
+            self._raise(best_of(cells, choices.prior[None]))
         if cells.knowledge > 0 and self.gap > self.tolerance:
             self._raise(ascend(cells, watch, rng, choices.prior[None] if choices else None))
             self._offer(self._stationary(watch))
@@ -243,21 +246,22 @@ class Record:
         self._take_turns([Route(self._grow(convex, watch, best, tell), TURN)], watch, best)
         flat = max(part.stop - part.start for part in self.cells.slices) > self.cells.y_size
         frames = list(self._posterior_frames())
-        binary = self.cells.a_size == 2  # noqa: PLR2004 - one posterior per group
-        narrow = binary and bool(frames) and frames[0].g_size <= NARROW * (self.cells.size - self.cells.a_size)
+        simple = self.exact_cells and self.cells.size <= SIMPLE
+        binary = self.cells.a_size == 2 and bool(frames)  # noqa: PLR2004 - one posterior per group
+        narrow = binary and not simple and frames[0].g_size <= NARROW * (self.cells.size - self.cells.a_size)
+        few = self.cells.y_size <= FEW_OUTPUTS
+        rows = Route(self._rows(watch, best, tell), MANY_BATCHES if few else TURN)
         routes = [
             Route(self._posteriors(frames, watch, best, tell), 2 * SOME_BATCHES if narrow else TURN, favoured=narrow),
             Route(self._boxes(watch, best, tell), SOME_BATCHES if flat else TURN, favoured=flat and not narrow),
         ]
         if self.exact_cells and self.cells.size <= MOST_VERTICES:
-            simplices = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
-            batches = MANY_BATCHES if self.cells.size <= FEW_VERTICES and not flat else SOME_BATCHES
-            grown = self._grow(simplices, watch, best, tell)
-            routes.append(Route(grown, SOME_BATCHES if narrow else batches, favoured=not flat))
+            search = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
+            batches = MANY_BATCHES if self.cells.size <= FEW_VERTICES and not (flat or narrow) else SOME_BATCHES
+            routes.append(Route(self._grow(search, watch, best, tell), batches, favoured=not flat))
         routes.sort(key=lambda route: not route.favoured)
-        few = self.cells.y_size <= FEW_OUTPUTS
-        rows = Route(self._rows(watch, best, tell), MANY_BATCHES if few else TURN)
-        self._take_turns([rows, *routes], watch, best)
+        routes.insert(1 if simple and not flat else 0, rows)
+        self._take_turns(routes, watch, best)
 
     def _finish_many(self, watch: Watch, best: float, tell: Tell) -> None:
         """Very many cells: the convex bound, if there was no time for it, and a few more ascents."""
