@@ -24,8 +24,9 @@ setup: .venv/.ready
 demo: setup
 	$(BIN)/python -m dalenius.demo
 
+# Two workers, each with one thread: linear algebra that takes more would have them wait for each other.
 test: setup
-	$(BIN)/python -m pytest -m "" -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "" -n 2
 
 lint: setup
 	$(BIN)/python -m ruff check .

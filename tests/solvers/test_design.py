@@ -43,10 +43,6 @@ def bracket(problem: Problem, answer: Designed) -> tuple[float, float]:
     return answer.lower.value, answer.value(problem)
 
 
-def partly(x: tuple[int, ...]) -> int:
-    return x[0] + x[1] + 2 * x[2]
-
-
 def exact_distortion(problem: Problem, rows: Floats) -> Fraction:
     weights = [Fraction(w) for w in problem.domain.weights.tolist()]
     return sum(
@@ -107,7 +103,6 @@ SMALL = [
     pytest.param(dl.queries.modular_sum(n=3, modulus=2), 1.8, 0.2, marks=SLOW),
     pytest.param(dl.queries.histogram(n=2, k=2), 1.0, 0.4, marks=SLOW),
     pytest.param(dl.queries.count(n=3), 1.5, 0.3, marks=SLOW),
-    pytest.param(dl.queries.function([2, 2, 2], partly), 1.7, 0.6, marks=SLOW),
     pytest.param(dl.queries.function([2, 3], min), 1.2, 0.1, marks=SLOW),
 ]
 WIDE = 1e-2
