@@ -9,7 +9,7 @@ from dalenius.solvers.batch import put, stack, take
 from dalenius.solvers.box_bound import Boxes, Frame, Point, evaluate, gather, row_law
 from dalenius.solvers.box_newton import Goal, Solved, minimise, start
 from dalenius.solvers.cells import Floats, phi
-from dalenius.solvers.frontier import Frontier
+from dalenius.solvers.frontier import BestFirst, Frontier
 from dalenius.solvers.watch import Watch
 
 BATCH = 192
@@ -21,7 +21,7 @@ Box = tuple[Floats, Floats, Floats, Floats]  # low, high (A, G), and the relaxat
 
 
 @dataclass
-class Search:
+class Search(BestFirst):
     """A tree over boxes of one frame; `step` works off one batch of its worst nodes."""
 
     frame: Frame
@@ -30,16 +30,6 @@ class Search:
     s_hint: float
     origin: Point | None = None  # where to begin, if not anywhere inside
     frontier: Frontier[Point, Box] = field(default_factory=Frontier)
-
-    @property
-    def target(self) -> float:
-        """Leaves at or below it need no more work."""
-        return self.lower + self.tolerance
-
-    @property
-    def upper(self) -> float:
-        """The bound of the whole tree so far."""
-        return self.frontier.upper
 
     def _goal(self, rounds: int, watch: Watch) -> Goal:
         return Goal(self.target, (1e-3, max(0.02 * self.tolerance, LAST_BARRIER)), rounds, watch)

@@ -2,7 +2,7 @@
 
 import heapq
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Proof = TypeVar("Proof")
 Payload = TypeVar("Payload")
@@ -67,3 +67,21 @@ class Frontier(Generic[Proof, Payload]):
             else:
                 out.append(self.leaf[node][1])
         return out
+
+
+class BestFirst:
+    """What every search over such a tree knows: the best lower bound, and how far above it leaves may stay."""
+
+    lower: float
+    tolerance: float
+    frontier: Frontier[Any, Any]
+
+    @property
+    def target(self) -> float:
+        """Leaves at or below it need no more work."""
+        return self.lower + self.tolerance
+
+    @property
+    def upper(self) -> float:
+        """The bound of the whole tree so far."""
+        return self.frontier.upper

@@ -7,7 +7,7 @@ import numpy as np
 
 from dalenius.solvers.batch import put, stack, take
 from dalenius.solvers.cells import Floats, phi
-from dalenius.solvers.frontier import Frontier
+from dalenius.solvers.frontier import BestFirst, Frontier
 from dalenius.solvers.posterior_bound import TINY, Boxes, Frame, Point, Relaxed, Seen, evaluate, inherited, tangent
 from dalenius.solvers.posterior_newton import Goal, minimise
 from dalenius.solvers.watch import Watch
@@ -24,7 +24,7 @@ Node = tuple[Floats, Floats, Floats]  # low, high (A-1, G), and z (A, G) of the 
 
 
 @dataclass
-class PosteriorSearch:
+class PosteriorSearch(BestFirst):
     """A tree over boxes of one frame; `step` works off one batch of its worst nodes."""
 
     frame: Frame
@@ -32,16 +32,6 @@ class PosteriorSearch:
     tolerance: float
     s_hint: float
     frontier: Frontier[Point, Node] = field(default_factory=Frontier)
-
-    @property
-    def target(self) -> float:
-        """Leaves at or below it need no more work."""
-        return self.lower + self.tolerance
-
-    @property
-    def upper(self) -> float:
-        """The bound of the whole tree so far."""
-        return self.frontier.upper
 
     def open_root(self, watch: Watch) -> None:
         """Bound the root."""

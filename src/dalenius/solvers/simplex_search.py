@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dalenius.solvers.cells import Floats
-from dalenius.solvers.frontier import Frontier
+from dalenius.solvers.frontier import BestFirst, Frontier
 from dalenius.solvers.simplex_bound import TINY, Dual, Frame, Simplices, Solved, evaluate, maximise
 from dalenius.solvers.watch import Watch
 
@@ -18,23 +18,13 @@ Node = tuple[Floats, Floats]  # vertices (C, C) and the relaxation's weights (C,
 
 
 @dataclass
-class SimplexSearch:
+class SimplexSearch(BestFirst):
     """A tree over simplices; `step` works off one batch of its worst nodes."""
 
     frame: Frame
     lower: float
     tolerance: float
     frontier: Frontier[Dual, Node] = field(default_factory=Frontier)
-
-    @property
-    def target(self) -> float:
-        """Leaves at or below it need no more work."""
-        return self.lower + self.tolerance
-
-    @property
-    def upper(self) -> float:
-        """The bound of the whole tree so far."""
-        return self.frontier.upper
 
     def open_root(self, watch: Watch) -> None:
         """Bound the root, whose vertices are the cells."""
