@@ -51,7 +51,7 @@ fuzz: setup
 	@touch $@
 
 # All parts take tens of minutes and renew bench/RESULTS.md; QUICK=1 takes minutes and writes to out/bench/quick;
-# ONLY=capacity (certified, figure, capacity, rate, growth, lists) runs one part.
+# ONLY=capacity (certified, figure, capacity, rate, growth, differential, lists) runs one part.
 bench: .venv-bench/.ready
 	.venv-bench/bin/python bench/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 

@@ -21,6 +21,7 @@ import audits
 import certified
 import classical
 import designs
+import differential
 import figure
 import growth
 import peers
@@ -32,6 +33,7 @@ PARTS: dict[str, Callable[..., Section]] = {
     "capacity": classical.capacities,
     "rate": classical.rates,
     "growth": growth.section,
+    "differential": differential.section,
 }
 PACKAGES = ("dalenius", "numpy", "scipy", "clarabel", "pyscipopt", "qif", "dit", "cvxpy")
 INTRODUCTION = """# Results of `make bench`

@@ -1,11 +1,15 @@
-"""Noisy sums that are never written out, made of few records, so that the dense channel can stand beside them."""
+"""Noisy sums and histograms that are never written out, made of few records, beside their dense channels."""
 
 from unittest.mock import patch
 
+import numpy as np
+
 from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.information import kl
 from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
 
 PAIRS = [
     ("geometric(epsilon=0.7)", "count(n=12)"),
@@ -13,6 +17,12 @@ PAIRS = [
     ("gaussian(sigma=1.5)", "count(n=12)"),
     ("geometric(epsilon=2)", "total(n=5, values=[-3, 0, 4])"),
     ("laplace(epsilon=3)", "pairs(n=7)"),
+]
+HISTOGRAMS = [
+    ("geometric(epsilon=1)", "histogram(n=4, k=3)"),
+    ("laplace(epsilon=0.8)", "histogram(n=7, k=2)"),
+    ("gaussian(sigma=1.5)", "histogram(n=3, k=4)"),
+    ("geometric(epsilon=0.3)", "histogram(n=1, k=3)"),
 ]
 
 
@@ -22,3 +32,23 @@ def both(mechanism: str, query: str) -> tuple[Additive, Mechanism]:
         large = parse_mechanism(mechanism, parse_query(query))
     assert isinstance(large, Additive)
     return large, parse_mechanism(mechanism, parse_query(query))
+
+
+def both_histograms(mechanism: str, query: str) -> tuple[NoisyHistogram, Mechanism]:
+    """The same with noise on every count of a histogram."""
+    with patch.object(checks, "MOST_ENTRIES", 0):
+        large = parse_mechanism(mechanism, parse_query(query))
+    assert isinstance(large, NoisyHistogram)
+    return large, parse_mechanism(mechanism, parse_query(query))
+
+
+def feasible(rho: np.ndarray, knowledge: float, rng: np.random.Generator) -> np.ndarray:
+    """A random prior moved towards the reference until its divergence is the knowledge."""
+    other = rng.dirichlet(np.full(rho.size, 0.05)).reshape(rho.shape) * (rho > 0)
+    other /= other.sum()
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        share = (low + high) / 2
+        mixed = (1 - share) * rho + share * other
+        low, high = (share, high) if kl(mixed.ravel(), rho.ravel()) <= knowledge else (low, share)
+    return np.asarray((1 - low) * rho + low * other)

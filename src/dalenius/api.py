@@ -4,6 +4,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from dalenius.answers import Run, audit_answer, design_answer, paper_audit_answer, paper_design_answer
 from dalenius.certificates import verify as verifier
+from dalenius.certificates.reading import MEMORY
 from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
@@ -22,15 +24,18 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.real import Real
 from dalenius.model.reference import Reference
+from dalenius.model.secret import Secret
 from dalenius.paper.method import check_designable, search_leakage, search_mechanism
 from dalenius.real_answers import real_answer
-from dalenius.reductions.symmetry import reduce
+from dalenius.reductions.symmetry import check_size, reduce
 from dalenius.report.archive import load_any
 from dalenius.results import NATS_PER_UNIT, Audit, Curve
+from dalenius.solvers import rate_distortion
 from dalenius.solvers.audit import audit_records
 from dalenius.solvers.cutting_plane import Problem
 from dalenius.solvers.design import Designer
 from dalenius.solvers.oracle import Attack
+from dalenius.solvers.record import Known
 from dalenius.solvers.watch import Progress, Watch
 
 Method = Literal["certified", "paper"]
@@ -79,6 +84,71 @@ def audit(  # noqa: PLR0913 - the public surface
     method="paper" is the paper's Algorithm 1 from 20 random starts on all datasets: a local search, so that only
     `lower` is proved, and `upper` is the trivial bound.
     """
+    question = _question(
+        mechanism,
+        unit=unit,
+        secret=secret,
+        reference=reference,
+        method=method,
+        tolerance=tolerance,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+    )
+    return question.answer(entropy, knowledge)
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """An audit but for the adversary, checked, and what was found for other adversaries."""
+
+    mechanism: Mechanism
+    secret: Secret | None
+    reference: Reference
+    unit: str
+    method: Method
+    tolerance: float
+    time_limit: float
+    seed: int
+    report: Callable[[Progress], None] | None
+    known: dict[int, Known] = field(default_factory=dict)
+
+    def answer(self, entropy: float | None, knowledge: float | None) -> Audit:
+        mechanism, secret, rho, unit = self.mechanism, self.secret, self.reference, self.unit
+        adversary = Adversary.from_user(
+            mechanism.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho
+        )
+        with Watch(self.time_limit, self.report) as watch:
+            run = Run(unit, self.tolerance, self.seed, watch)
+            if self.method == "paper":
+                found = search_leakage(mechanism, adversary, watch, self.seed)
+                return paper_audit_answer(mechanism, adversary, found, run)
+
+            def certified(channel: Mechanism, gap: float, watch: Watch) -> Audit:
+                known = self.known if channel is mechanism else None
+                found = audit_records(
+                    channel, adversary.knowledge, gap, watch, self.seed, secret=secret, reference=rho, known=known
+                )
+                return audit_answer(channel, adversary, found, run, secret)
+
+            if isinstance(mechanism, Real):
+                return real_answer(mechanism, certified, run)
+            return certified(mechanism, SOLVER_SHARE * self.tolerance * NATS_PER_UNIT[unit], watch)
+
+
+def _question(  # noqa: PLR0913 - as audit
+    mechanism: Mechanism,
+    *,
+    unit: str = "nats",
+    secret: object = None,
+    reference: object = None,
+    method: Method = "certified",
+    tolerance: float = 1e-6,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    progress: bool | Callable[[Progress], None] = False,
+) -> _Question:
+    """Check what `audit` and `curve` are asked."""
     _check_method(method)
     if not isinstance(mechanism, Mechanism):
         message = (
@@ -89,23 +159,9 @@ def audit(  # noqa: PLR0913 - the public surface
         _check_paper(secret=secret, reference=reference)
     about = None if secret is None else secrets.from_user(secret, mechanism.records)
     rho = Reference.from_user(reference, mechanism.records)
-    adversary = Adversary.from_user(mechanism.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho)
     rho.check(mechanism.statistic)
-    gap, limit = _limits(tolerance, time_limit, seed)
-    gap *= NATS_PER_UNIT[unit]
-    report = _report(progress)
-    with Watch(limit, report) as watch:
-        run = Run(unit, tolerance, seed, watch)
-        if method == "paper":
-            return paper_audit_answer(mechanism, adversary, search_leakage(mechanism, adversary, watch, seed), run)
-
-        def certified(channel: Mechanism, gap: float, watch: Watch) -> Audit:
-            found = audit_records(channel, adversary.knowledge, gap, watch, seed, secret=about, reference=rho)
-            return audit_answer(channel, adversary, found, run, about)
-
-        if isinstance(mechanism, Real):
-            return real_answer(mechanism, certified, run)
-        return certified(mechanism, SOLVER_SHARE * gap, watch)
+    _limits(tolerance, time_limit, seed)
+    return _Question(mechanism, about, rho, unit, method, tolerance, time_limit, seed, _report(progress))
 
 
 def _print_progress(progress: Progress) -> None:
@@ -124,7 +180,8 @@ def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> C
     if not points:
         message = "entropies is empty; give at least one value of b"
         raise InputError(message)
-    return Curve(tuple(points), tuple(audit(mechanism, entropy=b, **options) for b in points))
+    question = _question(mechanism, **options)
+    return Curve(tuple(points), tuple(question.answer(b, None) for b in points))
 
 
 def design(  # noqa: PLR0913 - the public surface
@@ -174,7 +231,11 @@ def design(  # noqa: PLR0913 - the public surface
     if method == "paper":
         _check_paper(reference=reference)
         check_designable(task)
-    domain = reduce(task, rho, symmetric=method == "certified")
+    alone = method == "certified" and rate_distortion.possible(query.n, adversary.knowledge)
+    if alone:
+        domain = reduce(task, rho, symmetric=False, most=rate_distortion.MOST_PAIRS)
+    else:
+        domain = reduce(task, rho, symmetric=method == "certified")
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf)
         problem = Problem(domain, adversary.knowledge, "distortion", budget * NATS_PER_UNIT[unit])
@@ -183,6 +244,8 @@ def design(  # noqa: PLR0913 - the public surface
         problem = Problem(domain, adversary.knowledge, "leakage", budget)
         _check_possible(problem, task)
         gap *= NATS_PER_UNIT[unit]
+    if alone and not rate_distortion.applies(problem):
+        check_size(domain.statistic.size, task)
     with Watch(limit, _report(progress)) as watch:
         run = Run(unit, tolerance, seed, watch)
         if method == "paper":
@@ -308,15 +371,23 @@ def _report(progress: bool | Callable[[Progress], None]) -> Callable[[Progress],
     return progress if callable(progress) else _print_progress if progress else None
 
 
-def verify(source: Any, mechanism: Mechanism | None = None) -> verifier.Verification:  # noqa: ANN401 - path, Certificate or result
+def verify(
+    source: Any,  # noqa: ANN401 - path, Certificate or result
+    mechanism: Mechanism | None = None,
+    *,
+    memory: int = MEMORY,
+) -> verifier.Verification:
     """Re-check a certificate in ball arithmetic, without any code of the solver.
 
     `source` is a path, a Certificate, an Audit or a Design. With `mechanism`, also that it is about this channel.
+    `memory`: how many MiB reading a file may take; a file that needs more is refused.
     """
+    checks.whole("memory", memory)
     if mechanism is not None and not isinstance(mechanism, Mechanism):
         message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"
         raise InputError(message)
-    return verifier.verify(source.certificate if isinstance(source, (Audit, Design)) else source, mechanism=mechanism)
+    given = source.certificate if isinstance(source, (Audit, Design)) else source
+    return verifier.verify(given, mechanism=mechanism, memory=memory)
 
 
 def load(path: str | os.PathLike[str]) -> Audit | Design:

@@ -18,6 +18,7 @@ from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.results import Audit
 from dalenius.solvers.watch import Progress, Watch
@@ -181,7 +182,7 @@ class _Search:
         """Audit a noise level: a glance, which shows most of those that leak too much; then with more care."""
         value = self.chosen.value(self.query, level, self.accuracy)
         mechanism = self.chosen.build(self.query, **{self.chosen.parameter: value})
-        if isinstance(mechanism, Additive):  # such audits give all they can at once
+        if isinstance(mechanism, (Additive, NoisyHistogram)):  # such audits give all they can at once
             self.tried.append(Tried(level, value, self._audit(mechanism, FINE * self.accuracy, 0.3)))
             return
         audit = self._audit(mechanism, 1.0, 0.03)
@@ -292,7 +293,7 @@ def _positive(sensitivity: float) -> float:
 
 def _distortion(mechanism: Mechanism, query: Query) -> float | None:
     """E d(f(X), Y), X uniform, or None where the outputs are no answers, as for randomized response."""
-    if isinstance(mechanism, Additive):
+    if isinstance(mechanism, (Additive, NoisyHistogram)):
         return mechanism.expected_distortion()
     if mechanism.statistic is not query.statistic:
         return None

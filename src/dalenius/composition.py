@@ -15,10 +15,12 @@ from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.counting import log_binomial, log_multinomial
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
 from dalenius.solvers.capacity import capacity
 from dalenius.solvers.convolution import knowledge_bound
+from dalenius.solvers.large_histogram import Centres
 from dalenius.solvers.watch import Watch
 
 Floats = NDArray[np.float64]
@@ -213,11 +215,15 @@ def information_bound(mechanism: Mechanism, knowledge: float, watch: Watch) -> f
     The first, because another law than the true one of Y only adds their divergence; the second is Gibbs'
     variational inequality. It is convex in (log r, s) and minimised by L-BFGS; every iterate is a bound. Where it
     is tight, it is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
-    a margin. Where the channel is never written out, the same dual bound is taken by convolution at a few laws r.
+    a margin. Where the channel is never written out, the same dual bound is taken by convolution at a few laws r, or
+    of a noisy histogram at noise around the mean counts.
     """
     known = knowledge * (1 + ROUNDING) + ROUNDING * (10 + mechanism.log_universe)
     if isinstance(mechanism, Additive):
         return knowledge_bound(mechanism, known, watch)
+    if isinstance(mechanism, NoisyHistogram):
+        centres = Centres.best(mechanism, known, np.full(mechanism.k, 1 / mechanism.k))
+        return centres.upper + MARGIN * (1 + centres.upper)
     rows = mechanism.rows
     whole, log_rho = capacity(mechanism, watch), mechanism.statistic.log_class_sizes()
     own = xlogy(rows, rows).sum(axis=1)

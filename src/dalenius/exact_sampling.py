@@ -27,11 +27,13 @@ from dalenius.certificates.reading import Refused, number
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.tables import integer_row
 
 Draw = Callable[[], int]
 Chances = Callable[[int, int], Ball]  # (j, bits of precision) -> P(Y <= j)
+Tails = Callable[[], Callable[[int], Ball]]  # P(noise >= k) by k, as fine as the balls of the moment
 
 BITS = 64  # of U to begin with, and once more whenever they do not decide
 GUARD = 64  # bits by which balls are finer than U
@@ -39,13 +41,30 @@ GUARD = 64  # bits by which balls are finer than U
 
 def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
     """Return the columns of `size` independent outputs on a dataset; rng is only there to be refused."""
-    if rng is not None:
-        message = f"rng = {rng!r} with secure=True, whose bits come from the operating system; leave rng out"
-        raise InputError(message)
+    _check_bits(rng)
     many = checks.whole("size", size)
     t = int(mechanism.statistic.class_of(dataset))
     draw = _by_formula(mechanism, t) if mechanism.by_formula else _by_weights(integer_row(mechanism.given[t].tolist()))
     return [draw() for _ in range(many)]
+
+
+def noisy_counts(mechanism: NoisyHistogram, counts: Sequence[int], size: int, rng: object) -> list[list[int]]:
+    """Return `size` independent lists of noisy counts; rng is only there to be refused."""
+    _check_bits(rng)
+    many, name, query = checks.whole("size", size), mechanism.name, str(mechanism.query)
+    try:
+        asked = named.query(query, listed=False)
+        named.added(name, asked)  # what it refuses it refuses now
+    except Refused as reason:
+        raise InputError(_refusal(reason)) from reason
+    clamped = _clamped(lambda: named.added(name, asked).tail)
+    return [[clamped(t, mechanism.n + 1) for t in counts] for _ in range(many)]
+
+
+def _check_bits(rng: object) -> None:
+    if rng is not None:
+        message = f"rng = {rng!r} with secure=True, whose bits come from the operating system; leave rng out"
+        raise InputError(message)
 
 
 def _by_weights(weights: Sequence[int]) -> Draw:
@@ -69,14 +88,17 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
         if family == "randomized_response":
             return _randomized_response(np.unravel_index(t, mechanism.records), mechanism.records, given)
     except Refused as reason:
-        message = (
-            f"secure=True draws from the channel that the verifier rebuilds, but it says: {reason}; "
-            "change the parameters (large ones are floats, as 1e20), since no certificate would be accepted either"
-        )
-        raise InputError(message) from reason
+        raise InputError(_refusal(reason)) from reason
     if family == "symmetric":
         return _symmetric(query, t, Fraction(given["flip"]))
     return _by_weights(integer_row(mechanism.given[t].tolist()))  # constant: zeros and a one
+
+
+def _refusal(reason: Refused) -> str:
+    return (
+        f"secure=True draws from the channel that the verifier rebuilds, but it says: {reason}; "
+        "change the parameters (large ones are floats, as 1e20), since no certificate would be accepted either"
+    )
 
 
 def _least(many: int, chances: Chances) -> int:
@@ -97,18 +119,23 @@ def _least(many: int, chances: Chances) -> int:
     return high
 
 
-def _additive(query: Query, t: int, noise: Callable[[], Callable[[int], Ball]]) -> Draw:
-    """Integer noise on the answer, clamped to the range; on histograms on every count by itself.
+def _clamped(noise: Tails) -> Callable[[int, int], int]:
+    """Draw integer noise around f, clamped to 0..width-1.
 
     P(Y <= y) = P(noise <= y - f), which is tail(f - y) to the left of f and 1 - tail(y - f + 1) from f on.
     """
-    noise_at = cache(lambda _: noise())  # its parameters are as fine as the balls of the moment
+    noise_at = cache(lambda _: noise())
     tail = cache(lambda k, bits: noise_at(bits)(k))
 
     def clamped(f: int, width: int) -> int:
         return _least(width, lambda y, bits: tail(f - y, bits) if y < f else ONE - tail(y - f + 1, bits))
 
-    answer = _answer(query, t)
+    return clamped
+
+
+def _additive(query: Query, t: int, noise: Tails) -> Draw:
+    """Integer noise on the answer, clamped to the range; on histograms on every count by itself."""
+    clamped, answer = _clamped(noise), _answer(query, t)
     if query.numeric:
         return lambda: clamped(answer - query.outputs[0], len(query.outputs))
     shape = (query.n + 1,) * len(answer)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import class_of_counts
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Table
 from dalenius.report.numbers import decimals, round_down, round_up, short
@@ -30,7 +31,10 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # of log|X|
 KNOWN = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0)  # nats: of very many records any share of log|X| reveals a record
 CAPACITY_SHARE = 0.25  # of the time, for a capacity by convolution
 EPSILON = 1.0
+UNWRITTEN = (Additive, NoisyHistogram)  # channels that are never written out
 LEAST_SECONDS = 0.05  # for an audit when time is up: every point has a true bracket
+
+Measure = TypeVar("Measure", float, Capacity)
 
 
 @dataclass(frozen=True)
@@ -65,15 +69,16 @@ class Profile:
     distortion: E |y - f(X)| under uniform data; None without a query, or where outputs are not its range.
 
     Informations and leakages are in `unit`. dp_epsilon and epsilon are natural logarithms in every unit;
-    they are None, as dp_delta, where `notes` says that they would take too long.
+    they are None, as dp_delta, where `notes` says that they would take too long. So are measures that have no closed
+    form where noise is on every count of a histogram of very many records.
     """
 
     mechanism: Mechanism
     unit: str
     leakage: Curve
-    capacity: Bracket
-    maximal_leakage: float
-    record_min_entropy_leakage: float
+    capacity: Bracket | None
+    maximal_leakage: float | None
+    record_min_entropy_leakage: float | None
     dp_epsilon: float | None
     epsilon: float
     dp_delta: float | None
@@ -83,7 +88,7 @@ class Profile:
     seconds: float
 
     @property
-    def min_entropy_leakage(self) -> float:
+    def min_entropy_leakage(self) -> float | None:
         """log( sum_y max_x p(x) q(y|x) / max_x p(x) ) for p uniform: p cancels, maximal_leakage is left."""
         return self.maximal_leakage
 
@@ -97,10 +102,10 @@ class Profile:
         return {
             "unit": self.unit,
             "leakage": [_point(audit) for audit in self.leakage.audits],
-            "capacity": {"lower": finite(self.capacity.lower), "upper": finite(self.capacity.upper)},
-            "maximal_leakage": finite(self.maximal_leakage),
-            "min_entropy_leakage": finite(self.min_entropy_leakage),
-            "record_min_entropy_leakage": finite(self.record_min_entropy_leakage),
+            "capacity": self.capacity and {"lower": finite(self.capacity.lower), "upper": finite(self.capacity.upper)},
+            "maximal_leakage": _maybe(self.maximal_leakage),
+            "min_entropy_leakage": _maybe(self.min_entropy_leakage),
+            "record_min_entropy_leakage": _maybe(self.record_min_entropy_leakage),
             "record_entropy": finite(self.record_entropy),
             "dp_epsilon": _maybe(self.dp_epsilon),
             "epsilon": finite(self.epsilon),
@@ -127,11 +132,12 @@ class Profile:
     def __repr__(self) -> str:
         worst = max(self.leakage.audits, key=lambda audit: audit.upper)
         digits = decimals(worst.upper)
-        epsilon = "not computed" if self.dp_epsilon is None else short(self.dp_epsilon)
+        capacity = None if self.capacity is None else self.capacity.upper
+        whole, maximal, epsilon = map(_shortly, (capacity, self.maximal_leakage, self.dp_epsilon))
         return (
             f"<Profile of {self.mechanism!r}: {round_down(worst.lower, digits)} <= L({short(worst.entropy)}) <= "
-            f"{round_up(worst.upper, digits)}, capacity {short(self.capacity.upper)}, "
-            f"maximal leakage {short(self.maximal_leakage)} {self.unit}, dp_epsilon {epsilon}>"
+            f"{round_up(worst.upper, digits)}, capacity {whole}, "
+            f"maximal leakage {maximal} {self.unit}, dp_epsilon {epsilon}>"
         )
 
     def _repr_html_(self) -> str:
@@ -159,8 +165,9 @@ def profile(  # noqa: PLR0913 - the public surface
     checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True)
     checks.whole("seed", seed, 0)
     notes: list[str] = []
+    scale = NATS_PER_UNIT[unit]
     with Watch(limit) as watch:
-        found = _capacity(mechanism, watch)
+        found = _unless_refused("capacity", lambda: _capacity(mechanism, watch), notes)
         dp_epsilon = _unless_refused("dp_epsilon", mechanism.dp_epsilon, notes)
         dp_delta = _unless_refused("dp_delta", lambda: mechanism.dp_delta(at), notes)
         distortion = _unless_refused("distortion", lambda: _distortion(mechanism), notes)
@@ -172,14 +179,15 @@ def profile(  # noqa: PLR0913 - the public surface
             if watch.interrupted:
                 break
     reasons = {audit.stopped for audit in audits} | ({"interrupted"} if watch.interrupted else set())
-    scale = NATS_PER_UNIT[unit]
+    maximal = _unless_refused("maximal_leakage", lambda: _maximal(mechanism) / scale, notes)
+    guessed = _unless_refused("record_min_entropy_leakage", lambda: _record_guessing(mechanism) / scale, notes)
     return Profile(
         mechanism=mechanism,
         unit=unit,
         leakage=Curve(tuple(audit.entropy for audit in audits), tuple(audits)),
-        capacity=Bracket(found.lower / scale, found.upper / scale),
-        maximal_leakage=_maximal(mechanism) / scale,
-        record_min_entropy_leakage=_record_guessing(mechanism) / scale,
+        capacity=None if found is None else Bracket(found.lower / scale, found.upper / scale),
+        maximal_leakage=maximal,
+        record_min_entropy_leakage=guessed,
         dp_epsilon=dp_epsilon,
         epsilon=at,
         dp_delta=dp_delta,
@@ -195,7 +203,7 @@ def _adversaries(mechanism: Mechanism, entropies: Iterable[float] | None, unit: 
 
     The default is given as knowledge, which says "the uniform prior" and "no limit" exactly.
     """
-    if entropies is None and isinstance(mechanism, Additive):
+    if entropies is None and isinstance(mechanism, UNWRITTEN):
         Adversary.from_user(mechanism.records, knowledge=0.0, unit=unit)
         return [{"knowledge": k / NATS_PER_UNIT[unit]} for k in KNOWN]
     if entropies is None:
@@ -215,7 +223,7 @@ def _adversaries(mechanism: Mechanism, entropies: Iterable[float] | None, unit: 
     return points
 
 
-def _unless_refused(name: str, compute: Callable[[], float | None], notes: list[str]) -> float | None:
+def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: list[str]) -> Measure | None:
     """A measure, or None with a note where it would not fit: one measure less is no reason to refuse the rest."""
     try:
         return compute()
@@ -256,7 +264,7 @@ def _record_guessing(mechanism: Mechanism) -> float:
 
 def _distortion(mechanism: Mechanism) -> float | None:
     """E d(f(X), Y), X uniform; None without a query, or where outputs are not its range."""
-    if isinstance(mechanism, Additive):
+    if isinstance(mechanism, UNWRITTEN):
         return mechanism.expected_distortion()
     query, statistic = mechanism.query, mechanism.statistic
     if query is None or mechanism.labels != query.labels:
@@ -276,6 +284,10 @@ def _query_classes(query: Query, mechanism: Mechanism) -> NDArray[np.int64] | No
     if isinstance(statistic, Histogram):
         return class_of_counts(query.statistic, statistic.counts)
     return query.statistic.class_table() if isinstance(statistic, Table) and statistic.finest else None
+
+
+def _shortly(x: float | None) -> str:
+    return "not computed" if x is None else short(x)
 
 
 def _maybe(x: float | None) -> float | None:

@@ -248,3 +248,10 @@ def test_a_certificate_is_about_its_own_answers_and_its_own_noise() -> None:
     certificate = dl.audit(wide, knowledge=0.05).certificate
     assert dl.verify(certificate, mechanism=wide)
     assert not dl.verify(certificate, mechanism=narrow)
+
+
+def test_noise_that_reaches_everywhere_meets_only_classes_with_mass() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.count(n=100_000), epsilon=1e-5)
+    audit = dl.audit(mechanism, knowledge=0.5)
+    assert 0 < audit.lower < audit.upper < 1e-4
+    assert dl.verify(audit, mechanism=mechanism)

@@ -20,7 +20,6 @@ from scipy.optimize import brentq, minimize_scalar
 
 import dalenius.certificates.verify as verifier
 from dalenius import Mechanism
-from dalenius.certificates import reading
 from dalenius.certificates.verify import Verification, verify
 from dalenius.gallery.parse import parse_mechanism, parse_query
 
@@ -281,11 +280,30 @@ def test_malformed_files_are_refused_with_a_reason(tmp_path: Path, text: str | b
     assert "cannot be checked" not in answer.reason
 
 
-def test_huge_files_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "LARGEST_FILE", 1000)
-    assert "larger than" in verify(save(tmp_path, " " * 1001)).reason
-    monkeypatch.setattr(reading, "LARGEST_CONTENT", 10_000)
-    assert "too many values" in verify(save(tmp_path, "[" + "[]," * 300)).reason
+def test_huge_files_are_refused_unread(tmp_path: Path) -> None:
+    assert "larger than" in verify(save(tmp_path, " " * (2 * 2**20 + 1)), memory=4).reason
+    assert "too many values" in verify(save(tmp_path, "[" + "[]," * 60_000), memory=4).reason
+    assert "not valid JSON" in verify(save(tmp_path, "[" + "[]," * 60_000), memory=40).reason
+    assert verify(save(tmp_path, WHOLE), memory=2).verified
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the largest memory is told so on Linux")
+@pytest.mark.parametrize(
+    ("unit", "many"),
+    [("[],", 15 * 10**6), ("{},", 10**6), ("0.1234567890123456,", 5 * 10**6), ("é", 10**8), ("x", 2 * 10**8)],
+    ids=["lists", "objects", "numbers", "letters of two bytes", "letters"],
+)
+def test_no_file_takes_more_than_512_mib(tmp_path: Path, unit: str, many: int) -> None:
+    path = tmp_path / "large.json"
+    begin, end = ('["', '"]') if len(unit) == 1 else ("[", "1]")
+    path.write_text(begin + unit * many + end, encoding="utf-8")
+    script = (
+        "import resource, sys; from dalenius.certificates.verify import verify; verify(sys.argv[1]);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    told = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)  # noqa: S603
+    assert int(told.stdout) < 512 * 1024
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address spaces are limited so on Linux")
@@ -495,6 +513,7 @@ FILES = (
     "counting",
     "design",
     "large",
+    "large_histogram",
     "named",
     "posteriors",
     "proofs",

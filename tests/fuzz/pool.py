@@ -83,7 +83,15 @@ def small() -> dl.Mechanism:
 
 def unwritten(mechanism: str, **options: Json) -> Sample:
     """A noisy count that is never written out; what is true of it is known from the same channel with its rows."""
-    large, dense = large_samples.both(mechanism, "count(n=12)")
+    return beside(*large_samples.both(mechanism, "count(n=12)"), **options)
+
+
+def unlisted(mechanism: str, **options: Json) -> Sample:
+    """The same of a histogram with noise on every count."""
+    return beside(*large_samples.both_histograms(mechanism, "histogram(n=4, k=3)"), **options)
+
+
+def beside(large: dl.Mechanism, dense: dl.Mechanism, **options: Json) -> Sample:
     found, best = audited(lambda: large, **options), dl.audit(dense, **options, tolerance=1e-5, time_limit=1)
     return Sample(found.data, best.lower, best.upper)
 
@@ -115,6 +123,9 @@ def samples() -> dict[str, Sample]:
         "large": unwritten("geometric(epsilon=0.7)", knowledge=0.2),
         "large, reference": unwritten("geometric(epsilon=0.7)", knowledge=0.2, reference=[0.8, 0.2]),
         "centre": unwritten("gaussian(sigma=12)", knowledge=0.01),
+        "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2),
+        "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
+        "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),
         "saved": saved(free),

@@ -172,13 +172,14 @@ COUNT = queries.count(n=3)
         (lambda: mechanisms.geometric(COUNT, epsilon=math.nan), "epsilon = nan"),
         (lambda: mechanisms.laplace(COUNT, epsilon=math.inf), "epsilon = inf"),
         (lambda: mechanisms.laplace(COUNT, epsilon=1, sensitivity=0), "sensitivity = 0"),
+        (lambda: mechanisms.laplace(COUNT, epsilon=5e-324, sensitivity=16), "over a sensitivity of 16.0 is too small"),
         (lambda: mechanisms.laplace(COUNT, epsilon=1, output="foo"), "output = 'foo' is unknown; use 'integer'"),
         (lambda: mechanisms.gaussian(COUNT, sigma=1, output="Real"), "output = 'Real' is unknown"),
         (lambda: mechanisms.gaussian(COUNT, sigma=-1), "sigma = -1"),
         (lambda: mechanisms.gaussian(COUNT, sigma="1"), "not a number"),  # type: ignore[arg-type]
         (lambda: mechanisms.randomized_response(queries.count(n=13), epsilon=1), "8192 datasets, too many"),
         (lambda: mechanisms.geometric(queries.modular_sum(n=5000, modulus=4000), epsilon=1), "4000 x 4000 entries"),
-        (lambda: mechanisms.geometric(queries.histogram(n=30, k=6), epsilon=1), "above the limit"),
+        (lambda: mechanisms.geometric(queries.histogram(n=3, k=70), epsilon=1), "above the limit"),
         (lambda: mechanisms.geometric(queries.function([2], str), epsilon=1), "are not integers"),
     ],
 )

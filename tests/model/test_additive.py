@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from large_samples import PAIRS, both
+from large_samples import PAIRS, both, both_histograms
 from scipy.special import ndtr, rel_entr
 
 import dalenius as dl
+from dalenius.certificates import named
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.information import kl
 from dalenius.model.additive import NEGLIGIBLE, Additive
 from dalenius.model.mechanism import Mechanism
 
@@ -177,3 +179,65 @@ def test_a_file_without_rows_is_refused_where_they_fit(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("10000", "10"))
     with pytest.raises(dl.InputError, match='"rows" is missing'):
         Mechanism.load(path)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "query"),
+    [
+        ("gaussian(sigma=2)", "count(n=5)"),
+        ("laplace(epsilon=0.8)", "count(n=5)"),
+        ("geometric(epsilon=0.8)", "count(n=5)"),
+        ("gaussian(sigma=6)", "total(n=4, values=[0, 1, 4])"),
+        ("geometric(epsilon=1)", "total(n=4, values=[0, 1, 4])"),
+        ("gaussian(sigma=1.5)", "histogram(n=3, k=3)"),
+        ("laplace(epsilon=0.7)", "histogram(n=3, k=3)"),
+        ("geometric(epsilon=0.7)", "histogram(n=4, k=2)"),
+    ],
+)
+def test_noise_contracts_divergence_from_independent_records_as_it_says(mechanism: str, query: str) -> None:
+    make = both_histograms if query.startswith("histogram") else both
+    large, dense = make(mechanism, query)
+    eta, k, n = large.contraction(), large.records[0], large.n
+    assert 0 < eta < 1
+    rng, rows, most = np.random.default_rng(0), dense.matrix(), 0.0
+    for trial in range(300):
+        law = rng.dirichlet(np.full(k, 2.0))
+        rho = np.ones(1)
+        for _ in range(n):
+            rho = np.multiply.outer(rho, law).ravel()
+        if trial % 3:  # near the reference, along sums, where least is lost
+            tilt = np.zeros(1)
+            for _ in range(n):
+                tilt = np.add.outer(tilt, rng.normal(size=k) if trial % 3 == 1 else np.arange(k)).ravel()
+            p = rho * np.exp(rng.choice([0.01, 0.1, 1.0, -0.1, 3.0]) * tilt)
+        else:
+            p = rng.dirichlet(np.full(rho.size, 0.3)) + 1e-12
+        p /= p.sum()
+        left, given = kl(p @ rows, rho @ rows), kl(p, rho)
+        assert left <= eta * given + 1e-12
+        most = max(most, left / given)
+    assert most > 0.2 * eta  # it says something
+
+
+def test_noise_on_pairs_and_on_nothing_is_not_said_to_contract() -> None:
+    assert both("laplace(epsilon=3)", "pairs(n=7)")[0].contraction() == 1
+    assert both("gaussian(sigma=3)", "total(n=7, values=[5])")[0].contraction() == 1
+    assert 0 < both("gaussian(sigma=1e300)", "count(n=7)")[0].contraction() < 1e-11
+    assert both("laplace(epsilon=1e-300)", "count(n=7)")[0].contraction() < 1e-11
+    assert both("geometric(epsilon=1e300)", "count(n=7)")[0].contraction() == 1
+
+
+def test_the_solver_and_the_verifier_agree_how_much_noise_contracts() -> None:
+    asked = named.query("count(n=3)")
+    for family, values in (
+        ("gaussian(sigma={})", (0.3, 5, 4e3)),
+        ("laplace(epsilon={})", (2, 1e-3)),
+        ("geometric(epsilon={})", (2, 1e-3)),
+    ):
+        for value in values:
+            text = family.format(value)
+            mine, _ = both(text, "count(n=3)")
+            theirs = named.added(text, asked)
+            for spread, counts in ((3, 1), (1000, 1), (50, 2), (50, 7)):
+                expected = float(theirs.contraction(spread, counts))
+                assert mine.noise.contraction(float(spread), counts) == pytest.approx(expected, rel=1e-9, abs=1e-14)

@@ -27,6 +27,32 @@ def test_log_binomial_of_a_million_keeps_a_dozen_digits_where_the_mass_is() -> N
             assert law[t] == pytest.approx(float(exact), rel=1e-14, abs=1e-12)
 
 
+@pytest.mark.parametrize("contributions", [(0, 1, 0), (5, 2, 2, 5, 2), (1, 0)])
+def test_counts_of_some_values_are_binomial(contributions: tuple[int, ...]) -> None:
+    k = len(contributions)
+    law = tuple(range(1, k + 1))
+    for found, masses in (
+        (sum_law(6, contributions, None), (1.0,) * k),
+        (mixed_law(((law, 6),), contributions, None), law),
+    ):
+        expected: dict[int, float] = {}
+        for x in itertools.product(range(k), repeat=6):
+            value = sum(contributions[v] for v in x)
+            expected[value] = expected.get(value, 0.0) + math.prod(masses[v] / sum(masses) for v in x)
+        assert found[0].tolist() == sorted(expected)
+        np.testing.assert_allclose(np.exp(found[1]), [expected[v] for v in sorted(expected)], rtol=1e-12)
+
+
+def test_the_count_of_one_value_among_a_million_records() -> None:
+    for values, log_p in (
+        sum_law(10**6, (0, 0, 1, 0), None),
+        mixed_law((((0.3, 0.2, 0.25, 0.25), 10**6),), (0, 0, 1, 0), None),
+    ):
+        assert values[-1] == 10**6
+        assert np.exp(log_p).sum() == pytest.approx(1, abs=1e-9)
+        assert np.exp(log_p) @ values == pytest.approx(250_000)
+
+
 def _brute(n: int, contributions: tuple[int, ...], modulus: int | None) -> dict[int, Fraction]:
     law = {0: Fraction(1)}
     for _ in range(n):

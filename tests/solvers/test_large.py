@@ -1,14 +1,16 @@
 """Audits without a channel: beside dense ones where both run, closed-form bounds, and a million records."""
 
+import copy
 import math
 
 import numpy as np
 import pytest
-from large_samples import PAIRS, both
+from large_samples import PAIRS, both, feasible
 from scipy.special import logsumexp
 
 import dalenius as dl
-from dalenius.information import kl, mutual_information
+from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.information import mutual_information
 from dalenius.model.additive import Additive
 from dalenius.solvers.audit import audit_records
 from dalenius.solvers.large import Centre, Sibson
@@ -34,18 +36,6 @@ def test_lower_bounds_of_coarse_classes_come_near_those_of_a_dense_audit() -> No
     mine, exact = (dl.audit(m, knowledge=0.3, tolerance=1e-2, time_limit=5) for m in (large, dense))
     assert mine.lower <= exact.upper
     assert mine.lower == pytest.approx(exact.lower, abs=1e-5)
-
-
-def feasible(rho: np.ndarray, knowledge: float, rng: np.random.Generator) -> np.ndarray:
-    """A random prior moved towards the reference until its divergence is the knowledge."""
-    other = rng.dirichlet(np.full(rho.size, 0.05)).reshape(rho.shape) * (rho > 0)
-    other /= other.sum()
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        share = (low + high) / 2
-        mixed = (1 - share) * rho + share * other
-        low, high = (share, high) if kl(mixed.ravel(), rho.ravel()) <= knowledge else (low, share)
-    return np.asarray((1 - low) * rho + low * other)
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)
@@ -158,3 +148,25 @@ def test_a_million_records(knowledge: float) -> None:
     audit = dl.audit(mechanism, knowledge=knowledge)
     assert audit.gap <= 1e-4
     assert dl.verify(audit.certificate, mechanism=mechanism)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "query", "most"),
+    [
+        ("gaussian(sigma=400)", "count(n=10000)", 1.3),
+        ("gaussian(sigma=100)", "count(n=10000)", 1.35),
+        ("geometric(epsilon=0.02)", "count(n=10000)", 2.1),
+        ("gaussian(sigma=1500)", "total(n=3000, values=[0, 1, 5])", 2.2),
+        ("gaussian(sigma=500)", "histogram(n=10000, k=2)", 2.6),
+    ],
+)
+def test_noise_as_wide_as_the_spread_and_wider_is_seen(mechanism: str, query: str, most: float) -> None:
+    audit = dl.audit(parse_mechanism(mechanism, parse_query(query)), knowledge=0.3)
+    assert audit.bounds == "blend"
+    assert audit.lower <= audit.upper <= most * audit.lower
+    assert dl.verify(audit)
+    data = copy.deepcopy(audit.certificate.data)
+    family, _, given = mechanism[:-1].partition("=")
+    narrower = float(given) * (0.9 if "sigma" in family else 1.1)
+    data["problem"]["mechanism"] = f"{family}={narrower})"
+    assert "exceeds claimed" in dl.verify({**data, "lower": 0.0}).reason

@@ -60,8 +60,10 @@ class Sum:
     def law(self, reference: Uniform | Product, without: Sequence[int]) -> dict[int, Ball]:
         """The law of the sum of all records but some; values of positive probability only."""
         many = self.n - len(without)
-        bits = self.contributions == (0, 1) and reference.common
-        q, p = reference.law(0, 2) if bits else (ZERO, ZERO)
+        q, p = ZERO, ZERO
+        if self._ones and reference.common:
+            law = reference.law(0, len(self.contributions))
+            q, p = (sum((x for c, x in zip(self.contributions, law, strict=True) if c == v), ZERO) for v in (0, 1))
         if q > 0 and p > 0:
             if self.modulus is not None and many > MOST_FOLDED:
                 return dict(enumerate(_cyclic(many, self.modulus, q, p)))
@@ -79,13 +81,13 @@ class Sum:
 
     @cached_property
     def values(self) -> Sequence[int]:
-        if self.contributions == (0, 1) and self.modulus is None:
+        if self._ones and self.modulus is None:
             return range(self.n + 1)
         return sorted({self._reduced(v + c) for v in self.others for c in self.contributions})
 
     @property
     def size(self) -> int:
-        if self.contributions == (0, 1):
+        if self._ones:
             return min(self.n + 1, self.modulus or self.n + 1)
         return len(self.values)
 
@@ -117,6 +119,11 @@ class Sum:
     def total(self, counts: Sequence[int]) -> int:
         """T of the datasets in which counts[a] records have the value a."""
         return self._reduced(sum(map(mul, counts, self.contributions)))
+
+    @property
+    def _ones(self) -> bool:
+        """Whether it counts the records of some values: a binomial law."""
+        return set(self.contributions) == {0, 1}
 
     def _reduced(self, value: int) -> int:
         return value if self.modulus is None else value % self.modulus
@@ -242,6 +249,13 @@ def histogram(n: int, k: int) -> Histogram:
     """Return the histogram of n records of k values, refused before anything large is built."""
     if min(n, k) > MOST_FREE or math.comb(n + k - 1, k - 1) * k > MOST_CLASSES:
         refuse(f"a histogram of {n} records of {k} values has too many count vectors to recount")
+    return Histogram(n, k)
+
+
+def unlisted(n: int, k: int) -> Histogram:
+    """Return the histogram of n records of k values, whose count vectors nobody asks for."""
+    if n >= MOST_CLASSES or k > MOST_FREE:
+        refuse(f"a histogram of {n} records of {k} values is too large; at most {MOST_CLASSES - 1} of {MOST_FREE}")
     return Histogram(n, k)
 
 

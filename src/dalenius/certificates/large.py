@@ -21,7 +21,7 @@ from typing import Any
 from flint import arb
 
 from . import named
-from .balls import ZERO, Ball, short, xlogx
+from .balls import ONE, ZERO, Ball, short, xlogx
 from .counting import MOST_CLASSES, Shares, Sum
 from .proofs import Knowledge, compare, held, mean_of_order
 from .reading import field, mapping, number, numbers, refuse, sequence, whole
@@ -69,6 +69,13 @@ class Large:
         if same and (mine is theirs is None or (mine is not None and theirs is not None and mine.overlaps(theirs))):
             return None
         return f"it is {other.text}"
+
+    def contraction(self) -> Ball:
+        """The contraction of the noise where the answer is the sum itself, else 1."""
+        if list(self.answers) != list(self.statistic.values):
+            return ONE
+        spread = max(self.statistic.contributions) - min(self.statistic.contributions)
+        return self.noise.contraction(self.statistic.n * spread**2, 1)
 
     def reach(self) -> int:
         """The least k >= 1 with P(noise > k) hidden, or the width if none is less."""
@@ -176,12 +183,11 @@ def _masses(value: object, reference: list[Shares], blocks: int) -> list[Shares]
 
 def _reference(channel: Large, starts: list[int]) -> list[Shares]:
     """rho(a, block), blocks without mass left out."""
-    result = []
-    for c, p in channel.values:
-        law = _law(channel, c)
-        sums = {b: sum((x for x in part if x is not None), ZERO) * p for b, part in _parts(law, starts)}
-        result.append({b: x for b, x in sums.items() if x > 0})
-    return result
+    sums = {
+        c: {b: sum((x for x in part if x is not None), ZERO) for b, part in _parts(_law(channel, c), starts)}
+        for c in {c for c, _ in channel.values}
+    }
+    return [{b: x * p for b, x in sums[c].items() if x * p > 0} for c, p in channel.values]
 
 
 def _law(channel: Large, c: int) -> list[Ball | None]:
@@ -235,17 +241,19 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
 def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
-    I(A;Y) <= theta I(A;T) + (1-theta) H(A) for a share theta, with p_a = pi(a) and w_a = pi(t|a)
-        I(A;T) <= sum_a p_a D(w_a || rho_T),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
-    For an order nu > 1 and any w (Gibbs)
-        D(w || rho_T) - nu D(w || rho_a) <= (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)) = G_a.
-    So with lam = theta nu and c = 1 - theta + lam, adding lam ( K - D(pi || rho) ) >= 0 leaves lam K and
+    I(A;Y) <= theta I(A;Y) + (1-theta) H(A) for a share theta, with p_a = pi(a) and w_a = pi(.|a), and w_a q for its
+    outputs,
+        I(A;Y) <= sum_a p_a D(w_a q || rho q),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
+    For an order nu > 1 and any law u of outputs (Gibbs)
+        D(u || rho q) - nu D(u || rho_a q) <= (nu-1) log sum_y (rho_a q)(y) ( (rho_a q)(y) / (rho q)(y) )^(1/(nu-1)),
+    a divergence of Renyi, which is no larger than that of the classes,
+        G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)).
+    Given a the other records are independent under rho, so D(w_a q || rho_a q) <= eta D(w_a || rho_a) with the
+    contraction eta of the noise; 1 will always do. So with lam = theta nu eta and c = 1 - theta + lam, adding
+    lam ( K - D(pi || rho) ) >= 0 leaves lam K and
         c H(p) + sum_a p_a ( theta G_a + lam log rho(a) )  <=  c log sum_a rho(a)^(lam/c) exp( theta G_a / c ).
     """
-    nu = arb(number(field(proof, "order", where), f"the order of {where}"))
-    theta = arb(number(field(proof, "share", where), f"the share of {where}", 0.0, 1.0))
-    if not nu > 1:
-        refuse(f"{where}: the order must be above 1")
+    nu, theta = order_and_share(proof, where)
     power = 1 / (nu - 1)
     sums: dict[int, Ball] = {}
     masses = [p for _, p in channel.values if not p.is_zero()]
@@ -253,10 +261,31 @@ def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -
         rho = sum((masses[a] * x for a, x in listed), ZERO)
         for a, x in listed:
             sums[a] = sums.get(a, ZERO) + x * ((x / rho).log() * power).exp()
-    lam = theta * nu
-    c = 1 - theta + lam
-    total = sum(((lam * masses[a].log() + theta * told.log() / power) / c).exp() for a, told in sorted(sums.items()))
-    return lam * knowledge + c * total.log()
+    told = [(masses[a], x.log() / power) for a, x in sorted(sums.items())]
+    return blended(told, knowledge, nu, theta, channel.contraction())
+
+
+def order_and_share(proof: dict[str, Any], where: str) -> tuple[Ball, Ball]:
+    """Return nu and theta of a blend."""
+    nu = arb(number(field(proof, "order", where), f"the order of {where}"))
+    theta = arb(number(field(proof, "share", where), f"the share of {where}", 0.0, 1.0))
+    if not nu > 1:
+        refuse(f"{where}: the order must be above 1")
+    return nu, theta
+
+
+def blended(told: Sequence[tuple[Ball, Ball]], knowledge: Ball, nu: Ball, theta: Ball, contraction: Ball) -> Ball:
+    """lam K + c log sum_a rho(a)^(lam/c) exp( theta G_a / c ), for rho(a) and G_a of every value a with mass.
+
+    The better of what the contraction gives and of 1.
+    """
+    bounds = []
+    for eta in (contraction, ONE):
+        lam = theta * nu * eta
+        c = 1 - theta + lam
+        total = sum(((lam * p.log() + theta * g) / c).exp() for p, g in told)
+        bounds.append(lam * knowledge + c * total.log())
+    return bounds[0].min(bounds[1]) if bounds[0].is_finite() else bounds[1]
 
 
 def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
@@ -282,8 +311,6 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
     """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
     reach = channel.reach()
     bands = [_band(channel.answers, c, reach) for c in cuts]
-    if sum(j - i for i, j in bands) * len(channel.values) > MOST_TERMS:
-        refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {MOST_TERMS}")
     noise = _Noise(channel, reach)
     joint, secret = [], []
     for (c, share), ratios in zip(channel.values, density, strict=True):
@@ -312,6 +339,7 @@ class _Noise:
         self.channel = channel
         self.beyond = channel.noise.tail(reach + 1)
         self.known: dict[int, Ball] = {}
+        self.terms = 0
 
     def __getitem__(self, k: int) -> Ball:
         found = self.known.get(k)
@@ -331,8 +359,11 @@ class _Noise:
         before = list(accumulate(weights[first:last], initial=ZERO))
         left = sum(weights[:first], ZERO) + sum(weights[last:], ZERO)
         answers = self.channel.answers
-        for cut, (i, j) in zip(cuts, bands, strict=True):
-            low, high = min(max(i, first), last), min(max(j, first), last)
+        met = [(min(max(i, first), last), min(max(j, first), last)) for i, j in bands]
+        self.terms += sum(high - low for low, high in met)
+        if self.terms > MOST_TERMS:
+            refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {MOST_TERMS}")
+        for cut, (low, high) in zip(cuts, met, strict=True):
             chances = [self[cut - 1 - f] for f in answers[low:high]]
             outside = before[low - first] + (before[-1] - before[high - first])
             doubt = arb(0, (left + self.beyond * outside).upper())

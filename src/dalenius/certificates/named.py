@@ -13,7 +13,7 @@ from typing import Any
 from flint import arb
 
 from .balls import ONE, ZERO, Ball, precision
-from .counting import MOST_CLASSES, MOST_RECORDS, Histogram, Statistic, Sum, Table, histogram
+from .counting import MOST_CLASSES, MOST_RECORDS, Histogram, Statistic, Sum, Table, histogram, unlisted
 from .reading import number, refuse, sequence, show, whole
 
 Rows = list[list[Ball]]
@@ -120,10 +120,10 @@ class Query:
         return list(range(self.low, self.low + self.width))
 
 
-def query(text: object) -> Query:
-    """Return the query that a call string names."""
+def query(text: object, *, listed: bool = True) -> Query:
+    """Return the query that a call string names; listed: whether the count vectors of a histogram are needed."""
     name, given = call(text, QUERIES, "the query")
-    return replace(_query(name, given), text=spelled(name, given))
+    return replace(_query(name, given, listed), text=spelled(name, given))
 
 
 def spelled(name: str, arguments: dict[str, Any]) -> str:
@@ -132,7 +132,7 @@ def spelled(name: str, arguments: dict[str, Any]) -> str:
     return f"{name}({', '.join(listed)})"
 
 
-def _query(name: str, given: dict[str, Any]) -> Query:
+def _query(name: str, given: dict[str, Any], listed: bool) -> Query:  # noqa: FBT001 - an internal call
     n = whole(given.get("n", 1), "n of the query", 1, MOST_RECORDS)
     if name == "modular_sum":
         m = whole(given["modulus"], "modulus of the query", 1, MOST_CLASSES)
@@ -142,8 +142,8 @@ def _query(name: str, given: dict[str, Any]) -> Query:
     if name == "pairs":
         return Query(name, Sum(n, (0, 1)), n * (n - 1) // 2 + 1, n - 1)
     if name == "total":
-        listed = sequence(given["values"], "values of the query")
-        values = tuple(whole(v, "a value of the query", -LARGEST, LARGEST) for v in listed)
+        entries = sequence(given["values"], "values of the query")
+        values = tuple(whole(v, "a value of the query", -LARGEST, LARGEST) for v in entries)
         if not values or len(set(values)) < len(values):
             refuse("values of the query must list one integer or more, each once")
         spread = max(values) - min(values)
@@ -151,7 +151,7 @@ def _query(name: str, given: dict[str, Any]) -> Query:
     k = whole(given["k"], "k of the query", 1, MOST_CLASSES)
     if name == "identity":
         return Query(name, Sum(1, tuple(range(k))), k, k - 1)
-    vectors = histogram(n, k)
+    vectors = histogram(n, k) if listed else unlisted(n, k)
     return Query(name, vectors, vectors.size, 2 if k > 1 else 0)
 
 
@@ -285,6 +285,34 @@ class Added:
     family: str
     text: str
     parameter: Ball | None  # the one that the family has; None where there is no noise at all
+
+    def contraction(self, spread: int, counts: int) -> Ball:
+        """Return eta of a release of so many counts with this noise; spread is n d^2.
+
+        d is the most by which one of n records moves a count; of several counts it moves two, by 1.
+        Guarantee: D(p q || rho q) <= eta D(p || rho) for every prior p and every product rho of laws of records.
+
+        Gaussian noise is the sum of n independent parts of variance sigma^2/n, so that the release is made of records
+        with noise of their own, then of adding up, rounding and clamping, none of which adds to a divergence. A channel
+        that treats records one by one contracts divergence from a product rho at most as its worst record does: with
+        outputs Z of the first record X and Z' of the others X'
+            D(p_ZZ' || rho) = D(p_Z || rho) + E D(p_Z'|Z || rho) <= eta D(p_X || rho) + eta E D(p_X'|Z || rho),
+        and the last mean is at most E D(p_X'|X || rho), D being convex. One record contracts by
+            1 - min_lam sum PQ / (lam P + (1-lam) Q) <= 1 - ( sum sqrt(PQ) )^2
+        for the worst two of its rows P, Q (4.3; then Cauchy and Schwarz), and for Gaussians that are d apart, d^2 added
+        up over the counts that move, that is 1 - exp( -n d^2 / (4 sigma^2) ).
+        Laplace noise of rate r is Gaussian of variance 2 E / r^2 with E exponential; who also knows E knows more, and
+        the mean of exp(-c/E), c = n d^2 r^2 / 8, is z K_1(z) with z = 2 sqrt(c). Of k counts with an E each, the two
+        that move have at least the least, an exponential of mean 1/k.
+        Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0.
+        """
+        if self.parameter is None:
+            return ONE
+        if self.family == "gaussian":
+            return 1 - (-spread * min(counts, 2) / (2 * self.parameter**2)).exp()  # the parameter is sigma sqrt(2)
+        z = 2 * (arb(spread) / 8 * (2 * counts if counts > 1 else 1)).sqrt() * self.parameter
+        left = z * z.bessel_k(1)
+        return 1 - (left * (1 / (self.parameter / 2).cosh()) ** counts if self.family == "geometric" else left)
 
 
 def added(text: object, asked: Query) -> Added:

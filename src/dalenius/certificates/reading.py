@@ -6,9 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
-LARGEST_FILE = 512 * 2**20
-PIECE = 2**20  # bytes that are read at a time
-LARGEST_CONTENT = 2 * 2**30  # bytes that the parsed values may come to, by the estimate below
+MEMORY = 448  # MiB that reading a file may take by default: with the interpreter less than 512
+MIB = 2**20  # bytes; so many are read at a time
 LARGEST_INTEGER = 2**53  # up to here floats hold every integer
 
 
@@ -21,16 +20,21 @@ def refuse(reason: str) -> NoReturn:
     raise Refused(reason)
 
 
-def read(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
-    """Parse a JSON file. OSError when it cannot be read, Refused when it is malformed or too large."""
+def read(path: Path, memory: int = MEMORY) -> Any:  # noqa: ANN401 - JSON is anything
+    """Parse a JSON file. OSError when it cannot be read, Refused when it is malformed or takes more memory (MiB)."""
+    most = memory // 2  # pieces and the whole are held together
     with path.open("rb") as file:  # in pieces: one read of the limit would set that much memory aside
-        content = b"".join(islice(iter(lambda: file.read(PIECE), b""), LARGEST_FILE // PIECE + 1))
-    if len(content) > LARGEST_FILE:
-        refuse(f"the file is larger than {LARGEST_FILE // 2**20} MiB, too large for a certificate")
-    # What Python needs: 64 bytes for a list, 256 for an object, 40 for each further value.
-    size = 64 * content.count(b"[") + 256 * content.count(b"{") + 40 * content.count(b",")
-    if size > LARGEST_CONTENT:
-        refuse("the file holds too many values for a certificate")
+        content = b"".join(islice(iter(lambda: file.read(MIB), b""), most + 1))
+    if len(content) > most * MIB:
+        refuse(f"the file is larger than {most} MiB, half of the memory that reading may take; see memory=")
+    # What Python needs: the text, and as much again for the texts in it; 64 bytes for a list, 256 for an object, and 40
+    # for each further value.
+    size = (2 if content.isascii() else 8) * len(content)
+    size += 64 * content.count(b"[") + 256 * content.count(b"{") + 40 * content.count(b",")
+    if size > memory * MIB:
+        refuse(
+            f"the file holds too many values: reading may take {memory} MiB, and it needs {size // MIB}; see memory="
+        )
     try:
         text = content.decode()
         del content

@@ -7,7 +7,8 @@ multiplicities are rebuilt from the problem's description, then in ball arithmet
    of a certificate about one secret, that secret has its proof;
 3. lower <= upper.
 A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of so many
-records that rows would not fit is checked without them, in large.py; real outputs are in real.py.
+records that rows would not fit is checked without them, in large.py, noise on every count of a histogram in
+large_histogram.py; real outputs are in real.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
@@ -22,12 +23,12 @@ from typing import Any, Protocol
 
 from flint import arb
 
-from . import design, large, real, reference, secret
+from . import design, large, large_histogram, real, reference, secret
 from .balls import ZERO, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
 from .proofs import Audited, Knowledge, Question, check, held, information, prior_of
-from .reading import Refused, field, mapping, number, read, refuse, sequence, show
+from .reading import MEMORY, Refused, field, mapping, number, read, refuse, sequence, show
 from .reference import UNIFORM, Reference
 from .secret import Group, Secret
 
@@ -83,15 +84,16 @@ class _Report:
     unit: str = "nats"
 
 
-def verify(source: Any, mechanism: Describes | None = None) -> Verification:  # noqa: ANN401 - path, dict or .data
+def verify(source: Any, mechanism: Describes | None = None, *, memory: int = MEMORY) -> Verification:  # noqa: ANN401 - path, dict or .data
     """Re-check a certificate: a path, its data as a dict, or an object whose `.data` is that dict.
 
-    With a mechanism also that the certificate is about this channel.
+    With a mechanism also that the certificate is about this channel. memory: MiB that reading a file may take.
     """
     begin = time.perf_counter()
     report = _Report()
     try:
-        content = read(Path(source)) if isinstance(source, (str, os.PathLike)) else getattr(source, "data", source)
+        stored = isinstance(source, (str, os.PathLike))
+        content = read(Path(source), memory) if stored else getattr(source, "data", source)
         with precision():
             reason = _check(mapping(content, "the certificate"), mechanism, report)
         verified = True
@@ -220,25 +222,27 @@ def _real_audit(content: dict[str, Any], mechanism: Describes | None, report: _R
 
 
 def _large_audit(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
-    """Check an audit certificate whose witness is on blocks of classes; see large.py.
+    """Check an audit certificate whose witness is on blocks of classes; see large.py, or large_histogram.py.
 
     Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    channel = large.rebuild(description)
+    kind: Any = large_histogram if "cell" in mapping(content["witness"], "the witness") else large
+    channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None and (expected := mechanism.describe()) != description:
-        difference = channel.difference(large.rebuild(mapping(expected, "the mechanism's description")))
+        difference = channel.difference(kind.rebuild(mapping(expected, "the mechanism's description")))
         if difference is not None:
             refuse(f"the certificate is about another channel than the mechanism given: {difference}")
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
-    asked = large.ask(channel, posed.about, posed.reference)
-    large.check_witness(content["witness"], asked, posed.knowledge, lower)
+    asked = kind.ask(channel, posed.about, posed.reference)
+    kind.check_witness(content["witness"], asked, posed.knowledge, lower)
 
     def check_one(_: Secret, proof: dict[str, Any], where: str) -> float:
-        return large.check_proof(asked, posed.knowledge, proof, where)
+        bound: float = kind.check_proof(asked, posed.knowledge, proof, where)
+        return bound
 
     proofs = _proofs(field(content, "proofs", "the certificate"), posed, channel.statistic, check_one, upper)
     return _established(lower, upper, posed, proofs)

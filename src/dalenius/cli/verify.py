@@ -18,8 +18,11 @@ LONGEST = 300  # characters of a problem that are printed
 @click.command()
 @click.argument("certificate", type=FILE)
 @click.option("--mechanism", type=FILE, help="A saved mechanism (.json): check also that the certificate is about it.")
+@click.option(
+    "--memory", type=click.IntRange(min=1), metavar="MIB", help="What reading the file may take; 448 MiB if not given."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def verify(*, certificate: Path, mechanism: Path | None, as_json: bool) -> int:
+def verify(*, certificate: Path, mechanism: Path | None, memory: int | None, as_json: bool) -> int:
     """Re-check the certificate of an audit or a design with directed rounding, sharing no code with the solver.
 
     Exit code 0: it proves its bounds. 1: it does not. 2: it cannot be read.
@@ -31,7 +34,7 @@ def verify(*, certificate: Path, mechanism: Path | None, as_json: bool) -> int:
         about = Mechanism.load(mechanism)
     from dalenius.certificates.verify import verify as check  # noqa: PLC0415 - python-flint
 
-    verdict = check(certificate, mechanism=about)
+    verdict = check(certificate, mechanism=about, **({} if memory is None else {"memory": memory}))
     if as_json:
         keys = ("verified", "lower", "upper", "reason", "problem", "quantity", "unit", "seconds")
         print_json({key: _plain(getattr(verdict, key)) for key in keys})

@@ -9,13 +9,14 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import k1, log_ndtr, ndtr
 
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.additive import Additive, Noise
 from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query, call_string
 from dalenius.model.real import Gaussian as RealGaussian
 from dalenius.model.real import Laplace as RealLaplace
@@ -62,7 +63,12 @@ def geometric(query: Query, *, epsilon: float, sensitivity: float | None = None)
             spread = 2 * np.exp(-rate) * np.expm1(-_times(rate, d)) / ((1 + np.exp(-rate)) * np.expm1(-rate))
             return np.where(d == 0, 0.0, rate * (d - spread))
 
-    noise = Noise(tail, divergence, lambda _, s: _times(rate, s))
+    def contraction(spread: float, counts: int) -> float:
+        """Rounded Laplace noise of this rate with probability 1 / cosh(rate/2), else none at all."""
+        rounded = 2 * math.exp(-rate / 2) / (1 + math.exp(-rate))
+        return 1 - rounded**counts * (1 - _of_laplace(rate, spread, counts))
+
+    noise = Noise(tail, divergence, lambda _, s: _times(rate, s), contraction)
     return _additive(query, "geometric", {"epsilon": epsilon, "sensitivity": sensitivity}, rows, noise)
 
 
@@ -82,7 +88,10 @@ def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, o
     def divergence(d: Floats) -> Floats:
         return _times(rate, d) + np.expm1(-_times(rate, d))
 
-    noise = Noise(_beyond(between), divergence, lambda _, s: _times(rate, s))
+    def contraction(spread: float, counts: int) -> float:
+        return _of_laplace(rate, spread, counts)
+
+    noise = Noise(_beyond(between), divergence, lambda _, s: _times(rate, s), contraction)
     return _additive(query, "laplace", arguments, _rounded(between), noise)
 
 
@@ -104,7 +113,12 @@ def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanis
     def drop(k: Floats, s: Floats) -> Floats:
         return np.asarray(log_ndtr((0.5 - k) / scale) - log_ndtr((0.5 - k - s) / scale))
 
-    return _additive(query, "gaussian", {"sigma": sigma}, _rounded(between), Noise(_beyond(between), divergence, drop))
+    def contraction(spread: float, counts: int) -> float:
+        """Every record has a part of variance sigma^2/n: BC^2 = exp(-d^2 n / (4 sigma^2)), d^2 = 1 or 1 + 1."""
+        return -math.expm1(-spread * min(counts, 2) / 4 / scale / scale)
+
+    noise = Noise(_beyond(between), divergence, drop, contraction)
+    return _additive(query, "gaussian", {"sigma": sigma}, _rounded(between), noise)
 
 
 def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Mechanism:
@@ -160,7 +174,7 @@ def _additive(
 ) -> Mechanism:
     """Integer noise on the answer; on histograms on every cell by itself, clamped to 0..n.
 
-    On sums of too many records for a matrix the noise alone is kept.
+    On sums and histograms of too many records for a matrix the noise alone is kept.
     """
     if query.numeric:
         if Additive.fits(query) and len(query.answers) * len(query.outputs) > checks.MOST_ENTRIES:
@@ -173,8 +187,10 @@ def _additive(
             f"{family} adds integer noise, but the answers of {query} are not integers; use symmetric or exponential"
         )
         raise InputError(message)
+    cells, side = query.records[0], query.n + 1
+    if NoisyHistogram.fits(query) and query.statistic.size * side**cells > checks.MOST_ENTRIES:
+        return NoisyHistogram(query, _call(family, arguments), noise)
     counts = np.asarray(query.answers)
-    cells, side = counts.shape[1], query.n + 1
     checks.entries(len(counts), side**cells, f"{family} noise on {query}")
     grid = np.arange(side, dtype=float)
     cell = rows(grid[:, None], grid)
@@ -208,12 +224,27 @@ def _beyond(between: Between) -> Callable[[Floats], Floats]:
     return lambda k: between(k - 0.5, np.full_like(k, np.inf))
 
 
+def _of_laplace(rate: float, spread: float, counts: int) -> float:
+    """The contraction of Laplace noise, which is Gaussian with variance 2 E / rate^2, E exponential of mean 1.
+
+    Told E, a Gaussian contracts by 1 - exp(-c/E), c = n d^2 rate^2 / 8, and the mean over E is 1 - z K_1(z),
+    z = 2 sqrt(c). Of k counts two move, at worst those of least E: both are at least the least, whose mean is 1/k.
+    """
+    z = 2 * math.sqrt(spread / 8 * (2 * counts if counts > 1 else 1)) * rate
+    return 1 - z * float(k1(z)) if 0 < z < math.inf else 1.0
+
+
 def _rate(query: Query, epsilon: float, sensitivity: float | None) -> float:
     """epsilon / sensitivity; infinite, that is no noise, for a query with a single answer."""
     number = checks.real("epsilon", epsilon, 0.0, math.inf, open_low=True)
+    spread: float = query.sensitivity
     if sensitivity is not None:
-        return number / checks.real("sensitivity", sensitivity, 0.0, math.inf, open_low=True)
-    return number / query.sensitivity if query.sensitivity > 0 else math.inf
+        spread = checks.real("sensitivity", sensitivity, 0.0, math.inf, open_low=True)
+    rate = number / spread if spread > 0 else math.inf
+    if rate == 0:
+        message = f"epsilon = {epsilon} over a sensitivity of {spread} is too small for a float; use a larger epsilon"
+        raise InputError(message)
+    return rate
 
 
 def _times(rate: float, distance: Floats) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.query import Query
+from dalenius.model.query import Query, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table
 
 Ints = NDArray[np.int64]
@@ -57,8 +57,13 @@ def total(n: int, values: Sequence[int]) -> Query:
 
 
 def histogram(n: int, k: int) -> Query:
-    """f(x) = how many records equal v, for each v in 0..k-1. Range: count vectors that sum to n."""
+    """f(x) = how many records equal v, for each v in 0..k-1. Range: count vectors that sum to n.
+
+    Of very many records they are not listed, and only noise on every count by itself can be added.
+    """
     statistic = Histogram(n, k)
+    if not statistic.listed:
+        return UnlistedHistogram(statistic)
     outputs = tuple(map(tuple, statistic.counts.tolist()))
     return Query(
         "histogram", (("n", int(n)), ("k", int(k))), statistic, statistic.counts.copy(), outputs, 2 if k > 1 else 0

@@ -126,8 +126,8 @@ def _plain(n: int, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
             f"{MOST_CLASSES}; use fewer records or a modular_sum"
         )
         raise InputError(message)
-    if sorted(shape) == [0, 1]:
-        return np.arange(n + 1), log_binomial(n)
+    if span == 1:
+        return np.arange(n + 1), log_binomial(n, (float(len(shape) - sum(shape)), float(sum(shape))))
     bits = n * span * max(n, 1) * math.log2(len(shape)) if len(shape) > 1 else 0
     if n * span > MOST_DEGREE or bits > MOST_BITS:
         message = (
@@ -157,9 +157,9 @@ def _fold(values: Ints, log_p: Floats, modulus: int) -> tuple[Ints, Floats]:
 def _product(parts: Parts, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
     """Law of a sum of picks from shape (least 0, gcd 1): a binomial, or a product of polynomials in balls."""
     n = sum(many for _, many in parts)
-    if sorted(shape) == [0, 1] and len(parts) == 1:
-        law = parts[0][0]
-        log_p = log_binomial(n, law if shape == (0, 1) else law[::-1])
+    if max(shape) == 1 and len(parts) == 1:
+        none, one = (math.fsum(p for v, p in zip(shape, parts[0][0], strict=True) if v == step) for step in (0, 1))
+        log_p = log_binomial(n, (none, one))
         grid = np.flatnonzero(np.isfinite(log_p))
         return grid, log_p[grid]
     if n * max(shape) > MOST_MIXED:

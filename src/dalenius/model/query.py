@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.datasets import commas
-from dalenius.model.statistic import Statistic
+from dalenius.model.statistic import Histogram, Statistic
 
 Floats = NDArray[np.float64]
 
@@ -100,6 +100,41 @@ class Query:
         column = {y: j for j, y in enumerate(self.outputs)}
         hits = np.vstack([np.eye(len(self.outputs)), np.zeros(len(self.outputs))])  # the last for no output at all
         return np.asarray(1.0 - hits[[column.get(f, -1) for f in self.answers]])
+
+
+class UnlistedHistogram(Query):
+    """f(x) = how many records equal each value, of so many records that the answers are too many to list.
+
+    It is a Query, so that it can stand where one is asked for; whoever needs `answers` or `outputs` is told that they
+    are not there. Noise can be added to every count by itself (model/noisy_histogram.py).
+    """
+
+    numeric = real = False
+    vector = True
+
+    def __init__(self, statistic: Histogram) -> None:
+        """Take the statistic."""
+        arguments = (("n", statistic.n), ("k", statistic.k))
+        given = {"name": "histogram", "arguments": arguments, "statistic": statistic, "sensitivity": 2, "named": True}
+        for key, value in given.items():
+            object.__setattr__(self, key, value)
+
+    @property
+    def answers(self) -> NDArray[np.int64]:
+        """Refused: they would not fit."""
+        message = (
+            f"{self} has too many count vectors to list them; add geometric, laplace or gaussian noise to every "
+            "count, which needs no list, or use fewer records or values"
+        )
+        raise InputError(message)
+
+    @property
+    def outputs(self) -> tuple[object, ...]:
+        """Refused, as the answers."""
+        return tuple(self.answers)
+
+    def __repr__(self) -> str:
+        return f"<Query {self}: {self.n} records, {checks.size_text(self.records)} datasets, answers never listed>"
 
 
 def _label(y: object) -> str | int:

@@ -121,12 +121,22 @@ class Reference:
         """Refuse a reference under which a class of the mechanism never occurs."""
         if self.uniform:
             return
+        if isinstance(statistic, Histogram) and not statistic.listed:
+            self._check_values()
+            return
         dead = np.flatnonzero(~np.isfinite(self.log_classes(statistic)))
         if dead.size:
             message = (
                 f"the reference gives no mass to {statistic.class_name(int(dead[0]))}"
                 f"{f' and {dead.size - 1} more classes of the mechanism' if dead.size > 1 else ''}; {SMOOTH}"
             )
+            raise InputError(message)
+
+    def _check_values(self) -> None:
+        """Refuse a law that gives no mass to a value: then datasets with many records of it never occur."""
+        dead = next((v for law in self.laws for v, p in enumerate(law) if p == 0), None)
+        if dead is not None:
+            message = f"the reference gives no mass to value {dead} of a record; {SMOOTH}"
             raise InputError(message)
 
     def log_classes(self, statistic: Statistic) -> Floats:

@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_FREE = 64  # of records, or of free counts: beyond it a histogram has over 2^64 count vectors
+MOST_VALUES = 64  # of a record, where count vectors are too many to list
 MOST_LINES = 2**26  # entries of a table of neighbours
 
 
@@ -155,7 +156,10 @@ class Sum:
 
 @dataclass(frozen=True)
 class Histogram:
-    """T(x) = (number of records equal to v, for v in 0..k-1); n interchangeable records."""
+    """T(x) = (number of records equal to v, for v in 0..k-1); n interchangeable records.
+
+    Of very many records the count vectors are too many to list: whoever asks for them is told so.
+    """
 
     n: int
     k: int
@@ -163,16 +167,25 @@ class Histogram:
     def __post_init__(self) -> None:
         checks.records(self.n)
         checks.whole("k", self.k)
-        if min(self.n, self.k - 1) > MOST_FREE:
-            message = f"histogram(n={self.n}, k={self.k}) has too many count vectors; use fewer records or values"
-            raise InputError(message)
-        if math.comb(self.n + self.k - 1, self.k - 1) * self.k > checks.MOST_CLASSES:
-            message = (
-                f"histogram(n={self.n}, k={self.k}) has {math.comb(self.n + self.k - 1, self.k - 1)} "
-                f"count vectors, too many for the limit of {checks.MOST_CLASSES} numbers; "
-                "use fewer records or values"
-            )
-            raise InputError(message)
+        if self.k > MOST_VALUES or self.n >= checks.MOST_CLASSES:
+            self.check_listed()
+
+    @property
+    def listed(self) -> bool:
+        """Whether the count vectors are few enough to list."""
+        return min(self.n, self.k - 1) <= MOST_FREE and self.size * self.k <= checks.MOST_CLASSES
+
+    def check_listed(self) -> None:
+        """Refuse where the count vectors are too many to list."""
+        if self.listed:
+            return
+        few = min(self.n, self.k - 1) <= MOST_FREE
+        message = (
+            f"histogram(n={self.n}, k={self.k}) has {f'{self.size} ' if few else 'too many '}count vectors"
+            f"{f', too many for the limit of {checks.MOST_CLASSES} numbers' if few else ''}; "
+            "use fewer records or values"
+        )
+        raise InputError(message)
 
     @cached_property
     def records(self) -> tuple[int, ...]:
@@ -181,6 +194,7 @@ class Histogram:
     @cached_property
     def counts(self) -> Ints:
         """Count vectors (K, k) in lexicographic order: gaps between k-1 bars among n stars."""
+        self.check_listed()
         places = self.n + self.k - 1
         flat = (p for bars in combinations(range(places), self.k - 1) for p in bars)
         bars = np.fromiter(flat, dtype=np.int64).reshape(self.size, self.k - 1)
@@ -240,6 +254,7 @@ class Histogram:
         d = k-1-j cells follow cell j, m_j records are left for cells j, j+1, ...; each term
         counts the vectors that agree before j and are smaller at j.
         """
+        self.check_listed()
         rank: Floats | float = 0.0
         left: Ints | int = self.n
         for j, c in enumerate(cells):

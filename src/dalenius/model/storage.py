@@ -162,11 +162,8 @@ def mechanism_text(mechanism: "Mechanism") -> str:
 
     Rows that are never written out are left out here, and the labels with them.
     """
-    from dalenius.model.additive import Additive  # noqa: PLC0415 - mechanisms, which know of this file
-    from dalenius.model.real import Real  # noqa: PLC0415
-
     content = {"format": FORMAT, "version": VERSION, **mechanism.describe()}
-    if isinstance(mechanism, (Additive, Real)):
+    if isinstance(mechanism, _unwritten()):
         return json.dumps(content) + "\n"
     content["labels"] = list(mechanism.labels)
     content["rows"] = mechanism.given.tolist()
@@ -187,13 +184,11 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
-    from dalenius.model.additive import Additive  # noqa: PLC0415
     from dalenius.model.mechanism import Mechanism  # noqa: PLC0415
-    from dalenius.model.real import Real  # noqa: PLC0415
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
-        if isinstance(named, (Additive, Real)):
+        if isinstance(named, _unwritten()):
             return named
     rows, labels = _field(content, "rows", list), _labels(content)
     if "mechanism" in content:
@@ -217,6 +212,15 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
         message = '"classes" must be null or a list of whole numbers'
         raise InputError(message)
     return Mechanism(Table(records, np.array(classes)), rows, labels)
+
+
+def _unwritten() -> "tuple[type[Mechanism], ...]":
+    """The mechanisms whose rows are never written out."""
+    from dalenius.model.additive import Additive  # noqa: PLC0415 - mechanisms, which know of this file
+    from dalenius.model.noisy_histogram import NoisyHistogram  # noqa: PLC0415
+    from dalenius.model.real import Real  # noqa: PLC0415
+
+    return Additive, NoisyHistogram, Real
 
 
 def _histogram(content: dict[str, Any], records: Sequence[int] | None) -> Histogram:

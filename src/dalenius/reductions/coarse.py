@@ -59,13 +59,16 @@ def coarsen(  # noqa: PLR0913 - a problem, and how coarse
     block_of = np.repeat(np.arange(grid.starts.size), np.diff(np.append(grid.starts, log_rho.shape[1])))
     held = np.isfinite(log_block)
     cell = np.where(held, np.cumsum(held).reshape(held.shape) - 1, -1)
-    with np.errstate(invalid="ignore"):
-        log_share = np.where(np.isfinite(log_rho), log_rho - log_block[:, block_of], -np.inf)
-    share = np.exp(log_share)
-    total = np.add.reduceat(share, grid.starts, axis=1)[:, block_of]  # 1 but for rounding of great logarithms
-    share, log_share = share / np.where(total > 0, total, 1.0), log_share - np.log(np.where(total > 0, total, 1.0))
+    log_share = log_rho
+    for a, block in enumerate(log_block):  # in place: of many values there is no room for more
+        row = log_share[a]
+        with np.errstate(invalid="ignore"):
+            row -= block[block_of]
+        row[np.isnan(row)] = -np.inf
+        total = np.add.reduceat(np.exp(row), grid.starts)  # 1 but for rounding of great logarithms
+        row -= np.log(np.where(total > 0, total, 1.0))[block_of]
     values, number = np.unique(np.nonzero(held)[0], return_inverse=True)
-    rows = _rows(mechanism, share, grid)[held]
+    rows = _rows(mechanism, log_share, grid)[held]
     lumped = Lumped(number, rows, log_block[held], values.size, np.arange(number.size))
     return lumped, Lift(cell[:, block_of], log_share, np.zeros(0, dtype=np.int64)), grid
 
@@ -89,17 +92,17 @@ def _grid(mechanism: Additive, log_size: Floats, knowledge: float, values: int, 
     return Grid(starts, np.arange(low, high + 1, step))
 
 
-def _rows(mechanism: Additive, share: Floats, grid: Grid) -> Floats:
+def _rows(mechanism: Additive, log_share: Floats, grid: Grid) -> Floats:
     """q(G|a,B) as (A, B, G), from P(Y < c | a, B); classes whose noise cannot reach a cut are 0 or 1 there."""
     answers, reach, cuts = mechanism.answers, mechanism.reach(), grid.cuts
-    below = np.zeros((share.shape[0], grid.starts.size, cuts.size + 2))
+    below = np.zeros((log_share.shape[0], grid.starts.size, cuts.size + 2))
     ends = np.append(grid.starts[1:], answers.size)
     for block, (start, end) in enumerate(zip(grid.starts.tolist(), ends.tolist(), strict=True)):
         for i in range(start, end, CHUNK):
             part = slice(i, min(i + CHUNK, end))
-            f = answers[part]
+            f, share = answers[part], np.exp(log_share[:, part])
             low, high = np.searchsorted(cuts, [f[0] - reach, f[-1] + reach + 2])
             law = mechanism.below(cuts[low:high] - 1 - f[:, None])
-            below[:, block, low + 1 : high + 1] += share[:, part] @ law
-            below[:, block, high + 1 :] += share[:, part].sum(axis=1)[:, None]
+            below[:, block, low + 1 : high + 1] += share @ law
+            below[:, block, high + 1 :] += share.sum(axis=1)[:, None]
     return np.maximum(np.diff(below, axis=2), 0.0)

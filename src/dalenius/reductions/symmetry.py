@@ -60,22 +60,24 @@ class Domain:
         return np.asarray((total / np.bincount(flat))[self.orbit])
 
 
-def reduce(distortion: Distortion, reference: Reference = UNIFORM, *, symmetric: bool = True) -> Domain:
+def reduce(
+    distortion: Distortion, reference: Reference = UNIFORM, *, symmetric: bool = True, most: int = MOST_PAIRS
+) -> Domain:
     """Return the smallest domain that loses nothing; with symmetric=False every dataset by itself.
 
-    A reference that leaves a class of the domain without mass is refused.
+    Refused are more than `most` pairs of a class and an output, and a reference that leaves a class without mass.
     """
-    domain = _reduced(distortion, reference, symmetric=symmetric)
+    domain = _reduced(distortion, reference, most, symmetric=symmetric)
     reference.check(domain.statistic)
     return domain
 
 
-def _reduced(distortion: Distortion, reference: Reference, *, symmetric: bool) -> Domain:
+def _reduced(distortion: Distortion, reference: Reference, most: int, *, symmetric: bool) -> Domain:
     query = distortion.query
     if symmetric and reference.kind in (None, "marginal") and _interchangeable(distortion):
-        return _on_counts(distortion, reference)
+        return _on_counts(distortion, reference, most)
     size = math.exp(min(query.log_universe, 700.0))
-    _check_size(round(size), len(distortion.outputs), distortion)
+    check_size(round(size), distortion, most)
     statistic = Table.everything(query.records)
     distance = distortion.table[query.statistic.class_table()]
     uniform = distortion.data.kind == "uniform"
@@ -98,7 +100,7 @@ def _interchangeable(distortion: Distortion) -> bool:
     return distortion.data.exchangeable(query.records)
 
 
-def _on_counts(distortion: Distortion, reference: Reference) -> Domain:
+def _on_counts(distortion: Distortion, reference: Reference, most: int) -> Domain:
     query = distortion.query
     n, k = query.n, query.records[0]
     uniform = distortion.data.kind == "uniform"
@@ -106,7 +108,7 @@ def _on_counts(distortion: Distortion, reference: Reference) -> Domain:
     if _parity(query.statistic) and distortion.data.kind in ("uniform", "classes") and fair:
         weights = np.exp(query.statistic.log_class_sizes()) if uniform else distortion.data.weights[0]
         return replace(_plain(query.statistic, weights, distortion.table, uniform=uniform), reference=reference)
-    _check_size(math.comb(n + k - 1, k - 1), len(distortion.outputs), distortion)
+    check_size(math.comb(n + k - 1, k - 1), distortion, most)
     histogram = Histogram(n, k)
     counts = histogram.counts
     classes = class_of_counts(query.statistic, counts)
@@ -124,11 +126,13 @@ def _parity(statistic: Statistic) -> bool:
     return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2  # noqa: PLR2004
 
 
-def _check_size(rows: int, outputs: int, distortion: Distortion) -> None:
-    if rows * outputs > MOST_PAIRS:
+def check_size(rows: int, distortion: Distortion, most: int = MOST_PAIRS) -> None:
+    """Refuse designs of more than `most` pairs of a class and an output."""
+    outputs = len(distortion.outputs)
+    if rows * outputs > most:
         message = (
             f"a mechanism for {distortion.query} needs {rows} rows of {outputs} outputs, above the limit of "
-            f"{MOST_PAIRS} entries for a design; use fewer records, fewer values, or fewer outputs (outputs=)"
+            f"{most} entries for a design; use fewer records, fewer values, or fewer outputs (outputs=)"
         )
         raise InputError(message)
 

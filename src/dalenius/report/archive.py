@@ -17,6 +17,7 @@ from dalenius.gallery.parse import parse_query
 from dalenius.model import storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
@@ -216,6 +217,8 @@ def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
 
 def _witness(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
     if "blocks" in witness:
+        if isinstance(mechanism, NoisyHistogram):
+            mechanism = mechanism.cell(witness["cell"])
         return Prior.on_blocks(mechanism, secret, witness["blocks"], witness["masses"], reference)
     return Prior(mechanism, secret, witness["masses"], reference)
 

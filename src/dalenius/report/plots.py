@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.model.datasets import commas
+from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.report.numbers import decimals, round_down, round_up, short
 from dalenius.report.text import secret_name, secret_value
@@ -96,11 +97,13 @@ def figure_of(width: float, height: float) -> "Figure":
 def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     masses = audit.prior.masses
     about = secret_name(audit)
-    name, axis = class_axis(audit.mechanism.statistic)
+    name, axis = class_axis(audit.prior.mechanism.statistic)
+    if isinstance(audit.prior.mechanism, NoisyCount):
+        axis = f"how many records have value {audit.prior.mechanism.value}"
     longest = len(name(masses.shape[1] - 1))
     values = [secret_value(audit, a) for a in range(masses.shape[0])]
     if masses.shape[1] <= MOST_BARS and masses.shape[0] <= len(SHADES):
-        log_rho = audit.reference.log_joint(audit.mechanism.statistic, audit.prior.secret)
+        log_rho = audit.reference.log_joint(audit.prior.mechanism.statistic, audit.prior.secret)
         alone = np.isfinite(log_rho).sum(axis=0).max() == 1
         width = 0.8 if alone else 0.8 / len(values)  # a class that has one value of the record needs one bar
         for a, (row, (color, hatch)) in enumerate(zip(masses, SHADES, strict=False)):

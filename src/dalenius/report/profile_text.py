@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dalenius.model.additive import Additive
-from dalenius.profile import Profile
+from dalenius.profile import UNWRITTEN, Profile
 from dalenius.report.numbers import decimals, round_down, round_up, short
 from dalenius.report.text import Facts, problem
 
@@ -15,23 +14,11 @@ STYLES = ((0, (5, 2)), "-.", (0, (1, 1.5)))  # of the horizontal lines, told apa
 
 def facts(profile: Profile) -> Facts:
     """Return every measure as a heading and lines of text: its value, then what it means."""
-    unit, guessed = profile.unit, f"{_plain(profile.maximal_leakage)} {profile.unit}"
-    whole = _bracket(profile.capacity.lower, profile.capacity.upper)
-    record = f"{_plain(profile.record_min_entropy_leakage)} {unit}"
-    named = [
+    named: Facts = [
         ("Profiled", [problem(profile.mechanism)]),
         ("Leakage", _leakage(profile)),
-        ("Capacity", [f"{whole} {unit}", "max I(X;Y) over all priors: about the whole dataset, not one record"]),
-        (
-            "Guessing",
-            [
-                f"{guessed}: maximal leakage, log sum_y max_x q(y|x)",
-                "how much better any function of the dataset can be guessed, at most, under any prior",
-                f"{guessed}: min-entropy leakage, how much better the dataset is guessed under the uniform prior",
-                "the same number as above, as for every mechanism under that prior",
-                f"{record}: min-entropy leakage about one record, max_i log sum_y max_a P(y|X_i=a)",
-            ],
-        ),
+        ("Capacity", _capacity(profile)),
+        ("Guessing", _guessing(profile)),
         ("Neighbours", _neighbours(profile)),
         ("Distortion", [_distortion(profile)]),
         ("Left out", list(profile.notes)),
@@ -47,18 +34,21 @@ def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 
     """
     from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
 
-    many = isinstance(profile.mechanism, Additive)
+    many = isinstance(profile.mechanism, UNWRITTEN)
     figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax)
     axes = figure.axes[-1] if ax is None else ax
     lines = {
-        "capacity of the whole channel": profile.capacity.upper,
+        "capacity of the whole channel": None if profile.capacity is None else profile.capacity.upper,
         "maximal leakage": profile.maximal_leakage,
         "log|A|, all that a record holds": profile.record_entropy,
     }
+    levels = [level for level in lines.values() if level is not None]
     for (name, level), style in zip(lines.items(), STYLES, strict=True):
+        if level is None:
+            continue
         label = f"{name}: {short(level)} {profile.unit}"
         axes.axhline(level, color="0.25", linewidth=1.2, linestyle=style, label=label)
-    axes.set_ylim(top=max(axes.get_ylim()[1], (2 if many else 1.1) * max(lines.values())))
+    axes.set_ylim(top=max(axes.get_ylim()[1], (2 if many else 1.1) * max(levels)))
     axes.set_ylabel(f"information ({profile.unit})")
     axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     return figure
@@ -97,6 +87,28 @@ def _leakage(profile: Profile) -> list[str]:
         for place, audit in zip(places, audits, strict=True)
     )
     return [head, *points]
+
+
+def _capacity(profile: Profile) -> list[str]:
+    if profile.capacity is None:
+        return []
+    whole = _bracket(profile.capacity.lower, profile.capacity.upper)
+    return [f"{whole} {profile.unit}", "max I(X;Y) over all priors: about the whole dataset, not one record"]
+
+
+def _guessing(profile: Profile) -> list[str]:
+    if profile.maximal_leakage is None or profile.record_min_entropy_leakage is None:
+        return []
+    guessed, record = (
+        f"{_plain(x)} {profile.unit}" for x in (profile.maximal_leakage, profile.record_min_entropy_leakage)
+    )
+    return [
+        f"{guessed}: maximal leakage, log sum_y max_x q(y|x)",
+        "how much better any function of the dataset can be guessed, at most, under any prior",
+        f"{guessed}: min-entropy leakage, how much better the dataset is guessed under the uniform prior",
+        "the same number as above, as for every mechanism under that prior",
+        f"{record}: min-entropy leakage about one record, max_i log sum_y max_a P(y|X_i=a)",
+    ]
 
 
 def _neighbours(profile: Profile) -> list[str]:

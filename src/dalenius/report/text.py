@@ -10,6 +10,7 @@ from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
@@ -85,7 +86,9 @@ def heaviest(audit: Audit, many: int = SHOWN) -> tuple[list[Cell], int]:
 
 def cell_words(audit: Audit, value: int, cls: int) -> str:
     """Return `record 0 = 1 and sum mod 2 = 1`, or the dataset itself where the cell is one dataset."""
-    words = class_words(audit.mechanism.statistic, cls)
+    channel = audit.prior.mechanism
+    words = f"count of value {channel.value} = {cls}" if isinstance(channel, NoisyCount) else ""
+    words = words or class_words(channel.statistic, cls)
     return words if words.startswith("x = ") else f"{secret_name(audit)} = {secret_value(audit, value)} and {words}"
 
 
@@ -150,7 +153,7 @@ def _leakage(audit: Audit) -> list[str]:
 
 def alive(audit: Audit) -> NDArray[np.bool_]:
     """Return which values of the secret the reference gives mass."""
-    log_rho = audit.reference.log_joint(audit.mechanism.statistic, audit.prior.secret)
+    log_rho = audit.reference.log_joint(audit.prior.mechanism.statistic, audit.prior.secret)
     return np.asarray(np.isfinite(log_rho).any(axis=1))
 
 
@@ -262,7 +265,12 @@ def _witness(audit: Audit) -> list[str]:
         known = f"D(p || reference) is {short(in_unit(audit.prior.divergence(), audit.unit))} {audit.unit}"
     lines = [f"this prior attains the lower bound; {known}, its heaviest cells are"]
     lines += [f"  {cell.words}: {cell.mass:.4g}" for cell in cells]
-    return [*lines, f"  and {more} more cells"] if more else lines
+    lines += [f"  and {more} more cells"] if more else []
+    if isinstance(audit.prior.mechanism, NoisyCount):
+        lines.append(
+            f"it speaks of the noisy count of value {audit.prior.mechanism.value} alone, which leaks so much already"
+        )
+    return lines
 
 
 def _stopped(audit: Audit) -> list[str]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.coarse import Grid
@@ -13,7 +14,8 @@ from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.solvers.cells import Cells
 from dalenius.solvers.convex_bound import Common
 from dalenius.solvers.large import audit_large
-from dalenius.solvers.record import Record
+from dalenius.solvers.large_histogram import audit_histogram
+from dalenius.solvers.record import Known, Record
 from dalenius.solvers.watch import Watch
 
 
@@ -26,6 +28,7 @@ class Audited:
     lift: Lift
     grid: Grid | None = None  # where the cells are coarse
     other: Group | Function | None = None  # the secret that is no record
+    count: NoisyCount | None = None  # the part of a noisy histogram that the cells are about
 
     @property
     def record(self) -> int:
@@ -48,13 +51,15 @@ def audit_records(  # noqa: PLR0913 - one per limit
     enough: float = -np.inf,
     secret: Secret | None = None,
     reference: Reference = UNIFORM,
+    known: dict[int, Known] | None = None,
 ) -> list[Audited]:
     """Bracket max I(X_i;Y) for every record i, or for one secret; lower and upper of the whole are the maxima.
 
     Records whose lumped problems are equal share one audit. First the whole bracket is closed: a record
     is left as soon as its upper bound is within the tolerance of the best lower bound of any record, for
     then it cannot be the worst by more than that. Then each record's own bracket, as far as as much time
-    again allows. An upper bound of `enough` is good enough, whatever the gap.
+    again allows. An upper bound of `enough` is good enough, whatever the gap. `known` carries what was found from one
+    audit to the next of the same mechanism, secret and reference.
     """
     other = None if isinstance(secret, int) else secret
     orbits: tuple[range | tuple[int, ...], ...] = ((secret,) if isinstance(secret, int) else (),)
@@ -66,17 +71,27 @@ def audit_records(  # noqa: PLR0913 - one per limit
             Audited(m, *audit_large(mechanism, knowledge, tolerance, watch, secret=about, reference=reference), other)
             for m, about in problems
         ]
+    if isinstance(mechanism, NoisyHistogram):
+        members = orbits[0]  # records are all alike, or refused
+        about = members[0] if other is None else other
+        audit, lift, grid, count = audit_histogram(
+            mechanism, knowledge, tolerance, watch, secret=about, reference=reference
+        )
+        return [Audited(members, audit, lift, grid, other, count)]
     rng = np.random.default_rng(seed)
     trivial = float(np.log(len(mechanism.labels)))
     merged = Merged.of(mechanism)
     exact_cells = _told_apart(mechanism, merged)
-    common, found = Common(), list[Audited]()
+    common, found, known = Common(), list[Audited](), {} if known is None else known
     for k, members in enumerate(orbits):
         about = members[0] if other is None else other
         lumped, lift = lump(mechanism, about, merged, reference)
         ceiling = min(trivial, float(np.log(lumped.secrets)))
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
-        audit = twin or Record(Cells(lumped, knowledge), ceiling, tolerance, exact_cells=exact_cells, common=common)
+        found_before = known.setdefault(k, Known())
+        audit = twin or Record(
+            Cells(lumped, knowledge), ceiling, tolerance, exact_cells=exact_cells, common=common, known=found_before
+        )
         if twin is None:
             watch.share(0.5 * watch.left / (len(orbits) - k))
             audit.begin(watch, rng)

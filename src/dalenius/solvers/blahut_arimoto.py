@@ -9,6 +9,7 @@ with one multiplier s >= 0 from D(pi || rho) = K (D falls as s rises). I never f
 iteration; extrapolated steps (SQUAREM) are kept only where they do not lower it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ STILL = 1e-12
 SMALL_KNOWLEDGE = 1e-9
 MOST_NEAR = 1e7  # beyond it rounding, which s multiplies, costs more than it gains
 ROOT = 1e-10  # relative accuracy of the multiplier's equation; `feasible` pays for it at the end
+ROUGH = 1e-6  # of the first rounds, where it need not be accurate
 MOST_ENTRIES = 4_000_000  # cells x starts held at once
 
 
@@ -35,18 +37,18 @@ class Ascent:
     s: float
 
 
-def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, extra: Floats | None = None) -> Ascent:
+def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, extra: Sequence[Floats] = ()) -> Ascent:
     """Run many random starts, and any given ones, to convergence and return the best.
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
     if cells.knowledge < SMALL_KNOWLEDGE:
         return _near_reference(cells)
-    many = int(np.clip(MOST_ENTRIES // (2 * cells.size * cells.y_size), 2, 128))
+    many = int(np.clip(MOST_ENTRIES // (2 * cells.size * cells.y_size), 2, min(128, 4 * cells.size)))
     if cells.size == cells.a_size:  # one cell per secret value: I is concave, and every start ends at the same prior
         many = 1
     starts = random_priors(cells, many, rng)
-    return polish(cells, starts if extra is None else np.concatenate([extra, starts]), watch, rounds=400)
+    return polish(cells, np.stack([*extra, *starts]), watch, rounds=400)
 
 
 def _near_reference(cells: Cells) -> Ascent:
@@ -97,7 +99,7 @@ def climb(  # noqa: PLR0913 - limits
     s = np.full(log_v.shape[0], 1.0)
     value = np.full(log_v.shape[0], -np.inf)
     for k in range(rounds):
-        log_v, s, pi, new = _squarem(cells, log_v, s, watch)
+        log_v, s, pi, new = _squarem(cells, log_v, s, watch, ROUGH if k < CULLS[0] else ROOT)
         moved, value = new - value, new
         if k in CULLS:
             front = np.argsort(-value, kind="stable")[: max(keep, value.size // 2)]
@@ -122,17 +124,17 @@ def log_posterior(cells: Cells, pi: Floats) -> Floats:
     return np.asarray(np.log(z) - np.log(z.sum(axis=1, keepdims=True)))
 
 
-def _squarem(cells: Cells, v0: Floats, s: Floats, watch: Watch) -> tuple[Floats, Floats, Floats, Floats]:
+def _squarem(cells: Cells, v0: Floats, s: Floats, watch: Watch, root: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Two steps and, where it does not lower I, the extrapolation through them."""
-    pi, s = prior_step(cells, v0, s, watch)
+    pi, s = prior_step(cells, v0, s, watch, root)
     v1 = log_posterior(cells, pi)
-    pi, s = prior_step(cells, v1, s, watch)
+    pi, s = prior_step(cells, v1, s, watch, root)
     v2, value = log_posterior(cells, pi), cells.leakage(pi)
     first, second = v1 - v0, v2 - 2 * v1 + v0
     size = np.sqrt((first**2).sum(axis=(1, 2)) / np.maximum((second**2).sum(axis=(1, 2)), FLOOR))
     step = np.clip(size, 1.0, 1e3)[:, None, None]
     leap = np.minimum(v0 + 2 * step * first + step**2 * second, 0.0)
-    pi_leap, s_leap = prior_step(cells, leap, s, watch)
+    pi_leap, s_leap = prior_step(cells, leap, s, watch, root)
     value_leap = cells.leakage(pi_leap)
     better = value_leap > value
     v2 = np.where(better[:, None, None], log_posterior(cells, pi_leap), v2)
@@ -140,18 +142,21 @@ def _squarem(cells: Cells, v0: Floats, s: Floats, watch: Watch) -> tuple[Floats,
     return v2, np.where(better, s_leap, s), pi, np.where(better, value_leap, value)
 
 
-def prior_step(cells: Cells, log_v: Floats, s: Floats, watch: Watch) -> tuple[Floats, Floats]:
-    """Return the best prior for each posterior of a batch, and its multiplier (warm-started)."""
+def prior_step(cells: Cells, log_v: Floats, s: Floats, watch: Watch, root: float = ROOT) -> tuple[Floats, Floats]:
+    """Return the best prior for each posterior of a batch, and its multiplier (warm-started).
+
+    root: relative accuracy of D(pi || rho) = K.
+    """
     c = cells.dot_rows(cells.q, log_v)
     t = np.log(np.clip(s, SMALLEST_S, LARGEST_S))
     low, high = np.full(t.shape, np.log(SMALLEST_S)), np.full(t.shape, np.log(LARGEST_S))
     for _ in range(60):
-        _, divergence, slope = _prior(cells, c, np.exp(t))
+        pi, divergence, slope = _prior(cells, c, np.exp(t))
         excess = divergence - cells.knowledge
         low, high = np.where(excess > 0, t, low), np.where(excess > 0, high, t)
-        done = (np.abs(excess) <= ROOT * cells.knowledge) | (high - low < ROOT)
+        done = (np.abs(excess) <= root * cells.knowledge) | (high - low < root)
         if done.all() or watch.expired():  # `feasible` puts right what is left
-            break
+            return pi, np.exp(t)
         with np.errstate(all="ignore"):
             # Newton on log D against log s, which is nearly a line where D is small
             new = t - np.log(np.maximum(divergence, FLOOR) / max(cells.knowledge, FLOOR)) * divergence / slope

@@ -113,10 +113,7 @@ def _response(frame: Frame, w: Floats, p: Floats, s: Floats) -> Floats:
     cells = frame.cells
     pi = p[:, cells.secret] * w
     bend = _curvature(frame, cells.joint(pi), p)
-    moments = np.stack(
-        [np.einsum("bc,cy,cx->byx", pi[:, part], cells.q[part], cells.q[part], optimize=True) for part in cells.slices],
-        axis=1,
-    )
+    moments = np.stack([(cells.q[part].T * pi[:, None, part]) @ cells.q[part] for part in cells.slices], axis=1)
     inside = np.eye(cells.y_size) - bend @ moments / s[:, None, None, None]
     try:
         return np.asarray(np.linalg.solve(inside, bend))

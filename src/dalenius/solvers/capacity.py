@@ -120,30 +120,35 @@ def _bounds(p: Floats, q: Floats) -> tuple[float, Floats]:
 def _newton(p: Floats, slack: Floats, divergence: Floats, q: Floats, aim: float) -> tuple[Floats, Floats, float]:
     """One Newton step towards p_x lambda_x = mu, D_x(p) + lambda_x = C, sum p = 1, at `aim` times today's mean mu.
 
-    dD = -q diag(1/r) q^T dp, so that with E = diag(p/lambda)^(1/2) q diag(r)^(-1/2) and M^-1 v =
-    diag(p/lambda)^(1/2) (1 + E E^T)^-1 diag(p/lambda)^(1/2) v
+    dD = -q diag(1/r) q^T dp, so that with M = q diag(1/r) q^T + diag(lambda/p)
 
         dp = M^-1 ( mu/p + D - C ),   C from sum dp = 0,   d lambda = mu/p - lambda - (lambda/p) dp.
-
-    The smaller of E E^T and E^T E is factorised.
     """
     mu = aim * float(p @ slack) / p.size
-    root = np.sqrt(p / slack)
-    e = q * root[:, None] / np.sqrt(np.maximum(p @ q, FLOOR))
-    right = np.stack([mu / p + divergence - divergence.max(), np.ones_like(p)], axis=1) * root[:, None]
-    if e.shape[0] <= e.shape[1]:
-        solved = cho_solve(cho_factor(np.eye(len(e)) + e @ e.T), right)
-    else:
-        solved = right - e @ cho_solve(cho_factor(np.eye(e.shape[1]) + e.T @ e), e.T @ right)
-    value, one = (solved * root[:, None]).T
+    right = np.stack([mu / p + divergence - divergence.max(), np.ones_like(p)], axis=1)
+    value, one = solve(p, slack, q / np.sqrt(np.maximum(p @ q, FLOOR)), right).T
     dp = value - value.sum() / one.sum() * one
-    d_slack = mu / p - slack - dp / root**2
-    share = min(1.0, INSIDE * _room(p, dp), INSIDE * _room(slack, d_slack))
+    d_slack = mu / p - slack - slack / p * dp
+    share = min(1.0, INSIDE * room(p, dp), INSIDE * room(slack, d_slack))
     p = p + share * dp
     return p / p.sum(), slack + share * d_slack, share
 
 
-def _room(x: Floats, dx: Floats) -> float:
+def solve(p: Floats, slack: Floats, factor: Floats, right: Floats) -> Floats:
+    """( F F^T + diag(slack/p) )^-1 applied to columns, as R (1 + E E^T)^-1 R with R = diag(p/slack)^(1/2), E = R F.
+
+    The smaller of E E^T and E^T E is factorised.
+    """
+    root = np.sqrt(p / slack)[:, None]
+    e, scaled = factor * root, right * root
+    if e.shape[0] <= e.shape[1]:
+        solved = cho_solve(cho_factor(np.eye(len(e)) + e @ e.T), scaled)
+    else:
+        solved = scaled - e @ cho_solve(cho_factor(np.eye(e.shape[1]) + e.T @ e), e.T @ scaled)
+    return np.asarray(solved * root)
+
+
+def room(x: Floats, dx: Floats) -> float:
     """The longest step that keeps x >= 0."""
     falling = dx < 0
     return float((-x[falling] / dx[falling]).min(initial=np.inf))

@@ -14,6 +14,7 @@ from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.prior import Prior
 from dalenius.model.secret import Secret
 from dalenius.reductions.lump import Lift
@@ -23,6 +24,7 @@ from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.choices import Choices
 from dalenius.solvers.large import Blend, Centre, Sibson
+from dalenius.solvers.large_histogram import Centres
 from dalenius.solvers.posterior_bound import Point as Posterior
 from dalenius.solvers.posterior_search import PosteriorSearch
 from dalenius.solvers.record import Maximal, Proof, Reference, Trivial
@@ -41,6 +43,7 @@ KINDS = {
     Sibson: "sibson",
     Blend: "blend",
     Centre: "centre",
+    Centres: "centre",
     Choices: "choices",
     Search: "boxes",
     SimplexSearch: "simplices",
@@ -59,7 +62,7 @@ def stated(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.U
     upper, rounding = proof.upper + MARGIN_UP, ROUNDING * (10 - reference.log_least(mechanism.records))
     if isinstance(proof, (Sibson, Blend)):
         upper += MARGIN_UP * (1 + 1 / (proof.order - 1) + proof.order)
-    elif isinstance(proof, Centre):
+    elif isinstance(proof, (Centre, Centres)):
         upper += MARGIN_UP * (1 + proof.s)
     elif isinstance(proof, Maximal):
         upper += rounding
@@ -76,9 +79,9 @@ def stated(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.U
 
 
 def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.UNIFORM) -> Prior:
-    """Return the witness over pairs of a secret value and a class."""
+    """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
     masses = item.lift.masses(item.audit.pi)
-    return Prior(mechanism, item.secret, masses / masses.sum(), reference)
+    return Prior(item.count or mechanism, item.secret, masses / masses.sum(), reference)
 
 
 def adversary_data(adversary: Adversary) -> dict[str, Any]:
@@ -97,7 +100,7 @@ def certificate_data(
     """Return the certificate: the problem, the witness, and one proof for each orbit of records, or for the secret.
 
     A witness on coarse classes is given by them, with the cuts between the groups of outputs that tell as much as is
-    claimed.
+    claimed; of a noisy histogram with the value whose count is meant.
     """
     return {
         "format": "dalenius/audit-certificate",
@@ -120,7 +123,8 @@ def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
     if grid is None:
         return {"masses": witness.masses.tolist()}
     masses = np.add.reduceat(witness.masses, grid.starts, axis=1)
-    return {"blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
+    cell = {"cell": witness.mechanism.value} if isinstance(witness.mechanism, NoisyCount) else {}
+    return {**cell, "blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
 
 
 def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
@@ -131,8 +135,8 @@ def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
         said["order"] = proof.order
     if isinstance(proof, Blend):
         said["share"] = proof.share
-    if isinstance(proof, Centre):
-        said |= {"centre": proof.centre, "s": proof.s}
+    if isinstance(proof, (Centre, Centres)):
+        said |= {"centre": list(proof.centre) if isinstance(proof, Centres) else proof.centre, "s": proof.s}
     if item.grid is not None:
         return said
     outputs = _Outputs(mechanism.rows, item.lift)

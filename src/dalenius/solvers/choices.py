@@ -155,5 +155,5 @@ def capacity(cells: Cells, candidates: Bools, accuracy: float, watch: Watch) -> 
             rho = rho + step / np.maximum(1.0, reach)[:, None]
         if s * np.log(cells.size + 1) < accuracy or watch.expired():
             break
-        s *= 0.5
+        s *= 0.3
     return rho - rho.max(axis=1, keepdims=True), pi

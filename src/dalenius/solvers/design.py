@@ -7,6 +7,8 @@ import numpy as np
 
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.symmetry import MOST_PAIRS
+from dalenius.solvers import rate_distortion
 from dalenius.solvers.audit import Audited, audit_records
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.certify import prior_of, stated
@@ -26,6 +28,7 @@ REPAIR_SHARE = 0.4  # of the time left for each audit of a repair
 MOST_TRIES = 8
 FINER = 0.3  # of both shares, where a dual design has come out just too wide
 TINY = 1e-300
+ROOM = 1e-10  # for rounding, relative and in nats, below a leakage budget
 NOTHING = 1e-9  # nats: what a certificate may state of a mechanism that leaks nothing
 GRACE = 3.0  # seconds for an audit after the time is up or an interruption
 
@@ -95,6 +98,10 @@ class Designer:
             if answer.leakage > NOTHING:
                 answer = self.audited(problem.constant(), lower, 0, 0.0)
             return answer, known
+        if rate_distortion.applies(problem):
+            direct = self._rate_distortion()
+            if direct is not None:
+                return direct, known
         planes = CuttingPlanes(problem, rng)
         for attack in known:
             planes.learn(attack)
@@ -105,6 +112,24 @@ class Designer:
         answers = self._least_leakage(planes) if problem.goal == "leakage" else self._least_distortion(planes)
         best = min(answers, key=lambda answer: answer.value(problem))
         return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.attacks)
+
+    def _rate_distortion(self) -> Designed | None:
+        """The best mechanism against one prior; None where others keep it from the tolerance, and a search is possible.
+
+        Mixing in a constant scales the leakage of every prior down: of a dual design as much as the audit asks for.
+        """
+        problem = self.problem
+        rows, lower = rate_distortion.design(problem, self.tolerance, self.watch)
+        answer = self.audited(rows, lower, 1, -math.inf)
+        for _ in range(MOST_TRIES):
+            if problem.goal == "leakage" or answer.leakage <= problem.budget:
+                break
+            rows = problem.within_leakage(rows, answer.leakage * (1 + ROOM) + ROOM, problem.budget)
+            answer = self.audited(rows, lower, 1, -math.inf)
+        else:
+            answer = self.audited(problem.constant(), lower, 1, -math.inf)
+        good = answer.value(problem) <= lower.value + self.tolerance
+        return answer if good or rows.size > MOST_PAIRS else None
 
     def _least_leakage(self, planes: CuttingPlanes) -> list[Designed]:
         """Audit the best mechanism; where the audit knows a worse prior than local search did, go on with it."""

@@ -3,14 +3,16 @@
 Lower bound: ascents (MATH 3) on coarse classes and outputs (MATH 2.1), from the reference tilted towards the secret.
 Upper bound: the trivial one; or knowledge and what the sum itself tells under the reference (MATH 4.8), which nearly
 meets the lower bound where the noise is small beside the spread of the sum, blended with the entropy of the secret
-where the reference is skewed; or how far the rows are from the noise
-around the mean (MATH 4.9), where it is large.
+where the reference is skewed, and with what the noise takes of a divergence where it is wide; or how far the rows are
+from the noise around the mean (MATH 4.9).
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import entr, logsumexp
 
@@ -35,6 +37,7 @@ RARE = 80.0  # nats below the likeliest class: orders matter no more
 RARE_BLOCKS = 200  # of rare classes on either side
 MOST_VALUES = 64  # of a group of records
 LEAST_S, MOST_S = 1e-6, 100.0
+NOISY = 0.999  # contraction that is worth a bound
 SHARES = 30.0  # shares of a blend lie between 1 / (1 + e^30) and its complement
 BLENDS = ((-1.0, -3.0), (1.0, -3.0), (5.0, -6.0), (1.0, -1.0))  # where to begin: log odds of the share, log(order - 1)
 
@@ -70,9 +73,9 @@ class Sibson(Maximal):
 
 @dataclass(frozen=True)
 class Blend(Maximal):
-    """share I(A;T) + (1 - share) H(A), paid for with share x order of knowledge (MATH 4.8).
+    """share I(A;Y) + (1 - share) H(A), paid for with share x order x eta of knowledge (MATH 4.8).
 
-    With lam = share x order and c = 1 - share + lam the bound is
+    eta: how much of a divergence the noise leaves, or 1. With lam = share x order x eta and c = 1 - share + lam it is
     lam K + c log sum_a rho(a)^(lam/c) exp( share G_a / c ),
     G_a = (order-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(order-1)).
     """
@@ -81,19 +84,25 @@ class Blend(Maximal):
     share: float = 1.0
 
     @classmethod
-    def best(cls, log_reference: Floats, knowledge: float) -> "Blend":
+    def best(cls, log_reference: Floats, knowledge: float, eta: float = 1.0) -> "Blend":
         """Choose order and share, for log rho(a,t) as (A, K). Rare classes come in blocks, by their largest ratio."""
         log_a = logsumexp(log_reference, axis=1)
         held = np.isfinite(log_a)
         log_a, joint = log_a[held], log_reference[held]
-        given, ratio = _in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0))
+        given, ratio = in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0))
+
+        def told(power: float) -> Floats:
+            return np.asarray(logsumexp(np.where(np.isfinite(given), given + power * ratio, -np.inf), axis=1) / power)
+
+        return cls.chosen(log_a, told, knowledge, eta)
+
+    @classmethod
+    def chosen(cls, log_a: Floats, told: Callable[[float], Floats], knowledge: float, eta: float) -> "Blend":
+        """Choose order and share, for log rho(a) and G_a by 1/(order-1)."""
 
         def bound(at: Floats) -> float:
-            share, power = 1 / (1 + math.exp(-at[0])), math.exp(-at[1])  # power = 1/(order-1)
-            told = logsumexp(np.where(np.isfinite(given), given + power * ratio, -np.inf), axis=1) / power
-            lam = share * (1 + 1 / power)
-            total = 1 - share + lam
-            return lam * knowledge + total * float(logsumexp((share * told + lam * log_a) / total))
+            share, power = 1 / (1 + math.exp(-at[0])), math.exp(-at[1])
+            return blended(log_a, told(power), eta, knowledge, power=power, share=share)
 
         box = [(-SHARES, SHARES), (math.log(LEAST_S), math.log(MOST_S))]
         found = [minimize(bound, at, method="Nelder-Mead", bounds=box) for at in BLENDS]
@@ -101,7 +110,14 @@ class Blend(Maximal):
         return cls(float(at.fun), 1 + math.exp(float(at.x[1])), 1 / (1 + math.exp(-float(at.x[0]))))
 
 
-def _in_blocks(given: Floats, log_t: Floats) -> tuple[Floats, Floats]:
+def blended(log_a: Floats, told: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:  # noqa: PLR0913 - the formula
+    """The bound of a Blend, power = 1/(order-1), told = G_a."""
+    lam = share * (1 + 1 / power) * eta
+    total = 1 - share + lam
+    return lam * knowledge + total * float(logsumexp((share * told + lam * log_a) / total))
+
+
+def in_blocks(given: Floats, log_t: Floats) -> tuple[Floats, Floats]:
     """log rho(t|a) and the log ratio to rho(t): of single classes, and where they are rare of blocks of classes.
 
     A block has the sum of its masses and its largest ratio.
@@ -154,14 +170,37 @@ def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
 ) -> tuple[Record, Lift, Grid]:
     """Bracket max I(secret;Y), with the way from coarse cells to classes."""
     check_large(mechanism, secret, reference)
-    lumped, lift, grid = coarsen(mechanism, secret, knowledge, reference)
-    cells = Cells(lumped, knowledge)
-    trivial = min(math.log(lumped.secrets), math.log(len(mechanism.labels)))
-    audit = Record(cells, trivial, tolerance)
     log_joint = reference.log_joint(mechanism.statistic, secret)
-    proofs = [Sibson.best(log_joint, knowledge), Centre.best(mechanism, knowledge, reference)]
+    proofs: list[Maximal] = [Sibson.best(log_joint, knowledge), Centre.best(mechanism, knowledge, reference)]
     if not reference.uniform:  # without one every value is as likely, and Sibson's choice of r is the better
         proofs.append(Blend.best(log_joint, knowledge))
+    if (eta := mechanism.contraction()) < NOISY:
+        proofs.append(Blend.best(log_joint, knowledge, eta))
+    outputs = len(mechanism.labels)
+    return from_below(
+        mechanism, knowledge, tolerance, watch, secret=secret, reference=reference, proofs=proofs, outputs=outputs
+    )
+
+
+def from_below(  # noqa: PLR0913 - a problem, and how hard to try
+    mechanism: Additive,
+    knowledge: float,
+    tolerance: float,
+    watch: Watch,
+    *,
+    secret: Secret,
+    reference: Reference,
+    proofs: Sequence[Maximal],
+    outputs: float,
+) -> tuple[Record, Lift, Grid]:
+    """Bracket max I(secret;Y) between the best prior on coarse cells and the best of these proofs.
+
+    outputs: how many the release has, of which the mechanism may be a part.
+    """
+    lumped, lift, grid = coarsen(mechanism, secret, knowledge, reference)
+    cells = Cells(lumped, knowledge)
+    trivial = min(math.log(lumped.secrets), math.log(outputs))
+    audit = Record(cells, trivial, tolerance)
     audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
     watch.tell(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < SMALL_KNOWLEDGE:
@@ -173,7 +212,7 @@ def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
         pi, value, _ = climb(cells, starts, watch, ROUNDS, still=STILL)
         best = int(np.argmax(value))
         audit.pi, audit.lower = pi[best], float(value[best])
-    audit.unconstrained = (max(audit.lower, _apart(mechanism, log_joint)), trivial)
+    audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share))), trivial)
     watch.tell(0, 1, audit.lower, audit.upper, "ascent")
     return audit, lift, grid
 
@@ -203,11 +242,13 @@ def _starts(mechanism: Additive, weight: Floats, sums: Floats, lift: Lift, cells
     shape = lift.cell_of.shape
     place = _centred(mechanism.answers.astype(float), weight)
     place, phase = np.broadcast_to(place, shape), np.broadcast_to(np.cumsum(weight), shape)
-    share = np.exp(lift.log_share)
-    held = lift.cell_of >= 0
 
     def mean(x: Floats) -> Floats:
-        return np.asarray(np.bincount(lift.cell_of[held], weights=(x * share)[held], minlength=cells.size), dtype=float)
+        total = np.zeros(cells.size)
+        for row, cell, log_share in zip(x, lift.cell_of, lift.log_share, strict=True):
+            held = cell >= 0
+            total += np.bincount(cell[held], weights=(row * np.exp(log_share))[held], minlength=cells.size)
+        return total
 
     x, u = mean(place), mean(phase)
     most = math.sqrt(2 * cells.knowledge)
@@ -235,12 +276,12 @@ def _sums(mechanism: Additive, secret: Secret) -> Floats:
     return group_sums(statistic.contributions, len(secrets.members(secret) or ())).astype(float)
 
 
-def _apart(mechanism: Additive, log_joint: Floats) -> float:
+def _apart(mechanism: Additive, alive: NDArray[np.bool_]) -> float:
     """Return what an adversary learns that knows one sum for each value, as far apart as can be.
 
-    With a chance e of a wrong guess I >= log A - h(e) - e log(A - 1) (Fano), where that is above 0.
+    alive: which values of the secret each sum can have. With a chance e of a wrong guess
+    I >= log A - h(e) - e log(A - 1) (Fano), where that is above 0.
     """
-    alive = np.isfinite(log_joint)
     alive = alive[alive.any(axis=1)]
     common = np.flatnonzero(alive.all(axis=0))  # sums that every value can have part in
     many = len(alive)

@@ -16,7 +16,7 @@ Cheapest first; the best bracket is kept at every moment:
    stalls. Relaxed priors of bad nodes start new ascents.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,9 +38,10 @@ from dalenius.solvers.simplex_search import SimplexSearch
 from dalenius.solvers.watch import Watch
 
 Tell = Callable[[], None]
-FEW_NODES = 64  # of choices, where they are for L(0) only
+FEW_NODES = 64  # of choices, where L(b) is not known to be L(0)
 FINEST = 1e-10  # tolerance of choices: finer is lost in rounding
 MOST_OUTPUTS = 400  # beyond it a Newton step over all outputs is too dear
+SMALL = 2**12  # cells x outputs up to which a few choices cost less than an ascent
 LARGE = 200_000  # cells x outputs beyond which choices are not searched
 LARGE_ALONE = 2**24  # the same where every secret value has one cell, and there is nothing to choose
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
@@ -112,6 +113,14 @@ class Route:
 
 
 @dataclass
+class Known:
+    """What audits of one secret at other b have found: how far L(0) is searched, and the prior of the last."""
+
+    choices: Choices | None = None
+    prior: Floats | None = None
+
+
+@dataclass
 class Record:
     """The state of one record's audit; numbers in nats."""
 
@@ -125,6 +134,7 @@ class Record:
     proofs: list[Proof] = field(init=False)  # the best of earlier stages, and trees that still grow
     unconstrained: tuple[float, float] = field(init=False)  # bracket on L(0)
     common: Common = field(default_factory=Common)  # with other records of the same audit
+    known: Known = field(default_factory=Known)
     ascents: int = 0  # over very many cells
     convex: bool = False  # whether their convex bound is done
 
@@ -163,21 +173,34 @@ class Record:
         if watch.expired():
             return
         choices = None
-        if cells.size * cells.y_size <= (LARGE if cells.size > cells.a_size else LARGE_ALONE):
-            choices = Choices(cells, max(0.3 * self.tolerance, FINEST))
-            choices.open_root(watch)
+        alone = cells.size == cells.a_size and cells.knowledge >= SMALL_KNOWLEDGE
+        if cells.size * cells.y_size <= (LARGE_ALONE if alone else LARGE):
+            choices = self._choices(watch)
             self._offer(choices)
             self._raise(best_of(cells, choices.prior[None]))
         if cells.knowledge > 0 and self.gap > self.tolerance:
-            self._raise(ascend(cells, watch, rng, choices.prior[None] if choices else None))
+            starts = [pi for pi in (choices.prior if choices else None, self.known.prior) if pi is not None]
+            self._raise(ascend(cells, watch, rng, starts))
             self._offer(self._stationary(watch))
+            if choices:
+                self._choose(choices, watch)
         if choices:
-            self._choose(choices, watch)
+            self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
         self.unconstrained = (max(self.lower, self.unconstrained[0]), self.unconstrained[1])
-        if cells.knowledge > 0 and self.gap > self.tolerance and cells.y_size <= MOST_OUTPUTS:
+        if cells.knowledge > 0 and self.gap > self.tolerance and cells.y_size <= MOST_OUTPUTS and not self._simple:
             capacity = self._search([[0] * cells.y_size] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
             capacity.open_root(watch)
             self._offer(capacity)
+
+    @property
+    def _flat(self) -> bool:
+        """Whether rows have more cells than there are outputs."""
+        return bool(np.bincount(self.cells.secret).max() > self.cells.y_size)
+
+    @property
+    def _simple(self) -> bool:
+        """Whether simplices are so small that they come before all else."""
+        return self.exact_cells and self.cells.size <= SIMPLE and not self._flat
 
     def _begin_many(self, watch: Watch, rng: np.random.Generator) -> None:
         """Very many cells: the constrained capacity, shared by all records, the convex bound, and an ascent."""
@@ -217,13 +240,20 @@ class Record:
         search.close_at(bound, x.point(frame))
         self._offer(search)
 
+    def _choices(self, watch: Watch) -> Choices:
+        """The choices as far as they are known from audits at other b; where they are small, a few are searched."""
+        if self.known.choices is None:
+            self.known.choices = Choices(self.cells, max(0.3 * self.tolerance, FINEST))
+        small = self.cells.size * self.cells.y_size <= SMALL
+        self.known.choices.run(watch, FEW_NODES if small else 1)
+        return self.known.choices
+
     def _choose(self, choices: Choices, watch: Watch) -> None:
-        """Search the choices: all of them, or a few, for the sake of L(0), where the gap is closed already."""
-        root = choices.prior
-        choices.run(watch, MOST_NODES if self.gap > self.tolerance else FEW_NODES)
-        self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
+        """Search the choices, all where L(b) may be L(0), and ascend from a new best one."""
+        before = choices.prior
+        choices.run(watch, MOST_NODES if choices.lower <= self.lower + self.tolerance else FEW_NODES)
         self._offer(choices)
-        if self.cells.knowledge > 0 and self.gap > self.tolerance and choices.prior is not root:
+        if self.gap > self.tolerance and choices.prior is not before:
             self._raise(polish(self.cells, choices.prior[None], watch, rounds=400))
 
     def _raise(self, found: Ascent) -> None:
@@ -236,32 +266,42 @@ class Record:
         if self.cells.many:
             self._finish_many(watch, best, tell)
             return
+        self.known.prior = self.pi
         if self._done(watch, best) or self.cells.y_size > MOST_OUTPUTS:
             return
         self.proofs = [self.proof]
         pairs = affordable(self.cells)
         eta = np.array([coefficient(self.cells.q[part]) if pairs else 1.0 for part in self.cells.slices])
-        together = [[0] * self.cells.y_size] * self.cells.a_size
-        convex = self._search(together, eta, np.minimum(1.0, 0.9 * max(self.s, LEAST_S) / eta))
-        self._take_turns([Route(self._grow(convex, watch, best, tell), TURN)], watch, best)
-        flat = max(part.stop - part.start for part in self.cells.slices) > self.cells.y_size
-        frames = list(self._posterior_frames())
-        simple = self.exact_cells and self.cells.size <= SIMPLE
+        convex = Route(self._whole(eta, watch, best, tell), TURN)
+        if not self._simple:
+            self._take_turns([convex], watch, best)
+            if self._done(watch, best):
+                return
+        frames = [] if self._simple else list(self._posterior_frames())
         binary = self.cells.a_size == 2 and bool(frames)  # noqa: PLR2004 - one posterior per group
-        narrow = binary and not simple and frames[0].g_size <= NARROW * (self.cells.size - self.cells.a_size)
+        narrow = binary and frames[0].g_size <= NARROW * (self.cells.size - self.cells.a_size)
         few = self.cells.y_size <= FEW_OUTPUTS
         rows = Route(self._rows(watch, best, tell), MANY_BATCHES if few else TURN)
+        posteriors = self._posteriors(frames or self._posterior_frames(), watch, best, tell)
+        boxes = self._boxes(watch, best, tell)
         routes = [
-            Route(self._posteriors(frames, watch, best, tell), 2 * SOME_BATCHES if narrow else TURN, favoured=narrow),
-            Route(self._boxes(watch, best, tell), SOME_BATCHES if flat else TURN, favoured=flat and not narrow),
+            Route(posteriors, 2 * SOME_BATCHES if narrow else TURN, favoured=narrow),
+            Route(boxes, SOME_BATCHES if self._flat else TURN, favoured=self._flat and not narrow),
         ]
         if self.exact_cells and self.cells.size <= MOST_VERTICES:
             search = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
-            batches = MANY_BATCHES if self.cells.size <= FEW_VERTICES and not (flat or narrow) else SOME_BATCHES
-            routes.append(Route(self._grow(search, watch, best, tell), batches, favoured=not flat))
+            cheap = self.cells.size <= FEW_VERTICES and not (self._flat or narrow)
+            batches = MANY_BATCHES if cheap else SOME_BATCHES
+            routes.append(Route(self._grow(search, watch, best, tell), batches, favoured=not self._flat))
         routes.sort(key=lambda route: not route.favoured)
-        routes.insert(1 if simple and not flat else 0, rows)
+        routes = [routes[0], convex, rows, *routes[1:]] if self._simple else [rows, *routes]
         self._take_turns(routes, watch, best)
+
+    def _whole(self, eta: Floats, watch: Watch, best: float, tell: Tell) -> Iterator[float]:
+        """The convex bound: all outputs in one group."""
+        together = [[0] * self.cells.y_size] * self.cells.a_size
+        search = self._search(together, eta, np.minimum(1.0, 0.9 * max(self.s, LEAST_S) / eta))
+        yield from self._grow(search, watch, best, tell)
 
     def _finish_many(self, watch: Watch, best: float, tell: Tell) -> None:
         """Very many cells: the convex bound, if there was no time for it, and a few more ascents."""
@@ -320,8 +360,9 @@ class Record:
                     return
                 yield PosteriorFrame(self.cells, np.array(groups), 0.0 if single else eta)
 
-    def _posteriors(self, frames: list[PosteriorFrame], watch: Watch, best: float, tell: Tell) -> Iterator[float]:
+    def _posteriors(self, frames: Iterable[PosteriorFrame], watch: Watch, best: float, tell: Tell) -> Iterator[float]:
         """The frames of posteriors, a finer one after each that stalls."""
+        frames = list(frames)
         for frame in frames:
             search = PosteriorSearch(frame, self.lower, self.tolerance, max(self.s, 0.02))
             yield from self._grow(search, watch, best, tell, finer=frame is not frames[-1])
@@ -361,8 +402,8 @@ class Record:
         self.proofs.append(tree)
         batches, mark, mark_batch = 0, tree.upper, 0
         while tree.frontier.heap and not (finer and batches - mark_batch > STALL_BATCHES):
-            if batches & (batches - 1) == 0 or batches % 32 == 0:  # 0, 1, 2, 4, 8, 16, 32, 64, 96 ...
-                self._ascend_from(tree, watch)
+            due = batches & (batches - 1) == 0 or batches % 32 == 0  # 0, 1, 2, 4, 8, 16, 32, 64, 96 ...
+            self._ascend_from(tree, watch, anyway=due and (batches % 4 == 0 or not self._simple))
             tree.lower = max(self.lower, best)
             tree.step(watch)
             batches += 1
@@ -373,11 +414,12 @@ class Record:
         if tree is not self.proof:
             self.proofs = [proof for proof in self.proofs if proof is not tree]
 
-    def _ascend_from(self, tree: Tree, watch: Watch) -> None:
-        """Ascend from the relaxed priors of the worst nodes; they know where local search has not been."""
-        priors = tree.priors(16)
-        for found in (best_of(self.cells, priors), polish(self.cells, priors, watch, rounds=60)):
-            self._raise(found)
+    def _ascend_from(self, tree: Tree, watch: Watch, *, anyway: bool) -> None:
+        """Ascend from the relaxed priors of the worst nodes, if one is the best so far: they know where no one was."""
+        priors, lower = tree.priors(16), self.lower
+        self._raise(best_of(self.cells, priors))
+        if anyway or self.lower > lower:
+            self._raise(polish(self.cells, priors, watch, rounds=60))
 
     def _offer(self, proof: Proof) -> None:
         """Keep the better of the best proof so far and a finished one."""

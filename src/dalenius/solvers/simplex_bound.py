@@ -23,10 +23,10 @@ from dalenius.solvers.cells import Cells, Floats, lse, phi, solve
 from dalenius.solvers.watch import Watch
 
 TINY = 1e-300
-SHARE = 0.9  # of what contraction allows is used on the way, so that the relaxation stays concave
+SHARE = 0.95  # of what contraction allows is used on the way, so that the relaxation stays concave
 BOUNDARY = 0.9  # of the way to the boundary a step may go
 CENTRE = 0.15  # complementarity aimed at, as a share of what it is
-CLOSE = 0.15  # of what a node has left to its target is as near as its relaxation need be solved
+CLOSE = 0.3  # of what a node has left to its target is as near as its relaxation need be solved
 LEAST_GAP = 1e-12
 ROUNDS = 40
 LARGEST_S = 1e9
@@ -116,23 +116,22 @@ def maximise(frame: Frame, nodes: Simplices, m: Floats, target: float, watch: Wa
     """
     size, cells = len(m), frame.cells
     m = m / m.sum(axis=1, keepdims=True)
-    state = _State(nodes, m, 0.03 / (m * m.shape[1]), np.full(size, 0.1), np.full(size, 0.1), np.full(size, 0.1))
+    here = _State(nodes, m, 0.03 / (m * m.shape[1]), np.full(size, 0.1), np.full(size, 0.1), np.full(size, 0.1))
     empty = Dual(np.zeros(size), np.zeros((size, cells.y_size)), np.zeros(m.shape))
     best = Solved(np.full(size, np.inf), empty, m.copy())
     active = np.arange(size)
     for _ in range(ROUNDS):
-        here = take(state, active)
         here, dual, value = _newton(frame, here)
-        put(state, active, here)
         bound = evaluate(frame, here.nodes, dual)
         better = bound < best.bound[active]
         put(best, active[better], take(Solved(bound, dual, here.m), better))
         left = best.bound[active] - target
         near = best.bound[active] - value < np.maximum(CLOSE * left, LEAST_GAP)
         done = (left <= 0) | (np.isfinite(left) & near) | (here.s > LARGEST_S)
-        active = active[~done]
-        if not active.size or watch.expired():
+        if done.all() or watch.expired():
             break
+        if done.any():
+            active, here = active[~done], take(here, ~done)
     return best
 
 

@@ -91,7 +91,9 @@ class SimplexSearch(BestFirst):
                 )
 
     def _file(self, node: int, bound: float, dual: Dual, payload: Node) -> None:
-        self.frontier.file(node, bound, dual, payload if bound > self.target else None)
+        cells = self.frame.cells
+        splits = bound > self.target and cells.size > cells.a_size  # one cell in every row leaves no edge to split
+        self.frontier.file(node, bound, dual, payload if splits else None)
 
     def _rounded(self, nodes: Simplices, solved: Solved) -> Solved:
         """Round what a certificate will hold, then state what it then proves."""

@@ -71,10 +71,16 @@ def best_leakage(domain: Domain, evidence: tuple[Evidence, ...], budget: float) 
     if found is None:
         return LowerBound(0.0)
     kept = found[:-1] > LIGHTEST * found[:-1].max()
-    weights, nu = found[:-1][kept] / found[:-1][kept].sum(), float(found[-1])
-    inside = np.tensordot(weights, tables[kept], 1) + nu * domain.cost
-    value = _floor(inside, nu * budget)
-    return LowerBound(max(value, 0.0), tuple(e for e, k in zip(evidence, kept, strict=True) if k), weights, nu)
+    proof = tuple(e for e, k in zip(evidence, kept, strict=True) if k)
+    return leakage_bound(domain, proof, found[:-1][kept] / found[:-1][kept].sum(), float(found[-1]), budget)
+
+
+def leakage_bound(
+    domain: Domain, evidence: tuple[Evidence, ...], weights: Floats, nu: float, budget: float
+) -> LowerBound:
+    """Guarantee: eps(D,b) >= result.value for D = budget, up to rounding, whatever the weights, which sum to one."""
+    inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), nu * domain.cost)
+    return LowerBound(max(_floor(inside, nu * budget), 0.0), evidence, weights, nu)
 
 
 def best_distortion(domain: Domain, evidence: tuple[Evidence, ...], budget: float) -> LowerBound:

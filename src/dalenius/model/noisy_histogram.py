@@ -1,0 +1,147 @@
+"""Integer noise on every count of a histogram of so many records that its channel is never written out."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.additive import LEAST_CONTRACTION, MOST_VALUES, Additive, Noise
+from dalenius.model.datasets import checked, commas
+from dalenius.model.mechanism import Floats, Label, Mechanism
+from dalenius.model.query import Query
+from dalenius.model.statistic import Histogram, Sum
+
+
+class NoisyHistogram(Mechanism):
+    """Y_v = t_v + noise for every value v of a record, independently, each clamped to 0..n; t the count vector.
+
+    Given t the noisy counts are independent, and each is noise on a count: `cell` is that mechanism. It is a Mechanism,
+    so that it can stand where one is asked for; whoever needs `rows`, `given` or `labels` is told that they are not
+    there.
+    """
+
+    noise: Noise
+
+    def __init__(self, query: Query, name: str, noise: Noise) -> None:
+        """Take the query, the call string of the mechanism, and the noise of one count."""
+        if not self.fits(query):
+            message = (
+                f"noise is added to every count without writing out its channel for histograms of 2 to {MOST_VALUES} "
+                f"values and fewer than {checks.MOST_CLASSES} records, not for {query}"
+            )
+            raise InputError(message)
+        for key, value in (("statistic", query.statistic), ("query", query), ("name", name), ("noise", noise)):
+            object.__setattr__(self, key, value)
+
+    @staticmethod
+    def fits(query: Query) -> bool:
+        """Whether a query can be answered this way: a histogram of few values."""
+        statistic = query.statistic
+        few = isinstance(statistic, Histogram) and 1 < statistic.k <= MOST_VALUES and statistic.n < checks.MOST_CLASSES
+        return few and query.vector
+
+    @property
+    def k(self) -> int:
+        """How many values a record has, and counts are released."""
+        return self.records[0]
+
+    @property
+    def rows(self) -> Floats:
+        """Refused: they would not fit."""
+        message = (
+            f"{self.name} of {self.query} has {self.n + 1}^{self.k} outputs, too many to write out; it can be audited, "
+            "run and saved, and for anything else use fewer records or values"
+        )
+        raise InputError(message)
+
+    @property
+    def given(self) -> Floats:
+        """Refused, as the rows."""
+        return self.rows
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Refused, as the rows."""
+        return tuple(self.rows.tolist())
+
+    def cell(self, value: int) -> "NoisyCount":
+        """Return the part of the release that is the noisy count of one value."""
+        if not 0 <= value < self.k:
+            message = f"value {value} does not exist; values are numbered 0 to {self.k - 1}"
+            raise InputError(message)
+        return NoisyCount(self, value)
+
+    def dp_epsilon(self) -> float:
+        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
+
+        One count falls by one and another rises by one, the others stay. Outputs of different counts are chosen freely,
+        so that the maximum over y is the sum of two maxima of one count, each at most that of `Additive.dp_epsilon`.
+        P(noise >= k) / P(noise >= k + 1) never falls with k, the law being log-concave: a count that rises from n - 1
+        attains it, and by symmetry one that falls from 1, and both happen at once. So it is twice that of one count.
+        """
+        return 2 * self.cell(0).dp_epsilon()
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Refused: it has no closed form."""
+        message = (
+            f"dp_delta at epsilon = {epsilon:g} of two counts that change together has no closed form, and "
+            f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"
+        )
+        raise InputError(message)
+
+    def contraction(self) -> float:
+        """Return eta as `Additive.contraction`: a record moves two counts by one each."""
+        return max(self.noise.contraction(float(self.n), self.k), LEAST_CONTRACTION)
+
+    def expected_distortion(self) -> float:
+        """Return E sum_v |Y_v - t_v| for X uniform: the same for every v."""
+        return self.k * self.cell(0).expected_distortion()
+
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
+    ) -> NDArray[np.generic]:
+        """Run the mechanism on a dataset: `size` independent outputs, each the noisy counts as text, such as `3,0,5`.
+
+        In floats as `Additive.sample`; secure=True draws exactly, as `Mechanism.sample` says.
+        """
+        counts = np.bincount(checked(dataset, self.records), minlength=self.k).tolist()
+        if secure:
+            from dalenius.exact_sampling import noisy_counts  # noqa: PLC0415 - the verifier's formulas, and flint
+
+            return np.array([commas(y) for y in noisy_counts(self, counts, size, rng)])
+        one, uniform = self.cell(0), np.random.default_rng(rng).random((self.k, checks.whole("size", size, 0)))
+        drawn = np.stack([one.around(t, u) for t, u in zip(counts, uniform, strict=True)], axis=1)
+        return np.array([commas(y) for y in drawn.tolist()])
+
+    def __repr__(self) -> str:
+        return (
+            f"<NoisyHistogram {self.name} of {self.query}: {self.n} records, {self.k} noisy counts, never written out>"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{repr(self)[1:-1]}</p>"
+
+
+class NoisyCount(Additive):
+    """The noisy count of one value: what is left of a NoisyHistogram when the other counts are ignored.
+
+    Its dataset is the same, records of k values, and so is every prior on it. It describes itself as the release that
+    it is part of: what it tells, that release tells.
+    """
+
+    whole: NoisyHistogram
+    value: int
+
+    def __init__(self, whole: NoisyHistogram, value: int) -> None:
+        """Take the release and the value whose count it is."""
+        n, k = whole.n, whole.k
+        statistic = Sum(n, tuple(int(v == value) for v in range(k)))
+        arguments = (("value", value), ("n", n), ("k", k))
+        query = Query("count_of", arguments, statistic, np.arange(n + 1), tuple(range(n + 1)), 1, named=False)
+        super().__init__(query, str(whole.name), whole.noise)
+        object.__setattr__(self, "whole", whole)
+        object.__setattr__(self, "value", value)
+
+    def describe(self) -> dict[str, object]:
+        """Return the release that it is part of, in plain data."""
+        return self.whole.describe()

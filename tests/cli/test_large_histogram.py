@@ -1,0 +1,49 @@
+"""The command line on a histogram that is never written out: audit, files, verification."""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+import dalenius as dl
+from dalenius.cli import main
+from dalenius.results import Audit
+
+HISTOGRAM = ["--query", "histogram(n=5000, k=4)", "--mechanism", "geometric(epsilon=1)", "--knowledge", "0.5"]
+
+
+def test_audit_save_and_verify(tmp_path: Path) -> None:
+    certificate, saved = str(tmp_path / "c.json"), str(tmp_path / "a.json")
+    run = CliRunner().invoke(main, ["audit", *HISTOGRAM, "--certificate", certificate, "--save", saved])
+    assert run.exit_code == 0, run.output
+    assert "both bounds are certified" in run.output
+    assert "it speaks of the noisy count of value 0 alone" in " ".join(run.output.split())
+    for path in (certificate, saved):
+        verdict = CliRunner().invoke(main, ["verify", path])
+        assert verdict.exit_code == 0, verdict.output
+        assert "VERIFIED" in verdict.output
+    again = dl.load(saved)
+    assert isinstance(again, Audit)
+    assert again.prior.leakage() >= again.lower
+    assert "value 0 = " in again.summary()
+    assert again.plot().axes[0].get_xlabel() == "how many records have value 0"
+
+
+def test_json() -> None:
+    run = CliRunner().invoke(main, ["audit", *HISTOGRAM, "--json"])
+    content = json.loads(run.output)
+    assert content["gap"] < 0.05
+    assert content["records"] == [{"record": 0, "lower": content["lower"], "upper": content["upper"], "count": 5000}]
+
+
+def test_what_needs_rows_is_refused_in_a_sentence() -> None:
+    for command in (
+        ["audit", *HISTOGRAM, "--method", "paper"],
+        ["audit", *HISTOGRAM, "--secret", "0,1"],
+        ["audit", *HISTOGRAM[:2], "--mechanism", "symmetric(flip=0.1)", "--knowledge", "1"],
+        ["design", *HISTOGRAM[:2], "--distortion", "1", "--knowledge", "1"],
+    ):
+        run = CliRunner().invoke(main, command)
+        assert run.exit_code == 2, command
+        assert "Traceback" not in run.output
+        assert "histogram(n=5000, k=4)" in " ".join(run.output.split())
