@@ -51,6 +51,7 @@ WORTHWHILE = 0.5  # of the gap that a row bound must promise to leave at most
 TURN = 2  # batches of boxes in the first turn
 FEW_OUTPUTS = 24  # up to so many outputs a batch of rows is cheap
 SIMPLE = 9  # up to so many cells simplices come before all else
+SELDOM = (4, 16, 64, 256)  # batches after which they are worth ascents from relaxed priors
 FEW_VERTICES = 16  # up to so many cells a batch of simplices is cheap
 MANY_BATCHES, SOME_BATCHES = 32, 8  # of simplices in the first turn, where they are cheap and where not
 POSTERIOR_SHARES = (0.55, 0.3, 0.0)
@@ -403,7 +404,7 @@ class Record:
         batches, mark, mark_batch = 0, tree.upper, 0
         while tree.frontier.heap and not (finer and batches - mark_batch > STALL_BATCHES):
             due = batches & (batches - 1) == 0 or batches % 32 == 0  # 0, 1, 2, 4, 8, 16, 32, 64, 96 ...
-            self._ascend_from(tree, watch, anyway=due and (batches % 4 == 0 or not self._simple))
+            self._ascend_from(tree, watch, anyway=batches in SELDOM if self._simple else due)
             tree.lower = max(self.lower, best)
             tree.step(watch)
             batches += 1
