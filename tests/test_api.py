@@ -585,3 +585,17 @@ def test_verify_and_load_know_audits_from_designs(tmp_path: Path) -> None:
     assert isinstance(dl.load(tmp_path / "design.json"), Design)
     with pytest.raises(dl.InputError, match="mechanism= must be a Mechanism"):
         dl.verify(design, mechanism=design)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shares", [[0.0, 0.3, 0.6, 0.8, 0.95, 1.0], [1.0, 0.8, 0.6, 0.3, 0.0]], ids=["up", "down"])
+def test_a_curve_says_what_its_audits_say(shares: list[float]) -> None:
+    """Whatever one point hands to the next, every point has a proof of its own."""
+    for mechanism in (random_channel((2, 3), 3, 4), dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=0.7)):
+        points = [share * mechanism.log_universe for share in shares]
+        curve = dl.curve(mechanism, entropies=points, tolerance=1e-5)
+        for b, point in zip(points, curve.audits, strict=True):
+            alone = dl.audit(mechanism, entropy=b, tolerance=1e-5)
+            assert point.gap <= 1e-5
+            assert max(point.lower, alone.lower) <= min(point.upper, alone.upper)
+            answer = dl.verify(point, mechanism)
+            assert answer.verified, answer.reason

@@ -139,14 +139,14 @@ class _Question:
 def _question(  # noqa: PLR0913 - as audit
     mechanism: Mechanism,
     *,
-    unit: str = "nats",
-    secret: object = None,
-    reference: object = None,
-    method: Method = "certified",
-    tolerance: float = 1e-6,
-    time_limit: float = 60.0,
-    seed: int = 0,
-    progress: bool | Callable[[Progress], None] = False,
+    unit: str,
+    secret: object,
+    reference: object,
+    method: Method,
+    tolerance: float,
+    time_limit: float,
+    seed: int,
+    progress: bool | Callable[[Progress], None],
 ) -> _Question:
     """Check what `audit` and `curve` are asked."""
     _check_method(method)
@@ -180,7 +180,7 @@ def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> C
     if not points:
         message = "entropies is empty; give at least one value of b"
         raise InputError(message)
-    question = _question(mechanism, **options)
+    question = _question(mechanism, **{**(audit.__kwdefaults__ or {}), **options})
     return Curve(tuple(points), tuple(question.answer(b, None) for b in points))
 
 
