@@ -35,7 +35,8 @@ lint: setup
 
 check: lint test
 
-# Attacks on soundness, for a night: make fuzz CASES=100000 SEED=1
+# Attacks on soundness, for a night: make fuzz CASES=100000 SEED=1. With `make bench` done before, brackets of random
+# problems are held against SCIP's too by: PYTHONPATH=tests .venv-bench/bin/python -m fuzz differential
 CASES ?= 10000
 SEED  ?= 0
 fuzz: setup
@@ -51,7 +52,7 @@ fuzz: setup
 	@touch $@
 
 # All parts take tens of minutes and renew bench/RESULTS.md; QUICK=1 takes minutes and writes to out/bench/quick;
-# ONLY=capacity (certified, figure, capacity, rate, growth, differential, lists) runs one part.
+# ONLY=capacity (certified, figure, capacity, rate, growth, lists) runs one part.
 bench: .venv-bench/.ready
 	.venv-bench/bin/python bench/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 

@@ -67,15 +67,11 @@ def ours(case: int, limit: float) -> dict[str, Any]:
 
 
 def scip(case: int, limit: float) -> dict[str, Any]:
-    """SCIP on a case."""
-    _, build, b = CASES[case]
-    return scip_bracket(build(), b, limit)
-
-
-def scip_bracket(mechanism: "dl.Mechanism", b: float, limit: float) -> dict[str, Any]:
     """SCIP on every record in turn; the limit is for all together."""
     import pyscipopt  # noqa: PLC0415 - only where it is installed
 
+    _, build, b = CASES[case]
+    mechanism = build()
     knowledge, left, nodes = mechanism.log_universe - b, limit, 0
     lower, upper, closed = 0.0, 0.0, True
     problems = _problems(mechanism)

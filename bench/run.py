@@ -21,7 +21,6 @@ import audits
 import certified
 import classical
 import designs
-import differential
 import figure
 import growth
 import peers
@@ -33,7 +32,6 @@ PARTS: dict[str, Callable[..., Section]] = {
     "capacity": classical.capacities,
     "rate": classical.rates,
     "growth": growth.section,
-    "differential": differential.section,
 }
 PACKAGES = ("dalenius", "numpy", "scipy", "clarabel", "pyscipopt", "qif", "dit", "cvxpy")
 INTRODUCTION = """# Results of `make bench`
