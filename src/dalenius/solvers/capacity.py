@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dposv
 from scipy.special import rel_entr
 
 from dalenius.model.mechanism import Mechanism
@@ -141,11 +142,13 @@ def solve(p: Floats, slack: Floats, factor: Floats, right: Floats) -> Floats:
     """
     root = np.sqrt(p / slack)[:, None]
     e, scaled = factor * root, right * root
-    if e.shape[0] <= e.shape[1]:
-        solved = cho_solve(cho_factor(np.eye(len(e)) + e @ e.T), scaled)
-    else:
-        solved = scaled - e @ cho_solve(cho_factor(np.eye(e.shape[1]) + e.T @ e), e.T @ scaled)
-    return np.asarray(solved * root)
+    wide = e.shape[0] <= e.shape[1]
+    small = e @ e.T if wide else e.T @ e
+    small.flat[:: len(small) + 1] += 1
+    _, solved, failed = dposv(small, scaled if wide else e.T @ scaled)
+    if failed:
+        raise LinAlgError
+    return np.asarray((solved if wide else scaled - e @ solved) * root)
 
 
 def room(x: Floats, dx: Floats) -> float:
