@@ -17,6 +17,7 @@ from dalenius.model.distortion import class_of_counts
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
+from dalenius.model.real import Real
 from dalenius.model.statistic import Histogram, Table
 from dalenius.report.numbers import decimals, round_down, round_up, short
 from dalenius.results import NATS_PER_UNIT, Audit, Curve, finite, in_unit
@@ -164,6 +165,8 @@ def profile(  # noqa: PLR0913 - the public surface
     limit = checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
     checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True)
     checks.whole("seed", seed, 0)
+    if isinstance(mechanism, Real):
+        _ = mechanism.rows  # refused: hardly a measure is left without a table
     notes: list[str] = []
     scale = NATS_PER_UNIT[unit]
     with Watch(limit) as watch:
