@@ -36,9 +36,9 @@ PARTS: dict[str, Callable[..., Section]] = {
 PACKAGES = ("dalenius", "numpy", "scipy", "clarabel", "pyscipopt", "qif", "dit", "cvxpy")
 INTRODUCTION = """# Results of `make bench`
 
-Every part is one run on one machine, with little else running there. Ratios are the other's processor time divided by
-ours, above 1 where we are faster; other machines, versions and problems give other ones. ">": the other was ended at its
-limit, and that limit is counted.
+Every part is one run on one machine, which may have had other work besides. Ratios are the other's processor time
+divided by ours, above 1 where we are faster; other machines, versions and problems give other ones. ">": the other was
+ended at its limit, and that limit is counted.
 """
 
 
