@@ -5,7 +5,8 @@ Cheapest first; the best bracket is kept at every moment:
 1. trivial: log|A|, log|Y|;
 2. maximal: knowledge plus what a row tells at most under the reference (MATH 4.8);
    reference: knowledge 0 leaves the adversary one prior, and the answer is I there;
-3. choices: L(0) bounds L(b), and is L(b) on the flat part of the curve (MATH 4.1);
+3. choices: L(0) bounds L(b), and is L(b) on the flat part of the curve (MATH 4.1): a few of them, and after stage 4 all
+   where L(b) may be L(0);
 4. the lower bound by many ascents (MATH 3), and the contraction certificate with eta = 1 at a stationary prior,
    which closes the gap where the multiplier s is above 1, at every size (MATH 4.3);
 5. the convex bound, a tree of one node, for every size (MATH 4.4; where s > eta it is the contraction
@@ -13,7 +14,8 @@ Cheapest first; the best bracket is kept at every moment:
 6. branch and bound, several trees in turns of growing length: posteriors (MATH 4.10), best for binary secrets;
    simplices of conditionals (MATH 4.7), where rows have few cells; and boxes of output laws (MATH 4.5, 4.6). Outputs
    are first as coarse as contraction allows at the multiplier s of the best prior, then finer where a tree
-   stalls. Relaxed priors of bad nodes start new ascents.
+   stalls. Where a record has a few cells only, simplices come before stage 5. Relaxed priors of bad nodes start new
+   ascents.
 """
 
 from collections.abc import Callable, Iterable, Iterator
