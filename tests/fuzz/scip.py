@@ -55,6 +55,9 @@ def _solve(asked: Posed, labels: Integers) -> tuple[float, float]:
     model.addCons(total(map(xlogx, p.values())) - away <= asked.knowledge)
     model.setObjective(t, "maximize")
     model.setParams({"limits/absgap": ACCURACY, "limits/time": SECONDS, "numerics/feastol": 1e-8})
-    model.optimize()
+    try:
+        model.optimize()
+    except Exception:  # noqa: BLE001 - what SCIP raises: an error in its own LP solver, which says nothing about us
+        return -math.inf, math.inf
     low = model.getPrimalbound() if model.getNSols() else -math.inf
     return low, model.getDualbound()
