@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dalenius.answers import Run, audit_answer, design_answer, paper_audit_answer, paper_design_answer
 from dalenius.certificates import verify as verifier
-from dalenius.certificates.reading import MEMORY
+from dalenius.certificates.limits import MEMORY, TIME_LIMIT
 from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
@@ -376,18 +376,22 @@ def verify(
     mechanism: Mechanism | None = None,
     *,
     memory: int = MEMORY,
+    time_limit: float = TIME_LIMIT,
 ) -> verifier.Verification:
     """Re-check a certificate in ball arithmetic, without any code of the solver.
 
     `source` is a path, a Certificate, an Audit or a Design. With `mechanism`, also that it is about this channel.
-    `memory`: how many MiB reading a file may take; a file that needs more is refused.
+    `memory` (MiB) and `time_limit` (seconds) are for reading and checking together. Beyond them the answer is
+    `verified = False`, and its reason begins with "not checked:". A file is checked in a process of its own.
     """
     checks.whole("memory", memory)
+    if time_limit != math.inf:
+        checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
     if mechanism is not None and not isinstance(mechanism, Mechanism):
         message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"
         raise InputError(message)
     given = source.certificate if isinstance(source, (Audit, Design)) else source
-    return verifier.verify(given, mechanism=mechanism, memory=memory)
+    return verifier.verify(given, mechanism=mechanism, memory=memory, time_limit=time_limit)
 
 
 def load(path: str | os.PathLike[str]) -> Audit | Design:

@@ -80,11 +80,11 @@ def test_audits_are_verified(name: str, certificates: dict[str, dict[str, Any]])
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        (mechanisms.laplace(COUNT, epsilon=1.0000001, output="real"), "entries differ"),
+        (mechanisms.laplace(COUNT, epsilon=1.0000001, output="real"), "its noise is that of laplace(epsilon=1.0000001"),
         (mechanisms.laplace(COUNT, epsilon=1), "not real numbers"),
-        (GAUSSIAN, "another family"),
-        (mechanisms.laplace(queries.count(n=3), epsilon=1, output="real"), "answers are different"),
-        (mechanisms.laplace(queries.modular_sum(n=5, modulus=3), epsilon=2, output="real"), "records are different"),
+        (GAUSSIAN, "its noise is that of gaussian"),
+        (mechanisms.laplace(queries.count(n=3), epsilon=1, output="real"), "its query is count(n=3)"),
+        (mechanisms.laplace(queries.modular_sum(n=5, modulus=3), epsilon=2, output="real"), "its query is modular_sum"),
         (dl.Mechanism.from_matrix([[1, 0], [0, 1]], records=[2]), "not real numbers"),
     ],
 )
@@ -95,6 +95,34 @@ def test_other_mechanisms_are_told_apart(
     assert not verdict
     assert "another channel than the mechanism given" in verdict.reason
     assert says in verdict.reason
+
+
+def test_points_that_a_certificate_picks_do_not_hide_another_scale() -> None:
+    """Points so far out that every density is the same ball there; the witness has points of its own."""
+    sharp, wide = (mechanisms.gaussian(COUNT, sigma=sigma, output="real") for sigma in (0.1, 10))
+    audit = dl.audit(sharp, knowledge=0.5, tolerance=1e-3)
+    data = copy.deepcopy(audit.certificate.data)
+    data["witness"]["quadrature"] = data["problem"]["quadrature"]
+    data["problem"]["quadrature"] = {"first": -1e200, "step": 2e200, "count": 2, "angle": 1.0, "slack": 0.0}
+    data["upper"], data["proofs"] = 0.7, [{"record": 0, "kind": "trivial", "upper": 0.6931471805599454}]
+    assert verify(data, mechanism=sharp)
+    verdict = verify(data, mechanism=wide)
+    assert not verdict
+    assert "its noise is that of gaussian(sigma=10" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        mechanisms.laplace(COUNT, epsilon=2, sensitivity=2, output="real"),
+        mechanisms.laplace(queries.total(n=2, values=[0, 1]), epsilon=1, output="real"),
+        mechanisms.laplace(queries.modular_sum(n=2, modulus=7), epsilon=1, output="real"),
+    ],
+)
+def test_the_same_mechanism_in_other_words_is_accepted(
+    same: dl.Mechanism, certificates: dict[str, dict[str, Any]]
+) -> None:
+    assert verify(certificates["laplace"], mechanism=same)
 
 
 def test_the_same_channel_in_other_words(certificates: dict[str, dict[str, Any]]) -> None:

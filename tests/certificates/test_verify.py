@@ -281,8 +281,8 @@ def test_malformed_files_are_refused_with_a_reason(tmp_path: Path, text: str | b
 
 
 def test_huge_files_are_refused_unread(tmp_path: Path) -> None:
-    assert "larger than" in verify(save(tmp_path, " " * (2 * 2**20 + 1)), memory=4).reason
-    assert "too many values" in verify(save(tmp_path, "[" + "[]," * 60_000), memory=4).reason
+    for text in (" " * (2 * 2**20 + 1), "[" + "[]," * 60_000):
+        assert verify(save(tmp_path, text), memory=4).reason.startswith("not checked: it needs about")
     assert "not valid JSON" in verify(save(tmp_path, "[" + "[]," * 60_000), memory=40).reason
     assert verify(save(tmp_path, WHOLE), memory=2).verified
 
@@ -514,8 +514,10 @@ FILES = (
     "design",
     "large",
     "large_histogram",
+    "limits",
     "named",
     "posteriors",
+    "process",
     "proofs",
     "reading",
     "real",
@@ -524,6 +526,7 @@ FILES = (
     "secret",
     "simplices",
     "verify",
+    "work",
 )
 
 

@@ -1,5 +1,6 @@
 """Channels and multiplicities rebuilt in balls agree with the gallery's floats."""
 
+import dataclasses
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations, product
@@ -240,3 +241,14 @@ def test_rounding_is_outward_and_log_sum_exp_is_stable() -> None:
     assert float(log_sum_exp([arb(-5000), arb(-5000)])) == pytest.approx(-5000 + np.log(2))
     assert not log_sum_exp([arb.nan(), arb(1)]).is_finite()
     assert not log_sum_exp([arb(1), arb.nan()]).is_finite()
+
+
+def test_balls_too_wide_to_tell_anything_are_never_the_same_channel() -> None:
+    with precision():
+        exact = rebuild({"records": [2], "classes": None, "rows": [[0.5, 0.5], [0.25, 0.75]]})
+        for ball in (arb(0.5, 0.5), arb.nan()):
+            wide = dataclasses.replace(exact, rows=[[ball, ball], exact.rows[1]])
+            assert exact.difference(wide) is not None
+            assert wide.difference(exact) is not None
+            assert wide.difference(dataclasses.replace(wide, rows=[[+ball, +ball], exact.rows[1]])) is not None
+        assert exact.difference(exact) is None

@@ -30,10 +30,11 @@ class Verifier:
     def __init__(self) -> None:
         self.answer: dict[str, Any] = GOOD
         self.asked: list[object] = []
+        self.limits: dict[str, object] = {}
 
-    def verify(self, path: Path, mechanism: object = None) -> SimpleNamespace:
+    def verify(self, path: Path, mechanism: object = None, **limits: object) -> SimpleNamespace:
         path.read_bytes()
-        self.asked = [path, mechanism]
+        self.asked, self.limits = [path, mechanism], limits
         return SimpleNamespace(**self.answer)
 
 

@@ -12,10 +12,14 @@ from typing import Any, TypeAlias
 
 from flint import arb, arb_mat, ctx
 
+from .limits import tick
+
 Ball: TypeAlias = Any  # flint.arb, which ships no types
 Matrix: TypeAlias = Any  # flint.arb_mat
 
 PRECISION = 128  # bits: what two machine words hold, so no slower than 65
+MOST_HELD = 2**20  # entries of a matrix that is held: 48 MiB
+MOST_AT_ONCE = 2**17  # entries of a part of one that is not
 ZERO = arb(0)
 ONE = arb(1)
 
@@ -45,6 +49,7 @@ def xlogx(x: Ball) -> Ball:
 
 def log_sum_exp(xs: Iterable[Ball]) -> Ball:
     """Guarantee: the result holds log sum_i exp(x_i); not a number when an x_i is none."""
+    tick()
     terms = list(xs)
     shift = max(map(float, terms))
     if not math.isfinite(shift):
@@ -54,16 +59,19 @@ def log_sum_exp(xs: Iterable[Ball]) -> Ball:
 
 
 def float_below(x: Ball) -> float:
-    """Guarantee: result <= every number in x."""
+    """Guarantee: result <= every number in x; -inf where x is not finite."""
+    if not x.is_finite():
+        return -math.inf
     end = x.lower()
     guess = float(end)
+    # The nearest float is at most a step away; -inf is below every number, so the loop ends.
     while not arb(guess) <= end:
         guess = math.nextafter(guess, -math.inf)
     return guess
 
 
 def float_above(x: Ball) -> float:
-    """Guarantee: result >= every number in x."""
+    """Guarantee: result >= every number in x; inf where x is not finite."""
     return -float_below(-x)
 
 
@@ -75,6 +83,45 @@ def column(entries: Sequence[Ball]) -> Matrix:
 def matrix(rows: Sequence[Sequence[Ball]]) -> Matrix:
     """Return the matrix of these rows, of which there is at least one."""
     return arb_mat(len(rows), len(rows[0]), [x for row in rows for x in row])
+
+
+class Rows:
+    """The matrix of some rows, for products with vectors.
+
+    FLINT's matrices hold 48 bytes an entry, and rows share their balls. So a large matrix is never held: it is made
+    anew for every product, a few rows at a time.
+    """
+
+    def __init__(self, rows: Sequence[Sequence[Ball]]) -> None:
+        """Take at least one row."""
+        self._rows = rows
+        width = len(rows[0])
+        self._step = len(rows) if len(rows) * width <= MOST_HELD else max(1, MOST_AT_ONCE // width)
+        self._held = matrix(rows) if self._step == len(rows) else None
+
+    def times(self, vector: Sequence[Any]) -> list[Ball]:
+        """Return the product with a column of balls or floats."""
+        other = column(vector)
+        result: list[Ball] = []
+        for _, block in self._blocks():
+            result += (block * other).entries()
+        return result
+
+    def combined(self, weights: Sequence[Ball]) -> list[Ball]:
+        """Return the sum of the rows, each times its weight."""
+        total = arb_mat(1, len(self._rows[0]))
+        for start, block in self._blocks():
+            total += matrix([weights[start : start + self._step]]) * block
+        return list(total.entries())
+
+    def _blocks(self) -> Iterator[tuple[int, Matrix]]:
+        if self._held is not None:
+            tick()
+            yield 0, self._held
+            return
+        for start in range(0, len(self._rows), self._step):
+            tick()
+            yield start, matrix(self._rows[start : start + self._step])
 
 
 def short(x: Ball) -> str:

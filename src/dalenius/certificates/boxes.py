@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 from flint import arb
 
-from .balls import ONE, ZERO, Ball, column, float_above, float_below, log_sum_exp, matrix, short, xlogx
+from .balls import ONE, ZERO, Ball, Rows, float_above, float_below, log_sum_exp, short, xlogx
 from .channel import Channel
 from .contraction import contracts
 from .reading import field as entry
@@ -135,7 +135,7 @@ class Row:
         self.size = max(groups) + 1
         self.singletons = len(set(groups)) == len(groups)
         self.coarse = [self.sums(q) for q in self.rows] if self.size > 1 else [[ONE]] * len(self.rows)
-        self.fine_matrix = matrix(self.rows)
+        self.fine = Rows(self.rows)
         self._default: tuple[list[Ball], list[Ball]] | None = None
 
     def sums(self, q: Sequence[Ball]) -> list[Ball]:
@@ -146,9 +146,9 @@ class Row:
         return sums
 
     @cached_property
-    def phi_matrix(self) -> Any:  # noqa: ANN401 - arb_mat
+    def phi_coarse(self) -> Rows:
         """phi(Q_cG)."""
-        return matrix([[xlogx(x) for x in sums] for sums in self.coarse])
+        return Rows([[xlogx(x) for x in sums] for sums in self.coarse])
 
     def phi(self) -> list[Ball]:
         """Return sum_y q log q of every cell."""
@@ -186,11 +186,11 @@ class Row:
         if lam is not None or omega is not None:
             zeta = [ZERO] * len(self.rows)
             if lam is not None:
-                zeta = (self.fine_matrix * column(lam)).entries()
+                zeta = self.fine.times(lam)
             if omega is not None:
-                zeta = [z + o for z, o in zip(zeta, (self.phi_matrix * column(omega)).entries(), strict=True)]
+                zeta = [z + o for z, o in zip(zeta, self.phi_coarse.times(omega), strict=True)]
             weights = [r * z.exp() for r, z in zip(self.rho, zeta, strict=True)]
-        fine = (matrix([weights]) * self.fine_matrix).entries()
+        fine = self.fine.combined(weights)
         coarse = self.sums(fine) if self.size > 1 else [sum(weights, ZERO)]
         laws = _logs(fine), _logs(coarse)
         if lam is None and omega is None:
@@ -215,9 +215,9 @@ class Row:
             if leaf.omega is not None:
                 curved = [x - pull * arb(m) for x, m in zip(curved, leaf.omega, strict=True)]
         coefficients = [x + linear[g] for x, g in zip(fine, self.groups, strict=True)]
-        h = (self.fine_matrix * column(coefficients)).entries()
+        h = self.fine.times(coefficients)
         if not all(x.is_zero() for x in curved):
-            h = [x + y for x, y in zip(h, (self.phi_matrix * column(curved)).entries(), strict=True)]
+            h = [x + y for x, y in zip(h, self.phi_coarse.times(curved), strict=True)]
         if leaf.theta < 1:
             rest = 1 - theta
             h = [x + rest * p for x, p in zip(h, self.phi(), strict=True)]

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from flint import arb
 
 from .balls import ONE, ZERO, Ball
+from .limits import tick
 
 Row = Sequence[Ball]
 
@@ -31,6 +32,7 @@ def common_mass(rows: Sequence[Row]) -> Ball:
     """Guarantee: sum_y min_c P_c(y) >= result."""
     total = ZERO
     for entries in zip(*rows, strict=True):
+        tick()
         least = entries[0].lower()
         for q in entries[1:]:
             if not q >= least:
@@ -50,6 +52,7 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
 
 def pair_contracts(p: Row, q: Row, eta: Ball) -> bool:
     """Guarantee: if true, eta(P,Q) <= eta."""
+    tick()
     shared = [(a, b) for a, b in zip(p, q, strict=True) if not (a.is_zero() or b.is_zero())]
     if sum((abs(a - b) for a, b in zip(p, q, strict=True)), ZERO) / 2 <= eta:
         return True

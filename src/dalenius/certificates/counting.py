@@ -17,6 +17,7 @@ from operator import mul, or_
 from flint import arb, arb_poly, fmpz_poly
 
 from .balls import ONE, PRECISION, ZERO, Ball, precision
+from .limits import tick, ticking
 from .reading import refuse
 from .reference import UNIFORM, Law, Product, Reference, Uniform, Weights, normalised
 
@@ -150,7 +151,7 @@ class Histogram:
         """The gaps between k - 1 bars among n stars."""
         places = self.n + self.k - 1
         fences = ((-1, *bars, places) for bars in combinations(range(places), self.k - 1))
-        return [tuple(right - left - 1 for left, right in pairwise(fence)) for fence in fences]
+        return [tuple(right - left - 1 for left, right in pairwise(fence)) for fence in ticking(fences)]
 
     @property
     def size(self) -> int:
@@ -168,7 +169,8 @@ class Histogram:
         result = []
         for a in product(range(self.k), repeat=len(records)):
             d = [(v, many) for v, many in Counter(a).items()]
-            ways = ((t, math.prod(math.perm(c[v], many) for v, many in d)) for t, c in enumerate(self.counts))
+            counts = ticking(enumerate(self.counts))
+            ways = ((t, math.prod(math.perm(c[v], many) for v, many in d)) for t, c in counts)
             result.append({t: whole[t] * many for t, many in ways if many and not whole[t].is_zero()})
         return result
 
@@ -232,7 +234,7 @@ def numbered(alphabets: Sequence[int], group: Sequence[int]) -> Sequence[int]:
 def tallied(secrets: Iterable[int], classes: Iterable[int], values: int) -> list[Shares]:
     """rho(a,t) under the uniform prior, from secret value and class of every dataset."""
     tallies: list[dict[int, int]] = [{} for _ in range(values)]
-    for a, t in zip(secrets, classes, strict=True):
+    for a, t in ticking(zip(secrets, classes, strict=True)):
         tally = tallies[a]
         tally[t] = tally.get(t, 0) + 1
     return uniform_shares(tallies)
@@ -318,7 +320,7 @@ def _binomial(n: int, q: Ball, p: Ball) -> list[Ball]:
         refuse(f"a sum of {n} records has too many values to recount; at most {MOST_CLASSES}")
     x, odds = q**n, p / q
     law = [x]
-    for j in range(n):
+    for j in ticking(range(n)):
         x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds
         law.append(x)
     return law
@@ -360,12 +362,13 @@ def _product(laws: dict[Law, int], contributions: tuple[int, ...]) -> dict[int, 
     with precision(2 * PRECISION + loss):
         for law, many in laws.items():
             held = [v for v, p in zip(shape, law, strict=True) if p > 0]
-            for _ in range(many if degree else 0):
+            for _ in ticking(range(many if degree else 0)):
                 attainable = reduce(or_, (attainable << v for v in held))
             coefficients = [ZERO] * (max(shape) + 1)
             for v, p in zip(shape, normalised(law), strict=True):
                 coefficients[v] += p
             factors.append(arb_poly(coefficients) ** many)
+            tick()
         while len(factors) > 1:
             factors = [a * b for a, b in zip(factors[::2], [*factors[1::2], arb_poly([ONE])], strict=False)]
         power = factors[0].coeffs()
@@ -390,6 +393,7 @@ def _cyclic(n: int, modulus: int, q: Ball, p: Ball) -> list[Ball]:
     bit_law = folded(arb_poly([q, p]))
     law = arb_poly([ONE])
     for digit in f"{n:b}":
+        tick()
         law = folded(law * law)
         if digit == "1":
             law = folded(law * bit_law)

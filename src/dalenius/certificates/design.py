@@ -34,6 +34,7 @@ from . import named
 from .balls import ONE, ZERO, Ball, Matrix, log_sum_exp, matrix, short
 from .channel import ROW_TOLERANCE
 from .counting import Shares, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
+from .limits import tick, ticking
 from .proofs import Audited, Question, held, prior_of
 from .reading import field, mapping, number, numbers, refuse, sequence, show, whole
 from .reference import Reference, Uniform, Weights, digest
@@ -122,6 +123,7 @@ class Task:
         ball: dict[Exact, Ball] = {}
         result = []
         for p, row in zip(_distribution(self.weights, self.audited.channel.statistic), self.distances, strict=True):
+            tick()
             for d in row:
                 if d not in ball:
                     ball[d] = arb(d.numerator) / d.denominator if isinstance(d, Fraction) else arb(d)
@@ -154,6 +156,7 @@ class Task:
         _limit(pool, len(self.costs) * _values(channel.statistic))
         total, gains = ZERO, arb_mat(channel.statistic.size, channel.outputs)
         for j, value in enumerate(pool):
+            tick()
             where = f"prior {j} of the pool"
             item = mapping(value, where)
             weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
@@ -177,6 +180,7 @@ class Task:
         outputs = _permutation(symmetry["outputs"], width, f"outputs of {where}")
         classes = _moved(statistic, self.audited.reference, symmetry, where)
         for c, image in enumerate(classes):
+            tick()
             if self.weights is not None and self.weights[image] != self.weights[c]:
                 refuse(f"{where} takes class {c} to class {image}, which has another probability")
             moved = self.distances[image]
@@ -244,7 +248,7 @@ def _distances(problem: dict[str, Any], described: dict[str, Any], audited: Audi
         if wanted not in ERRORS or answers is None:
             refuse(f"the distortion is {show(wanted)}; a named query has {', '.join(ERRORS)}, others need a table")
         error = ERRORS[wanted]
-        return [[error(named.distance(f, y)) for y in outputs] for f in answers], f"{wanted} error{words}"
+        return [[error(named.distance(f, y)) for y in ticking(outputs)] for f in answers], f"{wanted} error{words}"
     rows = sequence(wanted, "the table of distortions", statistic.size)
     table = [numbers(row, width, f"row {c} of the table of distortions", low=0.0) for c, row in enumerate(rows)]
     return [list(row) for row in table], f"distortion by a table (sha256 {digest(table)}){words}"
@@ -354,7 +358,7 @@ def _averaged(terms: Pairs, maps: list[list[int]]) -> Pairs:
     """Return the terms, each replaced by the mean over its orbit under the maps."""
     result = list(terms)
     seen = bytearray(len(terms))
-    for start in range(len(terms)) if maps else ():
+    for start in ticking(range(len(terms))) if maps else ():
         if not seen[start]:
             orbit = _orbit(start, maps, seen)
             mean = sum((terms[j] for j in orbit), ZERO) / len(orbit)

@@ -23,6 +23,7 @@ from flint import arb
 from . import named
 from .balls import ONE, ZERO, Ball, short, xlogx
 from .counting import MOST_CLASSES, Shares, Sum
+from .limits import tick, ticking
 from .proofs import Knowledge, compare, held, mean_of_order
 from .reading import field, mapping, number, numbers, refuse, sequence, whole
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
@@ -64,11 +65,8 @@ class Large:
     def difference(self, other: "Large") -> str | None:
         """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
         same = self.statistic == other.statistic and (self.low, self.width) == (other.low, other.width)
-        same = same and list(self.answers) == list(other.answers) and self.noise.family == other.noise.family
-        mine, theirs = self.noise.parameter, other.noise.parameter
-        if same and (mine is theirs is None or (mine is not None and theirs is not None and mine.overlaps(theirs))):
-            return None
-        return f"it is {other.text}"
+        same = same and list(self.answers) == list(other.answers) and self.noise.exact == other.noise.exact
+        return None if same else f"it is {other.text}"
 
     def contraction(self) -> Ball:
         """The contraction of the noise where the answer is the sum itself, else 1."""
@@ -204,7 +202,7 @@ def _parts(law: list[Any], starts: list[int]) -> Iterator[tuple[int, list[Any]]]
 def _given_by_value(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
     """For every class, a and rho(t|a) of the secret values a with mass that it can hold; never none of them."""
     others, sums = channel.others, [c for c, p in channel.values if not p.is_zero()]
-    for value in channel.statistic.values:
+    for value in ticking(channel.statistic.values):
         listed = [(a, others[value - c]) for a, c in enumerate(sums) if value - c in others]
         if not listed:
             refuse("the reference leaves a class without mass")
@@ -364,6 +362,7 @@ class _Noise:
         if self.terms > MOST_TERMS:
             refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {MOST_TERMS}")
         for cut, (low, high) in zip(cuts, met, strict=True):
+            tick()
             chances = [self[cut - 1 - f] for f in answers[low:high]]
             outside = before[low - first] + (before[-1] - before[high - first])
             doubt = arb(0, (left + self.beyond * outside).upper())

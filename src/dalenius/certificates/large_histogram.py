@@ -16,6 +16,7 @@ from flint import arb
 from . import large, named
 from .balls import ONE, ZERO, Ball
 from .counting import Histogram, Sum
+from .limits import ticking
 from .proofs import Knowledge, compare
 from .reading import field, mapping, number, refuse, sequence, whole
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
@@ -165,7 +166,7 @@ def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
         low, high = (middle + 1, high) if ratio(middle) >= 1 else (low, middle)
     total = first = term(low)
     x = first
-    for j in range(low, m):
+    for j in ticking(range(low, m)):
         r = ratio(j)
         x *= r
         total += x
@@ -173,7 +174,7 @@ def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
             total += x * r / (1 - r)
             break
     x = first
-    for j in reversed(range(low)):
+    for j in ticking(reversed(range(low))):
         r = 1 / ratio(j)
         x *= r
         total += x
@@ -205,6 +206,7 @@ def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) 
     k, logs = len(pairs), {}
     for centre, mass in set(pairs):
         law = channel.count(laws[mass][0]).statistic.law(channel.reference, ())
-        terms = (x * (channel.noise.divergence(abs(t - centre)) * k / s).exp() for t, x in law.items())
+        masses_of = ticking(law.items())
+        terms = (x * (channel.noise.divergence(abs(t - centre)) * k / s).exp() for t, x in masses_of)
         logs[centre, mass] = sum(terms, ZERO).log()
     return s * (knowledge + sum((logs[pair] for pair in pairs), ZERO) / k)

@@ -7,6 +7,7 @@ import ast
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -14,6 +15,7 @@ from flint import arb
 
 from .balls import ONE, ZERO, Ball, precision
 from .counting import MOST_CLASSES, MOST_RECORDS, Histogram, Statistic, Sum, Table, histogram, unlisted
+from .limits import tick, ticking
 from .reading import number, refuse, sequence, show, whole
 
 Rows = list[list[Ball]]
@@ -21,6 +23,7 @@ Rows = list[list[Ball]]
 LONGEST = 10_000  # characters of a call string
 MOST_ENTRIES = 2**25  # of rows x outputs, where entries are shared among rows
 MOST_OWN_ENTRIES = 2**23  # where every row has its own
+MOST_COMPARED = 2**20  # datasets on which two queries are compared
 MOST_RESPONSES = 2**12  # datasets of randomized_response
 LARGEST = 2**40  # contribution of a record
 TIE = 1e-12  # outputs whose expected distortions differ by less tie; only `constant` asks
@@ -220,6 +223,7 @@ def _exponential(asked: Query, rate: Ball | None) -> Rows:
     for f in asked.answers:
         if f in rows:
             continue
+        tick()
         row = []
         for y in asked.outputs:
             d = distance(f, y)
@@ -235,7 +239,10 @@ def _constant(asked: Query) -> Rows:
     """All mass on the value of least expected distortion, the lowest on ties."""
     size = [sum(column, ZERO) for column in zip(*_dense(asked.statistic), strict=True)]
     outputs, answers = asked.outputs, asked.answers
-    expected = [float(sum((p * distance(f, y) for p, f in zip(size, answers, strict=True)), ZERO)) for y in outputs]
+    expected = []
+    for y in outputs:
+        tick()
+        expected.append(float(sum((p * distance(f, y) for p, f in zip(size, answers, strict=True)), ZERO)))
     least = min(expected)
     best = next(j for j, e in enumerate(expected) if e <= least + TIE * (1 + least))
     row = [ONE if j == best else ZERO for j in range(len(outputs))]
@@ -285,6 +292,7 @@ class Added:
     family: str
     text: str
     parameter: Ball | None  # the one that the family has; None where there is no noise at all
+    exact: "Exact"
 
     def contraction(self, spread: int, counts: int) -> Ball:
         """Return eta of a release of so many counts with this noise; spread is n d^2.
@@ -315,6 +323,37 @@ class Added:
         return 1 - (left * (1 / (self.parameter / 2).cosh()) ** counts if self.family == "geometric" else left)
 
 
+Exact = tuple[str, Fraction | None]  # a family of noise, and its parameter; None where there is no noise at all
+
+
+def exact_noise(text: object, asked: Query) -> Exact:
+    """Return the family of a mechanism that adds noise and its one parameter, sigma or epsilon / sensitivity, exactly.
+
+    Guarantee: where two of them are equal, so are the laws of the noise.
+    """
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if name == "gaussian":
+        _positive(given, "sigma")
+        return name, Fraction(given["sigma"])
+    if _rate(given, asked.sensitivity) is None:
+        return name, None
+    sensitivity = asked.sensitivity if given["sensitivity"] is None else given["sensitivity"]
+    return name, Fraction(given["epsilon"]) / Fraction(sensitivity)
+
+
+def same_answers(one: Query, other: Query) -> bool:
+    """Guarantee: if true, both queries have the same records and the same answer to every dataset."""
+    mine, theirs = one.statistic, other.statistic
+    if mine.n != theirs.n or mine.alphabet(0) != theirs.alphabet(0):
+        return False
+    if mine == theirs:
+        return one.answers == other.answers
+    if mine.n * math.log2(mine.alphabet(0)) > math.log2(MOST_COMPARED):
+        return False
+    f, g = one.answers, other.answers
+    return all(f[s] == g[t] for s, t in zip(mine.datasets(), theirs.datasets(), strict=True))
+
+
 def added(text: object, asked: Query) -> Added:
     """Return the noise that a named mechanism adds to the answer.
 
@@ -324,22 +363,26 @@ def added(text: object, asked: Query) -> Added:
     name, given = call(text, MECHANISMS, "the mechanism")
     if name not in ("geometric", "laplace", "gaussian") or given.get("output", "integer") != "integer":
         refuse(f"{spelled(name, given)} adds no integer noise to the answer")
-    words = spelled(name, given)
+    words, exact = spelled(name, given), exact_noise(text, asked)
     if name == "gaussian":
         scale = _positive(given, "sigma") * arb(2).sqrt()
-        return Added(lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2, name, words, scale)
+        return Added(
+            lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2, name, words, scale, exact
+        )
     rate = _rate(given, asked.sensitivity)
     if rate is None:
-        return Added(lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, name, words, None)
+        return Added(lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, name, words, None, exact)
     if name == "laplace":
-        return Added(
-            lambda k: (-rate * (k - arb(0.5))).exp() / 2, lambda d: rate * d + (-rate * d).expm1(), name, words, rate
-        )
+
+        def divergence(d: int) -> Ball:
+            return rate * d + (-rate * d).expm1()
+
+        return Added(lambda k: (-rate * (k - arb(0.5))).exp() / 2, divergence, name, words, rate, exact)
     alpha = (-rate).exp()
     end = 1 / (1 + alpha)
     series = 2 * alpha * end / (-rate).expm1()
     return Added(
-        lambda k: (-rate * k).exp() * end, lambda d: rate * (d - series * (-rate * d).expm1()), name, words, rate
+        lambda k: (-rate * k).exp() * end, lambda d: rate * (d - series * (-rate * d).expm1()), name, words, rate, exact
     )
 
 
@@ -385,6 +428,7 @@ def _additive(asked: Query, noise: Noise) -> Rows:
     cell = _shifted(list(range(n + 1)), n + 1, noise)
     rows = []
     for counts in asked.statistic.counts:
+        tick()
         row = [ONE]
         for c in counts:
             row = [p * q for p in row for q in cell[c]]
@@ -396,9 +440,13 @@ def _shifted(places: list[int], width: int, noise: Noise) -> Rows:
     """Row f: the noise around place f of 0..width-1, each probability computed once."""
     if width == 1:
         return [[ONE] for _ in places]
-    inner = [noise(d, False) for d in range(width)]  # noqa: FBT003 - (distance, end)
-    outer = [noise(d, True) for d in range(width)]  # noqa: FBT003
-    return [[outer[f], *(inner[abs(y - f)] for y in range(1, width - 1)), outer[width - 1 - f]] for f in places]
+    inner = [noise(d, False) for d in ticking(range(width))]  # noqa: FBT003 - (distance, end)
+    outer = [noise(d, True) for d in ticking(range(width))]  # noqa: FBT003
+    rows = []
+    for f in places:
+        tick()
+        rows.append([outer[f], *(inner[abs(y - f)] for y in range(1, width - 1)), outer[width - 1 - f]])
+    return rows
 
 
 def _randomized_response(of: Sum | Histogram, epsilon: Ball) -> tuple[Table, Rows]:
@@ -414,6 +462,7 @@ def _randomized_response(of: Sum | Histogram, epsilon: Ball) -> tuple[Table, Row
     chance = [kept ** (n - d) * other**d for d in range(n + 1)]
     rows = []
     for x in product(range(k), repeat=n):
+        tick()
         changes = [0]
         for value in x:
             step = [int(y != value) for y in range(k)]

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 
 from flint import arb
 
-from .balls import ONE, ZERO, Ball, column, log_sum_exp, matrix
+from .balls import ONE, ZERO, Ball, Rows, log_sum_exp
 from .boxes import Row, secant
 from .channel import Channel
 from .reading import field as entry
@@ -112,18 +112,18 @@ class Posteriors:
         values = []
         for a, row in enumerate(self.rows):
             if fine is None:
-                h = (self._coarse[a] * column(linear[a])).entries()
+                h = self._coarse[a].times(linear[a])
             else:
                 coefficients = [x + linear[a][g] for x, g in zip(fine[a], self.groups, strict=True)]
-                h = (row.fine_matrix * column(coefficients)).entries()
+                h = row.fine.times(coefficients)
             lz = log_sum_exp([p + x / sigma for p, x in zip(row.log_rho, h, strict=True)])
             values.append(sigma / (1 + sigma) * lz)
         return (1 + sigma) * log_sum_exp(values) + (sigma + self.eta) * self.knowledge
 
     @cached_property
-    def _coarse(self) -> list[Any]:
+    def _coarse(self) -> list[Rows]:
         """Q_cG of every secret value."""
-        return [matrix(row.coarse) for row in self.rows]
+        return [Rows(row.coarse) for row in self.rows]
 
     def _multipliers(self, leaf: dict[str, Any]) -> list[list[float]]:
         listed = sequence(entry(leaf, "m", "it"), "m", len(self.rows) - 1)
@@ -157,10 +157,10 @@ class Posteriors:
         fine: list[list[Ball]] = []
         total = ZERO
         for row, tilt in zip(self.rows, lam, strict=True):
-            zeta = (row.fine_matrix * column(tilt)).entries()
+            zeta = row.fine.times(tilt)
             weights = [rho * z.exp() for rho, z in zip(row.rho, zeta, strict=True)]
             total += sum(weights, ZERO)
-            fine.append((matrix([weights]) * row.fine_matrix).entries())
+            fine.append(row.fine.combined(weights))
         coarse = [row.sums(z) for row, z in zip(self.rows, fine, strict=True)]
         log_v, log_group, log_total = _log_posteriors(fine), _log_posteriors(coarse), total.log()
         share = ONE - self.eta

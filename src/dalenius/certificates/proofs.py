@@ -33,10 +33,11 @@ from typing import Any, TypeAlias
 from flint import arb
 
 from . import rows
-from .balls import ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
+from .balls import ZERO, Ball, Rows, log_sum_exp, short, xlogx
 from .boxes import Boxes
 from .channel import Channel
 from .counting import Shares
+from .limits import tick, ticking
 from .posteriors import Posteriors
 from .reading import Refused, mapping, number, numbers, refuse, sequence, whole
 from .reading import field as entry
@@ -220,6 +221,7 @@ def _values(proof: dict[str, Any], method: "Method", where: str) -> Iterator[tup
     for node, item in enumerate(sequence(entry(proof, "tree", "it"), "the tree")):
         if not pending:
             refuse("the tree goes on after its last leaf")
+        tick()
         state = pending.pop()
         place = f"{where}, leaf {leaf}"
         if isinstance(item, (list, tuple)):
@@ -266,7 +268,7 @@ def sibson(question: Question, order: float) -> Ball:
     given: dict[int, list[tuple[Ball, Ball]]] = {}
     for cell in question.cells:
         total = sum(cell.values(), ZERO)
-        for row, rho in cell.items():
+        for row, rho in ticking(cell.items()):
             given.setdefault(row, []).append((total, rho / total))
     means = sum((mean_of_order(pairs, alpha) for pairs in given.values()), ZERO)
     return alpha / (alpha - 1) * (question.knowledge.most + means.log())
@@ -274,6 +276,7 @@ def sibson(question: Question, order: float) -> Ball:
 
 def mean_of_order(pairs: list[tuple[Ball, Ball]], order: Ball) -> Ball:
     """( sum_j w_j p_j^order )^(1/order) of pairs (w, p) of positive balls."""
+    tick()
     top = pairs[0][1]
     powers = sum((w * ((p / top).log() * order).exp() for w, p in pairs), ZERO)
     return top * (powers.log() / order).exp()
@@ -291,6 +294,7 @@ def information(channel: Channel, prior: list[dict[int, Ball]]) -> Ball:
     for law in prior:
         z = [ZERO] * channel.outputs
         for row, p in law.items():
+            tick()
             z = [x + p * q for x, q in zip(z, channel.rows[row], strict=True)]
         joint.append(z)
     total = sum((xlogx(x) for z in joint for x in z), ZERO)
@@ -309,7 +313,7 @@ class Choices:
         self.phi = [[channel.phi(r) for r in cell] for cell in question.cells]
         self.root: Choice = [list(range(len(rows))) for rows in self.rows]
         self.size = sum(map(len, self.rows))
-        self._matrices = [matrix(rows) for rows in self.rows]
+        self._matrices = [Rows(rows) for rows in self.rows]
 
     def split(self, state: Choice, cut: Any) -> tuple[Choice, Choice]:  # noqa: ANN401 - JSON
         """Return the choices with q(y) <= c and those with q(y) >= c for one value; what is undecided goes to both."""
@@ -326,16 +330,15 @@ class Choices:
         if not all(state):
             return None
         rho = [arb(r) for r in numbers(entry(leaf, "rho", "it"), self.outputs, "rho")]
-        vector = column(rho)
         worst = None
         for a, open_cells in enumerate(state):
-            for x in self._divergences(a, open_cells, rho, vector):
+            for x in self._divergences(a, open_cells, rho):
                 worst = x if worst is None else worst.max(x)
         return log_sum_exp(rho) + worst
 
-    def _divergences(self, a: int, cells: list[int], rho: list[Ball], vector: Any) -> Iterator[Ball]:  # noqa: ANN401
+    def _divergences(self, a: int, cells: list[int], rho: list[Ball]) -> Iterator[Ball]:
         """sum_y q log q - q rho for the cells listed."""
         if 2 * len(cells) > len(self.rows[a]):
-            means = (self._matrices[a] * vector).entries()
+            means = self._matrices[a].times(rho)
             return (self.phi[a][t] - means[t] for t in cells)
         return (self.phi[a][t] - sum((q * r for q, r in zip(self.rows[a][t], rho, strict=True)), ZERO) for t in cells)

@@ -3,11 +3,12 @@
 import json
 import math
 from itertools import islice
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
-MEMORY = 448  # MiB that reading a file may take by default: with the interpreter less than 512
-MIB = 2**20  # bytes; so many are read at a time
+from .limits import MEMORY, MIB, too_large
+
+AUDIT = "dalenius/audit-certificate"  # formats
+DESIGN = "dalenius/design-certificate"
 LARGEST_INTEGER = 2**53  # up to here floats hold every integer
 
 
@@ -20,29 +21,27 @@ def refuse(reason: str) -> NoReturn:
     raise Refused(reason)
 
 
-def read(path: Path, memory: int = MEMORY) -> Any:  # noqa: ANN401 - JSON is anything
-    """Parse a JSON file. OSError when it cannot be read, Refused when it is malformed or takes more memory (MiB)."""
+def read(file: IO[bytes], memory: int = MEMORY) -> Any:  # noqa: ANN401 - JSON is anything
+    """Parse JSON. OSError when it cannot be read, Refused when it is malformed, NotChecked beyond memory (MiB)."""
     most = memory // 2  # pieces and the whole are held together
-    with path.open("rb") as file:  # in pieces: one read of the limit would set that much memory aside
-        content = b"".join(islice(iter(lambda: file.read(MIB), b""), most + 1))
+    # In pieces: one read of the limit would set that much memory aside.
+    content = b"".join(islice(iter(lambda: file.read(MIB), b""), most + 1))
     if len(content) > most * MIB:
-        refuse(f"the file is larger than {most} MiB, half of the memory that reading may take; see memory=")
+        too_large(2 * len(content) / MIB, memory)
     # What Python needs: the text, and as much again for the texts in it; 64 bytes for a list, 256 for an object, and 40
     # for each further value.
     size = (2 if content.isascii() else 8) * len(content)
     size += 64 * content.count(b"[") + 256 * content.count(b"{") + 40 * content.count(b",")
     if size > memory * MIB:
-        refuse(
-            f"the file holds too many values: reading may take {memory} MiB, and it needs {size // MIB}; see memory="
-        )
+        too_large(size / MIB, memory)
     try:
         text = content.decode()
         del content
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
     except RecursionError:
         refuse("not valid JSON for a certificate: lists within lists too deep")
-    except (ValueError, MemoryError) as error:
-        refuse(f"not valid JSON: {str(error)[:200] or 'too large'}")
+    except ValueError as error:
+        refuse(f"not valid JSON: {str(error)[:200]}")
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from .balls import Ball
 from .counting import Histogram, Shares, Statistic, Sum, Table, numbered, tallied
+from .limits import ticking
 from .reading import field, mapping, refuse, sequence, show, whole
 from .reference import Reference, Uniform, Weights, digest, enumerable, universe
 
@@ -123,7 +124,7 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
         return tallied(numbers, statistic.datasets(), many)
     result: list[Shares] = [{} for _ in range(many)]
     probabilities = reference.probabilities(statistic)
-    for a, t, p in zip(numbers, statistic.datasets(), probabilities, strict=True):
+    for a, t, p in ticking(zip(numbers, statistic.datasets(), probabilities, strict=True)):
         if not p.is_zero():
             share = result[a]
             known: Ball | None = share.get(t)

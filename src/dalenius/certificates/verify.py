@@ -19,26 +19,27 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import design, large, large_histogram, real, reference, secret
+from . import design, large, large_histogram, process, real, reference, secret, work
 from .balls import ZERO, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
+from .limits import MEMORY, TIME_LIMIT, NotChecked, within
 from .proofs import Audited, Knowledge, Question, check, held, information, prior_of
-from .reading import MEMORY, Refused, field, mapping, number, read, refuse, sequence, show
+from .reading import AUDIT, DESIGN, Refused, field, mapping, number, read, refuse, sequence, show
 from .reference import UNIFORM, Reference
 from .secret import Group, Secret
 
-AUDIT = "dalenius/audit-certificate"
-DESIGN = "dalenius/design-certificate"
 SAVED = ("dalenius/audit", "dalenius/design")  # carry their certificate
 VERSION = 1
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
+Description = dict[str, object]  # of a channel, in plain data
 
 ENTROPY_SLACK = 1e-9  # by which an entropy may exceed log|X| and mean it
+LONGEST = 1e6  # seconds: a longer limit is none, and clocks overflow beyond
 
 
 class Describes(Protocol):
@@ -83,35 +84,74 @@ class _Report:
     quantity: str = "L"
     unit: str = "nats"
 
+    def fields(self) -> dict[str, Any]:
+        """Return them by name."""
+        return {key: getattr(self, key) for key in ("lower", "upper", "problem", "quantity", "unit")}
 
-def verify(source: Any, mechanism: Describes | None = None, *, memory: int = MEMORY) -> Verification:  # noqa: ANN401 - path, dict or .data
+
+def verify(
+    source: Any,  # noqa: ANN401 - path, dict or .data
+    mechanism: Describes | None = None,
+    *,
+    memory: int = MEMORY,
+    time_limit: float = TIME_LIMIT,
+) -> Verification:
     """Re-check a certificate: a path, its data as a dict, or an object whose `.data` is that dict.
 
-    With a mechanism also that the certificate is about this channel. memory: MiB that reading a file may take.
+    With a mechanism also that the certificate is about this channel. memory (MiB) and time_limit (seconds) are for
+    reading and checking together; beyond them the answer is `verified = False`, with a reason that begins "not
+    checked:". A file is checked in a process of its own.
     """
     begin = time.perf_counter()
+    described = None if mechanism is None else mechanism.describe()
+    limit = min(time_limit, LONGEST)
+    if not isinstance(source, (str, os.PathLike)):
+        found = _verdict(lambda: getattr(source, "data", source), described, memory=memory, time_limit=limit)
+    elif process.available():
+        found = process.verdict(Path(source), described, memory=memory, time_limit=limit)
+    else:
+        with Path(source).open("rb") as file:
+            found = verify_stream(file, described, memory=memory, time_limit=limit)
+    return Verification(**{**_Report().fields(), **found, "seconds": time.perf_counter() - begin})
+
+
+def verify_stream(
+    file: IO[bytes], mechanism: Description | None = None, *, memory: int = MEMORY, time_limit: float = TIME_LIMIT
+) -> dict[str, Any]:
+    """Read and re-check a certificate in this process; return the fields of a Verification."""
+    return _verdict(lambda: read(file, memory), mechanism, memory=memory, time_limit=time_limit)
+
+
+def _verdict(
+    source: Callable[[], object], mechanism: Description | None, *, memory: int, time_limit: float
+) -> dict[str, Any]:
     report = _Report()
+    verified = False
     try:
-        stored = isinstance(source, (str, os.PathLike))
-        content = read(Path(source), memory) if stored else getattr(source, "data", source)
-        with precision():
-            reason = _check(mapping(content, "the certificate"), mechanism, report)
+        with precision(), within(time_limit):
+            content = _certificate(mapping(source(), "the certificate"))
+            work.admit(content, mechanism, memory, time_limit)
+            reason = _check(content, mechanism, report)
         verified = True
-    except Refused as refusal:
-        verified, reason = False, str(refusal)
-    except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as error:
+    except (Refused, NotChecked) as refusal:
+        reason = str(refusal)
+    except MemoryError:
+        reason = f"not checked: memory ran out, {memory} MiB are allowed; allow more with memory= (--memory)"
+    except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # Nothing above should raise these; if it does, the certificate is not verified, and the user has no traceback.
-        verified, reason = False, f"it cannot be checked ({type(error).__name__}: {show(str(error))})"
-    seconds = time.perf_counter() - begin
-    return Verification(
-        verified, report.lower, report.upper, reason, report.problem, seconds, report.quantity, report.unit
-    )
+        reason = f"it cannot be checked ({type(error).__name__}: {show(str(error))})"
+    return {**report.fields(), "verified": verified, "reason": reason}
 
 
-def _check(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
-    """Return what a certificate of either kind, or a saved result that carries one, establishes."""
+def _certificate(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a certificate as it is, or the one that a saved result carries."""
     if content.get("format") in SAVED:
-        content = mapping(field(content, "certificate", "the saved result"), "the certificate")
+        return mapping(field(content, "certificate", "the saved result"), "the certificate")
+    return content
+
+
+def _check(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+    """Return what a certificate of either kind establishes."""
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
     if "blocks" in mapping(content.get("witness", {}), "the witness"):
@@ -161,7 +201,7 @@ def _posed(content: dict[str, Any], statistic: Statistic, channel: str, report: 
     return _Posed(asked, asked, knowledge, prior)
 
 
-def _audit(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> Audited:
+def _audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> Audited:
     """Check an audit certificate.
 
     Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
@@ -193,7 +233,7 @@ def _proved(content: dict[str, Any], posed: _Posed, question: Question, upper: f
     return _proofs(listed, posed, question.channel.statistic, check_one, upper)
 
 
-def _real_audit(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
+def _real_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
     """Check an audit certificate of a mechanism with real outputs; see real.py.
 
     Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
@@ -203,7 +243,7 @@ def _real_audit(content: dict[str, Any], mechanism: Describes | None, report: _R
     channel, margins = real.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None:
-        told_apart = real.difference(description, channel, mapping(mechanism.describe(), "the mechanism's description"))
+        told_apart = real.difference(description, mechanism)
         if told_apart is not None:
             refuse(f"the certificate is about another channel than the mechanism given: {told_apart}")
     if lower > upper:
@@ -221,7 +261,7 @@ def _real_audit(content: dict[str, Any], mechanism: Describes | None, report: _R
     return _established(lower, upper, posed, _proved(content, posed, question, most))
 
 
-def _large_audit(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
+def _large_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
     """Check an audit certificate whose witness is on blocks of classes; see large.py, or large_histogram.py.
 
     Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
@@ -231,8 +271,8 @@ def _large_audit(content: dict[str, Any], mechanism: Describes | None, report: _
     kind: Any = large_histogram if "cell" in mapping(content["witness"], "the witness") else large
     channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
-    if mechanism is not None and (expected := mechanism.describe()) != description:
-        difference = channel.difference(kind.rebuild(mapping(expected, "the mechanism's description")))
+    if mechanism is not None and mechanism != description:
+        difference = channel.difference(kind.rebuild(mechanism))
         if difference is not None:
             refuse(f"the certificate is about another channel than the mechanism given: {difference}")
     if lower > upper:
@@ -256,7 +296,7 @@ def _established(lower: float, upper: float, posed: _Posed, proofs: str) -> str:
     )
 
 
-def _design(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
+def _design(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
     """Check a design certificate, beginning with the audit of its mechanism.
 
     Guarantee: lower <= optimum <= upper, where the mechanism attains `upper`.
@@ -303,12 +343,11 @@ def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) 
     return knowledge, f"an adversary whose prior has entropy at least {b!r} nats"
 
 
-def _same_channel(description: dict[str, Any], channel: Channel, mechanism: Describes) -> None:
+def _same_channel(description: dict[str, Any], channel: Channel, mechanism: Description) -> None:
     """Refuse unless the mechanism is the channel that the certificate is about."""
-    expected = mechanism.describe()
-    if expected == description:
+    if mechanism == description:
         return
-    difference = channel.difference(rebuild(mapping(expected, "the mechanism's description")))
+    difference = channel.difference(rebuild(mechanism))
     if difference is not None:
         refuse(f"the certificate is about another channel than the mechanism given: {difference}")
 

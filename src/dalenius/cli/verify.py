@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dalenius.certificates.limits import MEMORY, TIME_LIMIT
 from dalenius.cli.common import print_json
 
 if TYPE_CHECKING:
@@ -19,13 +20,26 @@ LONGEST = 300  # characters of a problem that are printed
 @click.argument("certificate", type=FILE)
 @click.option("--mechanism", type=FILE, help="A saved mechanism (.json): check also that the certificate is about it.")
 @click.option(
-    "--memory", type=click.IntRange(min=1), metavar="MIB", help="What reading the file may take; 448 MiB if not given."
+    "--memory",
+    type=click.IntRange(min=1),
+    default=MEMORY,
+    show_default=True,
+    metavar="MIB",
+    help="Memory that reading and checking may take.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=TIME_LIMIT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time that reading and checking may take.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def verify(*, certificate: Path, mechanism: Path | None, memory: int | None, as_json: bool) -> int:
+def verify(*, certificate: Path, mechanism: Path | None, memory: int, time_limit: float, as_json: bool) -> int:
     """Re-check the certificate of an audit or a design with directed rounding, sharing no code with the solver.
 
-    Exit code 0: it proves its bounds. 1: it does not. 2: it cannot be read.
+    Exit code 0: it proves its bounds. 1: it does not, or the limits ended the check. 2: it cannot be read.
     """
     about = None
     if mechanism is not None:
@@ -34,7 +48,7 @@ def verify(*, certificate: Path, mechanism: Path | None, memory: int | None, as_
         about = Mechanism.load(mechanism)
     from dalenius.certificates.verify import verify as check  # noqa: PLC0415 - python-flint
 
-    verdict = check(certificate, mechanism=about, **({} if memory is None else {"memory": memory}))
+    verdict = check(certificate, mechanism=about, memory=memory, time_limit=time_limit)
     if as_json:
         keys = ("verified", "lower", "upper", "reason", "problem", "quantity", "unit", "seconds")
         print_json({key: _plain(getattr(verdict, key)) for key in keys})

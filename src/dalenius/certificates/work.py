@@ -1,0 +1,271 @@
+"""How much memory and time checking a certificate takes, estimated from sizes alone before anything is built.
+
+Rough: within a factor of three or so. The clock (limits.tick) and, for files, the system's own limits (process.py)
+stand behind it. Where a part of the certificate makes no sense, it counts for nothing here; checking it will say why.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import named
+from .balls import MOST_AT_ONCE, MOST_HELD
+from .counting import Histogram, Sum
+from .limits import MIB, ticking, too_large, too_long
+from .reading import DESIGN, Refused
+
+# Bytes, measured with python-flint 0.8 on CPython 3.11.
+LINK = 8  # an entry of a list
+BALL = 72  # a ball of 128 bits and its entry in a list
+HELD = 48  # an entry of a FLINT matrix
+SHARE = 260  # a ball in a dictionary, with its key
+CLASS = 330  # a class of a sum that is never written out
+
+# Seconds, measured on one core at 2.9 GHz; products inside FLINT, operations and functions called from Python.
+PRODUCT = 5e-8
+MAKE = 1e-7  # an entry of a FLINT matrix
+OPERATION = 2.5e-7
+FUNCTION = 2e-6
+NODE = 5e-5  # a node of a tree, whatever its size
+START = 2e-3  # a certificate, whatever its size
+
+HOPELESS = 2**36  # bytes: beyond every limit on sizes, so that rebuilding refuses it at once, and says which limit
+HOPE = 3.0  # an estimate this many times the limit is refused before the check begins
+HIDDEN_RATES = 45.0  # the noise reaches so many times 1 / rate, or
+HIDDEN_SIGMAS = 9.5  # so many times sigma, before its tails are enclosed
+
+
+@dataclass(frozen=True)
+class Work:
+    """Memory in bytes, time in seconds."""
+
+    bytes: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(self.bytes + other.bytes, self.seconds + other.seconds)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a channel: classes, outputs, balls of its own, values of a record, records, and cells of a secret."""
+
+    classes: int
+    outputs: int
+    balls: int
+    values: int
+    cells: int
+
+
+def admit(content: dict[str, Any], mechanism: dict[str, Any] | None, memory: int, time_limit: float) -> None:
+    """Raise NotChecked where checking would surely go beyond the limits (MiB, seconds)."""
+    needed = estimate(content, mechanism)
+    if needed.bytes > HOPELESS:
+        return
+    if needed.bytes > memory * MIB:
+        too_large(needed.bytes / MIB, memory)
+    if needed.seconds > HOPE * time_limit:
+        too_long(needed.seconds, time_limit)
+
+
+def seconds(content: dict[str, Any]) -> float:
+    """Return about how long checking takes."""
+    return estimate(content).seconds
+
+
+def estimate(content: Any, mechanism: dict[str, Any] | None = None) -> Work:  # noqa: ANN401 - JSON, of any shape
+    """Return about what checking a certificate takes, and comparing its channel with a mechanism's."""
+    try:
+        if content["format"] == DESIGN:
+            return estimate(content["audit"], mechanism) + _design(content)
+        if "blocks" in content["witness"]:
+            return _large(content)
+        shape = _shape(content["problem"], content.get("secret"))
+        other = Work() if mechanism is None or "quadrature" in content["problem"] else _rebuilt(_shape(mechanism, None))
+        witness = _real(content["witness"], shape) if "quadrature" in content["witness"] else _information(shape)
+        proofs = [_proof(proof, shape) for proof in content["proofs"]]
+    except (Refused, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        return Work()
+    most = max((work.bytes for work in proofs), default=0.0)  # one proof is held at a time
+    return _rebuilt(shape) + other + witness + Work(most, START + sum(work.seconds for work in proofs))
+
+
+def _shape(problem: dict[str, Any], secret: Any) -> Shape:  # noqa: ANN401 - JSON
+    """Return the sizes of the channel that a problem describes."""
+    if "query" in problem:
+        asked = named.query(problem["query"])
+        data = asked.statistic
+        values, datasets = data.alphabet(0), data.n * math.log2(max(data.alphabet(0), 1))
+        classes, outputs, balls = _named(problem, asked)
+    else:
+        records = problem["records"]
+        values, datasets = max(records), sum(math.log2(max(k, 1)) for k in records)
+        classes, outputs = _written(problem["rows"])
+        balls = classes * outputs
+    if secret is not None:
+        listed = secret.get("records")
+        values = max(secret["values"]) + 1 if listed is None else int(min(values ** len(listed), 2**30))
+    cells = min(values * classes, 2 ** math.ceil(min(datasets, 62)))
+    return Shape(classes, outputs, balls, values, max(cells, classes))
+
+
+def _written(rows: Sequence[Any]) -> tuple[int, int]:
+    return len(rows), max((len(row) for row in rows), default=0)
+
+
+def _named(problem: dict[str, Any], asked: named.Query) -> tuple[int, int, int]:
+    """Classes, outputs and balls of its own of a named query's mechanism."""
+    classes = _classes(asked)
+    if "rows" in problem:
+        outputs = _written(problem["rows"])[1]
+        return classes, outputs, classes * outputs
+    name, _ = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
+    data = asked.statistic
+    if "quadrature" in problem:
+        outputs = _points(problem["quadrature"])
+        return classes, outputs, classes * outputs
+    if name == "randomized_response":
+        many = int(2 ** min(data.n * math.log2(max(data.alphabet(0), 1)), 40))
+        return many, many, data.n
+    additive = name in ("geometric", "laplace", "gaussian")
+    if isinstance(data, Histogram) and additive:
+        outputs = int(2 ** min(data.k * math.log2(data.n + 1), 40))
+        return classes, outputs, classes * outputs
+    own = name == "exponential"
+    return classes, asked.width, classes * asked.width if own else 2 * asked.width
+
+
+def _classes(asked: named.Query) -> int:
+    """The most classes that the statistic of a query may have."""
+    data = asked.statistic
+    vectors = math.comb(data.n + data.alphabet(0) - 1, min(data.n, data.alphabet(0) - 1, 64))
+    if isinstance(data, Histogram):
+        return vectors
+    low = min(data.contributions)
+    step = math.gcd(*(c - low for c in data.contributions)) or 1
+    sums = data.n * (max(data.contributions) - low) // step + 1
+    return min(sums, data.modulus or sums, vectors)
+
+
+def _points(quadrature: dict[str, Any]) -> int:
+    many = quadrature["count"] if "count" in quadrature else quadrature["points"] * len(quadrature["edges"])
+    return int(many) + 3
+
+
+def _rebuilt(shape: Shape) -> Work:
+    """The channel and the reference masses."""
+    entries = shape.classes * shape.outputs
+    size = LINK * entries + BALL * shape.balls + SHARE * shape.cells
+    return Work(size, OPERATION * entries / 4 + FUNCTION * shape.balls / 2 + 4 * OPERATION * shape.cells)
+
+
+def _information(shape: Shape) -> Work:
+    """I(A;Y) of one prior."""
+    return Work(
+        2 * SHARE * shape.cells + BALL * shape.values * shape.outputs,
+        OPERATION * shape.cells * shape.outputs + FUNCTION * (shape.values + 1) * shape.outputs,
+    )
+
+
+def _real(witness: dict[str, Any], shape: Shape) -> Work:
+    """A witness with points of its own."""
+    outputs = _points(witness["quadrature"])
+    finer = Shape(shape.classes, outputs, shape.classes * outputs, shape.values, shape.cells)
+    return _rebuilt(finer) + _information(finer)
+
+
+def _proof(proof: dict[str, Any], shape: Shape) -> Work:
+    """One proof; the kinds are those of proofs.py."""
+    kind, cells = proof["kind"], shape.cells
+    if kind in ("maximal", "sibson"):
+        return Work(2 * SHARE * cells, 2 * FUNCTION * cells)
+    if kind == "reference":
+        return _information(shape)
+    if kind == "rows":
+        each = max(1, cells // max(shape.values, 1))
+        parts = [_tree(row["tree"], _groups([row["groups"]]), each, shape) for row in proof["rows"]]
+        return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
+    if "tree" not in proof:
+        return Work()
+    if kind == "simplices":
+        return _simplices(proof["tree"], shape)
+    nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
+    phi = Work(0.0, FUNCTION * shape.classes * shape.outputs) if kind == "choices" else Work()
+    return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _groups(nested: Iterable[Sequence[int]]) -> int:
+    return max(max(groups) for groups in nested) + 1
+
+
+def _tree(tree: Sequence[Any], groups: int, cells: int, shape: Shape) -> Work:
+    """Boxes, posteriors, choices and rows: products of the cells' rows with a vector for every leaf."""
+    entries = cells * shape.outputs
+    held = entries if entries <= MOST_HELD * shape.values else MOST_AT_ONCE
+    coarse = cells * groups if groups > 1 else 0
+    leaves, waiting = _leaves(tree)
+    size = HELD * held + (2 * BALL + 2 * HELD) * coarse + LINK * waiting * shape.values * max(groups, 1)
+    making = MAKE * entries * (1 if held == entries else leaves)
+    products = 2 * PRODUCT * entries + FUNCTION * (2 * cells + shape.outputs + 2 * shape.values * groups)
+    once = making + OPERATION * (entries if coarse else 0) + FUNCTION * coarse
+    return Work(size, once + NODE * len(tree) + leaves * products)
+
+
+def _simplices(tree: Sequence[Any], shape: Shape) -> Work:
+    each = max(1, shape.cells // max(shape.values, 1))
+    leaves, waiting = _leaves(tree)
+    entries = shape.cells * (shape.outputs + each)
+    size = HELD * entries + waiting * (LINK * shape.cells + BALL * (each + shape.outputs))
+    splits = max(len(tree) - leaves, 0) * (each + shape.outputs) * (2 * OPERATION + FUNCTION)
+    leaf = (MAKE + PRODUCT) * entries + FUNCTION * (2 * shape.cells + shape.values * shape.outputs)
+    once = FUNCTION * shape.cells * shape.outputs + NODE * len(tree)
+    return Work(size, once + splits + leaves * (leaf + OPERATION * entries))
+
+
+def _leaves(tree: Sequence[Any]) -> tuple[int, int]:
+    """How many leaves a tree in preorder has, and the most nodes that wait at a time."""
+    leaves, waiting, most = 0, 1, 1
+    for item in ticking(tree):
+        if isinstance(item, dict):
+            leaves += 1
+            waiting -= 1
+        else:
+            waiting += 1
+            most = max(most, waiting)
+    return leaves, most
+
+
+def _large(content: dict[str, Any]) -> Work:
+    """Sums and histograms that are never written out: passes over the classes, and over those that each cut meets."""
+    asked = named.query(content["problem"]["query"], listed=False)
+    data = asked.statistic
+    classes = _classes(asked) if isinstance(data, Sum) else data.n + 1
+    secret = content.get("secret") or {}
+    values = data.alphabet(0) ** len(secret.get("records", [0]))
+    passes = sum(isinstance(proof, dict) and proof.get("kind") != "trivial" for proof in content["proofs"])
+    reach = _reach(content["problem"]["mechanism"], asked)
+    met = min((2 * reach + 1) * len(content["witness"]["cuts"]), classes * len(content["witness"]["cuts"]))
+    law = FUNCTION * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
+    time = law + OPERATION * values * (4 * classes + met) + passes * FUNCTION * classes * (1 + 2 * values)
+    return Work(CLASS * classes + BALL * (values - 2) * classes / 4, time)
+
+
+def _contributions(data: Sum | Histogram) -> Sequence[int]:
+    return data.contributions if isinstance(data, Sum) else (0, 1)
+
+
+def _reach(mechanism: object, asked: named.Query) -> float:
+    """How far the noise reaches before its tails are enclosed."""
+    family, parameter = named.exact_noise(mechanism, asked)
+    if parameter is None:
+        return 0.0
+    return float(HIDDEN_SIGMAS * parameter) if family == "gaussian" else float(HIDDEN_RATES / parameter)
+
+
+def _design(content: dict[str, Any]) -> Work:
+    """The pool of priors of a design; the audit inside counts by itself."""
+    shape = _shape(content["audit"]["problem"], None)
+    each = PRODUCT * shape.cells * shape.outputs + FUNCTION * (shape.cells + shape.values * shape.outputs)
+    pairs = shape.classes * shape.outputs
+    return Work((3 * BALL + HELD) * pairs, 4 * OPERATION * pairs + len(content["pool"]) * each)

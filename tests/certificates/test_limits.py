@@ -1,0 +1,244 @@
+"""Whatever a file holds, the verifier answers: within its memory and its time, and without taking the caller along."""
+
+import copy
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flint import arb
+
+import dalenius as dl
+from dalenius.certificates import process, work
+from dalenius.certificates.balls import ZERO, Rows, float_above, float_below, precision
+from dalenius.certificates.limits import NotChecked, tick, ticking, within
+from dalenius.errors import InputError
+from dalenius.results import Audit
+
+Json = Any
+
+COUNT = dl.queries.count(n=3)
+SMALL = dl.audit(dl.mechanisms.geometric(COUNT, epsilon=1), knowledge=0.2, tolerance=1e-3)
+
+
+def plain(audit: Audit) -> Json:
+    return json.loads(audit.certificate.text())
+
+
+def responses(leaves: int) -> Json:
+    """A short certificate about 2^12 datasets whose tree has many leaves, each of which is a pass over the channel."""
+    rows = 2**12
+    tree: list[Any] = []
+    for _ in range(leaves - 1):
+        tree.append([0, 0, 0.5])
+        tree.append({"s": 1.0, "rho": [0.0] * rows})
+    tree.append({"s": 1.0, "rho": [0.0] * rows})
+    return {
+        "format": "dalenius/audit-certificate",
+        "version": 1,
+        "problem": {"query": "count(n=12)", "mechanism": "randomized_response(epsilon=1)"},
+        "adversary": {"knowledge": 0.1},
+        "lower": 0.0,
+        "upper": 0.6,
+        "witness": {"record": 0, "masses": [[1.0] * rows, [1.0] * rows]},
+        "proofs": [
+            {"record": 0, "kind": "boxes", "upper": 0.6, "groups": [[0] * rows] * 2, "eta": [1, 1], "tree": tree}
+        ],
+    }
+
+
+@pytest.mark.parametrize("ball", [arb.nan(), arb.pos_inf(), arb.neg_inf(), arb(0, 1) / arb(0, 1), arb(1e308) ** 9])
+def test_ends_of_any_ball_are_floats_around_it(ball: Json) -> None:
+    with precision():
+        low, high = float_below(ball), float_above(ball)
+    assert not math.isnan(low)
+    assert low <= high
+    assert not ball < low
+    assert not ball > high
+    if not ball.is_finite():
+        assert (low, high) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("points", [{"angle": 1e-300}, {"edges": [0.0, 5e-324, 1.0, 2.0, 3.0]}, {"slack": 0.5}])
+def test_points_that_make_no_sense_end(points: Json) -> None:
+    real = dl.audit(dl.mechanisms.laplace(COUNT, epsilon=1, output="real"), knowledge=0.2, tolerance=1e-3)
+    data = plain(real)
+    data["problem"]["quadrature"] |= points
+    if "quadrature" in data["witness"]:
+        data["witness"]["quadrature"] |= points
+    assert not dl.verify(data).verified
+
+
+@pytest.mark.parametrize("epsilon", ["1e300", "1e-300", "1.7e308"])
+def test_noise_at_the_edge_of_floats_ends(epsilon: str) -> None:
+    data = plain(dl.audit(dl.mechanisms.laplace(COUNT, epsilon=1, output="real"), knowledge=0.2, tolerance=1e-3))
+    data["problem"]["mechanism"] = f"laplace(epsilon={epsilon}, output='real')"
+    assert not dl.verify(data).verified
+
+
+def test_the_clock_ends_work_in_loops() -> None:
+    with within(1e-9), pytest.raises(NotChecked, match=r"^not checked: the time limit"):
+        tick()
+    with within(60):
+        tick()
+        with within(1e-9), pytest.raises(NotChecked):
+            list(ticking(range(10)))
+        with within(1e9):
+            tick()
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["file", "data"])
+def test_the_time_limit_ends_a_check(tmp_path: Path, stored: bool) -> None:  # noqa: FBT001 - a case
+    data = responses(40)
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(data))
+    verdict = dl.verify(path if stored else data, time_limit=0.05, memory=2**12)
+    assert not verdict.verified
+    assert verdict.reason.startswith("not checked:")
+    assert "time" in verdict.reason
+
+
+def test_more_leaves_than_there_is_time_for_are_refused_before_the_channel_is_built() -> None:
+    verdict = dl.verify(responses(2000), time_limit=5, memory=2**12)
+    assert verdict.reason.startswith("not checked: it needs about")
+    assert "time_limit=" in verdict.reason
+
+
+def test_memory_is_estimated_before_anything_is_built() -> None:
+    data = plain(SMALL)
+    data["problem"]["query"] = "count(n=4000)"
+    verdict = dl.verify(data, memory=64)
+    assert verdict.reason.startswith("not checked: it needs about")
+    assert "memory=" in verdict.reason
+
+
+def test_a_key_that_the_check_does_not_read_does_not_hide_what_it_needs() -> None:
+    data = responses(1)
+    for bait in ({"certificate": plain(SMALL)}, {"audit": plain(SMALL)}):
+        assert work.estimate({**data, **bait}) == work.estimate(data)
+    assert work.estimate(data).bytes > 100 * 2**20
+
+
+@pytest.mark.parametrize(
+    "limit", [{"memory": 0}, {"memory": 1.5}, {"time_limit": 0}, {"time_limit": -1}, {"time_limit": math.nan}]
+)
+def test_limits_that_are_none_are_refused(limit: Json) -> None:
+    with pytest.raises(InputError):
+        dl.verify(SMALL, **limit)
+
+
+def test_no_limit_at_all_is_a_limit() -> None:
+    assert dl.verify(SMALL, time_limit=math.inf)
+    assert dl.verify(SMALL, time_limit=1e300)
+
+
+def test_a_file_is_verified_like_its_data(tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    SMALL.certificate.save(path)
+    for mechanism in (None, SMALL.mechanism, dl.mechanisms.geometric(COUNT, epsilon=2)):
+        stored, held = dl.verify(path, mechanism), dl.verify(SMALL, mechanism)
+        assert (stored.verified, stored.reason, stored.problem) == (held.verified, held.reason, held.problem)
+        assert (stored.lower, stored.upper, stored.unit, stored.quantity) == (held.lower, held.upper, "nats", "L")
+
+
+def test_a_file_is_verified_in_this_process_where_no_other_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "certificate.json"
+    SMALL.certificate.save(path)
+    monkeypatch.setattr(sys, "executable", "")
+    assert dl.verify(path).verified
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs on this system")
+def test_a_fifo_without_a_writer_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert "not valid JSON" in dl.verify(tmp_path / "fifo").reason
+
+
+def test_what_cannot_be_opened_is_an_error_of_the_caller(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        dl.verify(tmp_path / "none.json")
+    with pytest.raises(IsADirectoryError):
+        dl.verify(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("import os; os.abort()", "memory="),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "memory="),
+        ("raise SystemExit(3)", "memory="),
+        ("print('neither JSON')", "memory="),
+        ("while True: pass", "time_limit="),
+    ],
+)
+def test_a_child_that_dies_or_hangs_is_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, says: str
+) -> None:
+    path = tmp_path / "certificate.json"
+    SMALL.certificate.save(path)
+    started = subprocess.Popen
+
+    def other(command: list[str], **options: Json) -> Json:
+        return started([command[0], "-c", body], **options)
+
+    monkeypatch.setattr(subprocess, "Popen", other)
+    monkeypatch.setattr(process, "GRACE", 0.5)
+    verdict = dl.verify(path, time_limit=0.5)
+    assert not verdict.verified
+    assert verdict.reason.startswith("not checked:")
+    assert says in verdict.reason
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system limits memory so on Linux")
+def test_an_abort_of_flint_is_survived(tmp_path: Path) -> None:
+    """The estimate is switched off, as if it were wrong: FLINT ends the child, and the caller has an answer."""
+    data = responses(1)
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(data))
+    child = (
+        "import sys\n"
+        "from dalenius.certificates import process, work\n"
+        "work.admit = lambda *_: None\n"
+        "sys.exit(process.main(sys.argv[1:]))\n"
+    )
+    with path.open("rb") as file:
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            [sys.executable, "-c", child, "64", "60.0"], stdin=file, capture_output=True, check=False
+        )
+    if done.returncode == 0:  # Python's own memory ran out first
+        assert json.loads(done.stdout)["reason"].startswith("not checked: memory ran out")
+    else:
+        assert done.returncode == -signal.SIGABRT
+
+
+def test_matrices_that_are_not_held_give_the_same_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [[arb(3 * i + j) / 7 for j in range(3)] for i in range(5)]
+    vector, weights = [arb(j) / 3 for j in range(3)], [arb(i) / 5 for i in range(5)]
+    with precision():
+        held = Rows(rows)
+        monkeypatch.setattr("dalenius.certificates.balls.MOST_HELD", 1)
+        monkeypatch.setattr("dalenius.certificates.balls.MOST_AT_ONCE", 6)
+        parts = Rows(rows)
+        times = [sum((q * x for q, x in zip(row, vector, strict=True)), ZERO) for row in rows]
+        combined = [sum((w * row[j] for w, row in zip(weights, rows, strict=True)), ZERO) for j in range(3)]
+        for matrix in (held, parts):
+            assert all(a.overlaps(b) for a, b in zip(matrix.times(vector), times, strict=True))
+            assert all(a.overlaps(b) for a, b in zip(matrix.combined(weights), combined, strict=True))
+
+
+@pytest.mark.parametrize("change", [None, "rows", 7, [], {}, [None], [{}], {"kind": "boxes"}, 1e308, -1, "\ud800"])
+def test_an_estimate_of_nonsense_is_a_number(change: Json) -> None:
+    data = plain(SMALL)
+    for key in data:
+        changed = copy.deepcopy(data)
+        changed[key] = change
+        found = work.estimate(changed)
+        assert found.bytes >= 0
+        assert found.seconds >= 0

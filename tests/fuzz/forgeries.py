@@ -1,0 +1,134 @@
+"""Forgeries with a plan: a certificate shown as being about another mechanism, and files that want to hang or abort.
+
+Another mechanism: a real certificate, at times with points, groups or words of the forger's own, is shown together with
+a mechanism that is nearly the same channel. It must not pass, unless the two are one channel, judged by their rows.
+Files: sizes and numbers at the verifier's limits, in a child process with little memory and time. There must be an
+answer in time, and never 'verified' where a false bound is claimed.
+"""
+
+import copy
+import json
+import random
+import re
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dalenius as dl
+from dalenius.gallery.parse import parse_mechanism, parse_query
+from fuzz import judge, pool
+
+Json = Any
+GRACE = 20.0  # seconds beyond the time limit, on a busy machine
+FAR = [-1e200, 1e200, 1e-200, 5e-324, 2e200, 0.0, -1e308]
+
+SPELLINGS = {  # mechanisms of count(n=2) with real outputs: other words for other laws, and for the same ones
+    "laplace(epsilon=1, output='real')": "laplace(epsilon=2, sensitivity=2, output='real')",
+    "laplace(epsilon=0.5, output='real')": "laplace(epsilon=1.5, sensitivity=3, output='real')",
+    "laplace(epsilon=1.0000000000000002, output='real')": "",
+    "gaussian(sigma=0.1, output='real')": "",
+    "gaussian(sigma=10, output='real')": "",
+    "laplace(epsilon=1)": "",
+}
+
+
+def case(rng: random.Random) -> str:
+    return rng.choice([shown_as_another, shown_as_another, real_points, greedy])(rng)
+
+
+def shown_as_another(rng: random.Random) -> str:
+    """A certificate shown with a mechanism whose rows are others: one number, one word or two records changed."""
+    sample = rng.choice([s for s in pool.samples().values() if "problem" in s.data and "audit" not in s.data])
+    data = copy.deepcopy(sample.data)
+    problem = {k: v for k, v in data["problem"].items() if k != "quadrature"}
+    mine, other = judge.mechanism_of(problem), judge.mechanism_of(_changed(rng, problem))
+    same = mine.describe() == other.describe() or _same_rows(mine, other)
+    verdict = dl.verify(data, other)
+    assert verdict.verified <= same, f"{mine.describe()} passed for {other.describe()}"
+    return "the same" if verdict.verified else "refused"
+
+
+def _changed(rng: random.Random, problem: Json) -> Json:
+    changed = copy.deepcopy(problem)
+    if "rows" in changed:
+        row = rng.choice(changed["rows"])
+        i, j = rng.sample(range(len(row)), 2)
+        step = min(row[i], 10.0 ** -rng.randint(1, 17))
+        row[i], row[j] = row[i] - step, row[j] + step
+        return changed
+
+    def near(found: re.Match[str]) -> str:
+        return f"={float(found[1]) * (1 + rng.choice([-1, 1]) * 10.0 ** -rng.randint(1, 17))!r}"
+
+    changed["mechanism"] = re.sub(r"=([0-9.e+-]+)", near, changed["mechanism"], count=1)
+    return changed
+
+
+def _same_rows(mine: dl.Mechanism, other: dl.Mechanism) -> bool:
+    """Whether two channels over the same records have the same matrix, number by number."""
+    try:
+        return mine.records == other.records and bool(np.array_equal(mine.matrix(), other.matrix()))
+    except dl.InputError:  # never written out, or real
+        return False
+
+
+def real_points(rng: random.Random) -> str:
+    """Real outputs: the points are the forger's, and the mechanism is another."""
+    words, others = rng.sample(sorted(SPELLINGS), 2)
+    if "real" not in words:
+        words, others = others, words
+    query = parse_query("count(n=2)")
+    audit = dl.audit(parse_mechanism(words, query), knowledge=0.5, tolerance=1e-2)
+    data = json.loads(audit.certificate.text())
+    data["witness"].setdefault("quadrature", data["problem"]["quadrature"])
+    points = data["problem"]["quadrature"] = dict(data["problem"]["quadrature"])
+    for key in rng.sample(sorted(points), rng.randint(0, len(points))):
+        points[key] = rng.choice(FAR) if key in ("first", "step", "angle", "slack") else points[key]
+    if rng.random() < 0.5 and "first" in points:
+        points |= {"first": -1e200, "step": 2e200, "count": 2}
+    data["upper"] = 0.7
+    data["proofs"] = [{"record": 0, "kind": "trivial", "upper": 0.69314718056}]
+    verdict = dl.verify(data, parse_mechanism(others, query))
+    assert not verdict.verified, f"{words} passed for {others}: {data['problem']}"
+    if SPELLINGS[words] and rng.random() < 0.3:
+        assert dl.verify(audit, parse_mechanism(SPELLINGS[words], query)).verified
+    return "refused"
+
+
+HUGE_QUERIES = [
+    "count(n=4000)", "count(n=100000000)", "count(n=4194303)", "total(n=2000, values=[0, 1, 50])", "pairs(n=90)",
+    "histogram(n=60, k=4)", "histogram(n=4194303, k=64)", "modular_sum(n=100000000, modulus=5000)", "count(n=12)",
+    "identity(k=4194304)", "total(n=1, values=[0, 1099511627776])",
+]  # fmt: skip
+HUGE_MECHANISMS = [
+    "geometric(epsilon=1)", "geometric(epsilon=1e-300)", "gaussian(sigma=1e300)", "laplace(epsilon=1e300)",
+    "randomized_response(epsilon=1)", "exponential(epsilon=0.1)", "symmetric(flip=0.1)", "constant()",
+    "laplace(epsilon=1e300, output='real')", "gaussian(sigma=1e-300, output='real')",
+]  # fmt: skip
+
+
+def greedy(rng: random.Random) -> str:
+    """A small file that asks for much: memory, time, or an end of the process."""
+    data = copy.deepcopy(pool.sample(rng)[1].data)
+    data = data.get("certificate", data)
+    inner = data.get("audit", data)
+    inner["problem"] = {"query": rng.choice(HUGE_QUERIES), "mechanism": rng.choice(HUGE_MECHANISMS)}
+    if rng.random() < 0.3:
+        inner["problem"]["quadrature"] = {
+            "first": rng.choice(FAR), "step": rng.choice(FAR), "count": 2**15, "angle": rng.choice(FAR), "slack": 0.1
+        }  # fmt: skip
+    inner["lower"] = 0.69
+    if rng.random() < 0.5:
+        inner["proofs"] = [{**proof, "kind": "trivial", "upper": 0.7} for proof in inner["proofs"]]
+    time_limit = rng.choice([0.2, 1.0])
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        path.write_text(json.dumps(data))
+        verdict = dl.verify(path, memory=rng.choice([32, 128]), time_limit=time_limit)
+    assert time.monotonic() - begin < time_limit + GRACE, "no answer in time"
+    assert not verdict.verified
+    return "not checked" if verdict.reason.startswith("not checked:") else "refused"
