@@ -19,6 +19,7 @@ from .reference import MOST_DATASETS
 
 ROW_TOLERANCE = 1e-9
 SAME = arb(2) ** -100  # radius of balls that pass for the same number where they overlap
+LEAST = 5e-324  # a distance that is not known, or too small for a float
 MOST_COMPARED = 2**20  # entries of two matrices compared dataset by dataset
 
 
@@ -82,7 +83,8 @@ def _sample(mine: Statistic, theirs: Statistic) -> range:
 def _gap(p: list[Ball], q: list[Ball]) -> float:
     """How far two rows are apart; 0 when they are the same. Wide balls are never the same: they would hide anything."""
     tick()
-    return max((abs(float(a - b)) or 5e-324 for a, b in zip(p, q, strict=True) if not _same(a, b)), default=0.0)
+    apart = (abs(float(a - b)) for a, b in zip(p, q, strict=True) if not _same(a, b))
+    return max((d if d > 0 else LEAST for d in apart), default=0.0)
 
 
 def _same(a: Ball, b: Ball) -> bool:
