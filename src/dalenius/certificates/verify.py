@@ -84,7 +84,13 @@ class _Report:
     unit: str = "nats"
 
 
-def verify(source: Any, mechanism: Describes | None = None, *, memory: int = MEMORY) -> Verification:  # noqa: ANN401 - path, dict or .data
+def verify(
+    source: Any,  # noqa: ANN401 - path, dict or .data
+    mechanism: Describes | None = None,
+    *,
+    memory: int = MEMORY,
+    time_limit: float = 60.0,  # noqa: ARG001 - a placeholder
+) -> Verification:
     """Re-check a certificate: a path, its data as a dict, or an object whose `.data` is that dict.
 
     With a mechanism also that the certificate is about this channel. memory: MiB that reading a file may take.
