@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.answers import Run, audit_answer, design_answer, paper_audit_answer, paper_design_answer
 from dalenius import checking
+from dalenius.answers import Run, audit_answer, design_answer, paper_audit_answer, paper_design_answer
 from dalenius.certificates import verify as verifier
 from dalenius.certificates.reading import MEMORY
 from dalenius.design_results import Design, Frontier, NamedPoint

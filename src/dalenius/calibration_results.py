@@ -104,7 +104,7 @@ class Calibration:
         if math.isfinite(epsilon):
             lines.append(f"it is {epsilon_up(epsilon)}-differentially private")
         if self.quietest:
-            return [*lines, "this is the least noise that is tried, practically none"]
+            return [*lines, "this is practically no noise, the least that is tried"]
         if self.too_little is None:
             return [*lines, "no parameter with less noise was proved to leak more than the budget"]
         return [*lines, f"at {self.parameter} = {self.too_little!r} it is proved to leak more than the budget"]

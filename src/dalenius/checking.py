@@ -56,7 +56,7 @@ def checked(result: Result, verify: Verify, left: float) -> Result:
 
 
 def check(result: Audit | Design, time_limit: float = TIME_LIMIT) -> verifier.Verification:
-    """Check the certificate of a result, and that it is about its mechanism and its bounds; the result notes the answer.
+    """Check the certificate of a result, and that it is about its mechanism and its bounds; note the answer in it.
 
     Results are frozen, so that nobody changes what was found. Whether it was checked is no part of what was found: it
     becomes known later, and holds for everyone who has the result. It alone is set, and only from here.

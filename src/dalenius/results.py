@@ -116,8 +116,8 @@ class Audit:
 
     Every number of information is in `unit`, the tolerance too; the certificate is in nats, as is the history.
     By the paper's method `proved` is "lower": the witness attains lower, upper is only the trivial bound.
-    `stopped` is "gap" only where the gap is within the tolerance; "nearly" says that it is within 1e-5, and that further
-    progress was slow. `upper_by` names the bound that gave upper.
+    `stopped` is "gap" only where the gap is within the tolerance; "nearly" says that it is within 1e-5, and that
+    further progress was slow. `upper_by` names the bound that gave upper.
 
     `verified` is True once the verifier has accepted the certificate, and None before: `verify` asks it. `refused` says
     why it did not accept it, which is a defect of ours. Both belong to this object: a changed copy has them not.

@@ -154,9 +154,9 @@ def _leakage(audit: Audit) -> list[str]:
     digits = decimals(audit.upper)
     low, high = round_down(audit.lower, digits), round_up(audit.upper, digits)
     if audit.proved == "lower":
+        what = "by the paper's method: only the lower bound is proved"
         return [
-            f"{low} <= L <= {high} {audit.unit}, by the paper's method: only the lower bound is proved; "
-            f"{checked_words(audit)}",
+            f"{low} <= L <= {high} {audit.unit}, {what}; {checked_words(audit)}",
             "the upper bound is the trivial one, min(log|A|, log|Y|), which holds for every mechanism",
             'local search may miss worse priors; method="certified" bounds the leakage from above',
         ]

@@ -117,8 +117,8 @@ def opposites(cells: Cells) -> Floats:
     """Return priors on one cell per row, cells whose output laws are far apart: the obvious guesses of L(0), (S, C).
 
     Two laws are the farther apart the smaller sum_y sqrt(q(y) q'(y)) is. Pairs of cells that are farthest apart begin;
-    every further row adds the cell that is farthest from the nearest of those chosen. Symmetric channels need this: there
-    the relaxation uses all cells alike, and says nothing of which to choose.
+    every further row adds the cell that is farthest from the nearest of those chosen. Symmetric channels need this:
+    there the relaxation uses all cells alike, and does not say which to choose.
     """
     none = np.empty((0, cells.size))
     if cells.many or cells.a_size in (1, cells.size):  # very many cells, or nothing to choose
