@@ -106,8 +106,8 @@ class Calibration:
         if self.quietest:
             return [*lines, "this is practically no noise, the least that is tried"]
         if self.too_little is None:
-            return [*lines, "no parameter with less noise was proved to leak more than the budget"]
-        return [*lines, f"at {self.parameter} = {self.too_little!r} it is proved to leak more than the budget"]
+            return [*lines, "no parameter with less noise was found to leak more than the budget"]
+        return [*lines, f"at {self.parameter} = {self.too_little!r} it was found to leak more than the budget"]
 
     def _stopped(self) -> str:
         reasons = {
