@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.certificates.verify import Verification
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
@@ -20,6 +19,8 @@ from dalenius.results import NATS_PER_UNIT, Audit, Stopped, finite, frame, in_un
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from dalenius.certificates.verify import Verification
 
 Floats = NDArray[np.float64]
 
@@ -142,7 +143,7 @@ class Design:
             "reported": None if self.reported is None else finite(self.reported),
         }
 
-    def verify(self, time_limit: float = 60.0) -> Verification:
+    def verify(self, time_limit: float = 60.0) -> "Verification":
         """Check the certificate, in at most so many seconds; `verified` is True afterwards if it is accepted."""
         from dalenius.checking import check  # noqa: PLC0415 - it knows results
 

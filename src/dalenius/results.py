@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.certificates.verify import Verification
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
@@ -26,6 +25,8 @@ from dalenius.report.numbers import decimals, round_down, round_up
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from dalenius.certificates.verify import Verification
 
 Floats = NDArray[np.float64]
 Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
@@ -230,7 +231,7 @@ class Audit:
         group = members(self.secret)
         return "function" if group is None else list(group)
 
-    def verify(self, time_limit: float = 60.0) -> Verification:
+    def verify(self, time_limit: float = 60.0) -> "Verification":
         """Check the certificate, in at most so many seconds; `verified` is True afterwards if it is accepted."""
         from dalenius.checking import check  # noqa: PLC0415 - it knows results
 

@@ -85,7 +85,8 @@ def test_the_summary_of_the_papers_method_claims_no_more_than_it_proves() -> Non
     design = parity_design(goal="distortion", budget=0.2, upper=0.5, reported=0.2, **paper)
     certificate = Certificate({"format": "dalenius/audit-certificate", **design.leakage.certificate.data})
     text = replace(design, certificate=certificate).summary()
-    assert "least absolute error <= 0.500000, attained by a constant answer, which leaks nothing" in text
+    assert "least absolute error <= 0.500000, attained by a constant answer, which leaks nothing: " in text
+    assert "only this upper bound is known" in text
     assert "it exceeds its budget of 0.2 nats: do not use it where that must hold" in text
     assert "Algorithm 9" in text
     near = replace(design, certificate=certificate, budget=design.leakage.lower)
@@ -103,6 +104,7 @@ def test_a_frontier_is_a_table_of_true_digits() -> None:
     lines = parity_frontier().summary().splitlines()
     assert lines[0] == "absolute error at most   least leakage of any mechanism (nats)"
     assert lines[2] == "                   0.1   0.324626 to 0.324629"
+    assert lines[-1] == "certificates attached, not yet checked"
     assert " ".join(lines[8].split()) == "mechanism absolute error leaks at most above the best by"
     assert lines[9].split()[:5] == ["symmetric(flip=0.05)", "0.05", "0.430797", "at", "most"]
     assert 0 < float(lines[9].split()[-1]) < 0.02

@@ -5,7 +5,7 @@ import math
 from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.model import checks
 from dalenius.report.numbers import decimals, epsilon_up, round_down, round_up, short, short_up, written_up
-from dalenius.report.text import Facts, adversary_words, checked_words, more_time, starts, why
+from dalenius.report.text import Facts, adversary_words, all_checked_words, checked_words, more_time, starts, why
 
 MOST_ROWS = 12  # rows of the mechanism that are shown
 WIDEST = 109  # characters of a row
@@ -34,7 +34,8 @@ def frontier_table(frontier: Frontier) -> str:
         longest = max(len(point.name) for point in frontier.named)
         lines += ["", f"{'mechanism':{longest}}   {first.distortion_name:>{width}}   leaks at most   above the best by"]
         lines += [_named_line(frontier, point, longest, width) for point in frontier.named]
-    return "\n".join(lines)
+    words = all_checked_words([*frontier.designs, *(point.leakage for point in frontier.named)])
+    return "\n".join([*lines, "", words])
 
 
 def _named_line(frontier: Frontier, point: NamedPoint, longest: int, width: int) -> str:
@@ -65,8 +66,9 @@ def _best(design: Design) -> list[str]:
     low, high = round_down(design.lower, digits), round_up(design.upper, digits)
     if design.proved == "upper":
         attained = "attained by this mechanism" if design.kept else "attained by a constant answer, which leaks nothing"
+        known = "proved" if design.kept else "known"  # of a constant answer there is no certificate
         beyond = f'others may do better; method="certified" bounds the least {what} from below'
-        lines = [f"least {what} <= {high}{unit}, {attained}: only this upper bound is proved", beyond]
+        lines = [f"least {what} <= {high}{unit}, {attained}: only this upper bound is {known}", beyond]
         return [*lines, checked_words(design)] if design.kept else lines
     gap, words = short_up(design.gap), checked_words(design)
     lines = [f"{low} <= least {what} <= {high}{unit}; the gap is at most {gap}; {words}"]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.profile import UNWRITTEN, Profile
 from dalenius.report.numbers import decimals, round_down, round_up, short
-from dalenius.report.text import Facts, checked_words, problem
+from dalenius.report.text import Facts, all_checked_words, problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,22 +81,12 @@ def _leakage(profile: Profile) -> list[str]:
     if len(set(places)) < len(set(profile.leakage.entropies)):
         name, places = "knowledge", [short(audit.knowledge) for audit in audits]
     width = max(map(len, places))
-    head = f"L(b) = max_i max I(X_i;Y) over priors with H(X) >= b: about one record; {_checked(profile)}"
+    head = f"L(b) = max_i max I(X_i;Y) over priors with H(X) >= b: about one record; {all_checked_words(audits)}"
     points = (
         f"  {name} = {place:>{width}} {unit}: {_bracket(audit.lower, audit.upper)} {unit}"
         for place, audit in zip(places, audits, strict=True)
     )
     return [head, *points]
-
-
-def _checked(profile: Profile) -> str:
-    """Whether the certificates of the points were checked, which is up to the user."""
-    refused = [audit for audit in profile.leakage.audits if audit.refused]
-    if refused:
-        return checked_words(refused[0])
-    if all(audit.verified for audit in profile.leakage.audits):
-        return "verified"
-    return "certificates attached, not yet checked"
 
 
 def _capacity(profile: Profile) -> list[str]:

@@ -1,6 +1,7 @@
 """An audit in plain words."""
 
 import html
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,15 @@ def checked_words(result: "Audit | Design") -> str:
     if result.refused:
         return f"NOT verified: {result.refused}; please report"
     return "verified" if result.verified else "certificate attached, not yet checked"
+
+
+def all_checked_words(results: Iterable["Audit | Design"]) -> str:
+    """Return the same of several results: whether all were checked, and the first that was refused."""
+    listed = list(results)
+    refused = next((result for result in listed if result.refused), None)
+    if refused is not None:
+        return checked_words(refused)
+    return "verified" if all(result.verified for result in listed) else "certificates attached, not yet checked"
 
 
 def facts(audit: Audit) -> Facts:
