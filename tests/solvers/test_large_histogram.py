@@ -52,7 +52,7 @@ def test_the_limit_is_not_said_to_cost_nothing_where_it_does() -> None:
     assert audit.upper < 0.32
     assert 0.98 < dl.audit(mechanism, knowledge=36).lower < low < high < 1.8
     text = audit.summary()
-    assert "costs it nothing" not in text
+    assert "just as much" not in text
     assert "this one could learn between 2.4 % and 19.5 % of that" in text
     assert "would learn at least 0.00767" in text  # by one count of the six
 

@@ -30,6 +30,7 @@ MOST_NAMES = 6  # values or probabilities that are listed
 MOST_LETTERS = 24  # of a value of a function
 NAME_WIDTH = 11
 TIGHT = 0.2  # of L(0): a bracket of it that is no wider is worth showing
+SAME = 0.001  # of L(0): who learns no less than that below it learns just as much
 WHY: dict[Stopped, str] = {
     "gap": "the gap is within the tolerance",
     "nearly": "the gap is small but above the tolerance",
@@ -302,9 +303,9 @@ def _unlimited(audit: Audit) -> list[str]:
 
 def _share(audit: Audit, low: float, high: float) -> str:
     """How L(b) compares with L(0) for certain, where low <= L(0) <= high."""
-    if audit.lower >= high - audit.tolerance:
-        within = short_up(max(0.0, high - audit.lower))
-        return f"this one could learn as much, within {within} {audit.unit}: the limit costs it nothing"
+    short_by = max(0.0, high - audit.lower)
+    if short_by <= min(audit.tolerance, SAME * high):
+        return f"this one could learn just as much, within {short_up(short_by)} {audit.unit}"
     least = f"{round_down(100 * audit.lower / high, 1)} %"
     if audit.upper >= low:
         return f"this one could learn at least {least} of that"
