@@ -146,6 +146,9 @@ def test_designs_are_checked_with_their_audits(unit: str, budget: str) -> None:
     assert UNCHECKED in design.summary()
     assert design.verify().verified
     assert (design.verified, design.leakage.verified) == (True, True)
+    other = replace(design, leakage=replace(design.leakage, upper=0.0))
+    assert other.verify().verified
+    assert other.leakage.verified is None
     assert "; verified\n" in design.summary()
     assert dl.design(query, **asked).verified is True  # type: ignore[arg-type]
 

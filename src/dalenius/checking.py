@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 from dalenius.certificates import verify as verifier
 from dalenius.certificates import work
+from dalenius.certificates.certificate import Certificate
 from dalenius.design_results import Design
 from dalenius.errors import InputError
 from dalenius.results import NATS_PER_UNIT, Audit
@@ -64,8 +65,8 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT) -> verifier.Ve
     verdict = _verify(result, time_limit)
     if verdict.verified and not _states(result, verdict):
         verdict = replace(verdict, verified=False, reason="the bounds of the result are not those of its certificate")
-    if verdict.verified and isinstance(result, Design):
-        _note(result.leakage)  # its certificate is a part of the design's
+    if verdict.verified and isinstance(result, Design) and _carries(result):
+        _note(result.leakage)
     if not verdict.reason.startswith(NOT_CHECKED):
         _note(result, "" if verdict.verified else verdict.reason)
     return verdict
@@ -75,7 +76,13 @@ def _verify(result: Audit | Design, time_limit: float) -> verifier.Verification:
     return verifier.verify(result.certificate, result.mechanism, time_limit=time_limit)
 
 
-def _states(result: Audit | Design, verdict: verifier.Verification) -> bool:
+def _carries(design: Design) -> bool:
+    """Whether the certificate of a design has that of its audit inside, or is it; then both were checked."""
+    data, audit = design.certificate.data, design.leakage
+    return data.get("audit", data) == audit.certificate.data and _states(audit, audit.certificate)
+
+
+def _states(result: Audit | Design, verdict: verifier.Verification | Certificate) -> bool:
     """Whether the bounds of a result are those that were verified, in its unit and rounded outward."""
     if isinstance(result, Design) and not result.kept:
         return _states(result.leakage, verdict)  # the certificate is that of the audit

@@ -57,7 +57,8 @@ class Choices:
         rho = np.log(np.maximum(found.law, TINY))
         everything = np.ones((1, cells.size), dtype=bool)
         self._enter([0], everything, (rho - rho.max())[None], found.prior[None])
-        self._improve(opposites(cells))
+        if self.upper > self.lower + self.tolerance:
+            self._improve(opposites(cells))
 
     def run(self, watch: Watch, most_nodes: int = MOST_NODES) -> None:
         """Search until the bracket closes or the limits are reached; a tree that has grown goes on."""
