@@ -43,7 +43,7 @@ def _parity(n: int, flip: float) -> "dl.Mechanism":
 
 def curve(n: int, flip: float, points: list[float], limit: float) -> dict[str, Any]:
     """Return the certified curve."""
-    dl.audit(_parity(2, 0.3), entropy=1.0)  # imports
+    dl.audit(_parity(2, 0.3), entropy=1.0, verify=False)  # imports
     found, seconds = timed(lambda: dl.curve(_parity(n, flip), entropies=points), limit)
     return {
         "lower": [audit.lower for audit in found.audits],

@@ -49,7 +49,7 @@ def parity(n: int = 4, b: float = 2.2, unit: str = "nats", **changes: object) ->
         "seed": 0,
         "seconds": 0.0125,
         "nodes": 0,
-        "bounds": "contraction",
+        "upper_by": "contraction",
     }
     return Audit(**{**fields, **changes})
 

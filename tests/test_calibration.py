@@ -221,7 +221,7 @@ def test_words_and_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert (data["query"], data["mechanism"]) == (str(PARITY), found.mechanism.name)
     assert data["dp_epsilon"] == pytest.approx(found.mechanism.dp_epsilon())
     assert repr(found).startswith(f"<Calibration geometric(epsilon={found.value!r}) of {PARITY}: leaks at most 0.0")
-    assert f"at epsilon = {found.too_little!r} it is proved to leak more than the budget" in found.summary()
+    assert f"at epsilon = {found.too_little!r} it was found to leak more than the budget" in found.summary()
     assert f"epsilon = {found.value!r}" in found._repr_html_()
     seen: list[object] = []
     calibrate("geometric", COUNT, leakage=0.5, entropy=2.0, accuracy=0.5, progress=seen.append)

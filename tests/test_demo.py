@@ -20,13 +20,15 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A solver that invents and a verifier that says what it is told."""
     verdict = SimpleNamespace(verified=True, reason="it was changed")
 
-    def audit(mechanism: Mechanism, entropy: float) -> Audit:
+    def audit(mechanism: Mechanism, entropy: float, *, verify: bool = False) -> Audit:
+        assert not verify
         return built(mechanism, max(0.0, mechanism.log_universe - entropy))
 
     def curve(mechanism: Mechanism, entropies: list[float]) -> Curve:
         return Curve(tuple(entropies), tuple(audit(mechanism, b) for b in entropies))
 
-    def design(query: Query, distortion: float, entropy: float, tolerance: float) -> Design:
+    def design(query: Query, distortion: float, entropy: float, tolerance: float, *, verify: bool) -> Design:
+        assert not verify
         counts = np.indices((2, 2, 2, 2)).sum(axis=0).reshape(16, 1)
         matrix = mechanisms.geometric(query, epsilon=1).matrix()
         assert distortion == pytest.approx((matrix * abs(counts - np.arange(5))).sum() / 16)
@@ -41,8 +43,10 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return Frontier(query, designs)
 
     invented = {"audit": audit, "curve": curve, "design": design, "frontier": frontier}
-    for name, function in (invented | {"verify": lambda *_, **__: verdict}).items():
+    for name, function in invented.items():
         monkeypatch.setitem(vars(dalenius), name, function)
+    for result in (Audit, Design):
+        monkeypatch.setattr(result, "verify", lambda _: verdict)
     return verdict
 
 

@@ -217,7 +217,7 @@ def test_words() -> None:
     book.release(PARITY, name="parity of March")
     text = book.summary()
     assert "1. parity of March: at most" in text
-    assert "certified by an audit of all releases together" in text
+    assert "by an audit of all releases together; certificate attached, not yet checked" in text
     assert "an average over outputs, not for every output" in text
     assert "3 records of 2 values" in repr(book)
     assert "parity of March" in book._repr_html_()

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,8 @@ def test_an_audit_of_a_secret_survives_a_round_trip(secret: object, said: object
     answer.save(tmp_path / "audit.json")
     again = dl.load(tmp_path / "audit.json")
     assert isinstance(again, Audit)
-    assert again.to_dict() == answer.to_dict()
-    assert again.summary() == answer.summary()
+    assert again.to_dict() == {**answer.to_dict(), "verified": None}
+    assert again.summary() == replace(answer).summary()  # a copy is not verified
     assert words in answer.summary()
     assert again.to_dict()["secret"] == said
     assert type(again.secret) is type(answer.secret)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.design_results import Design
@@ -12,7 +12,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.secret import Secret
 from dalenius.model.statistic import Table
 from dalenius.paper.method import Alternated, Searched
-from dalenius.results import NATS_PER_UNIT, Audit, Extremes, Records
+from dalenius.results import NATS_PER_UNIT, Audit, Extremes, Records, Stopped
 from dalenius.solvers.audit import Audited
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.certify import (
@@ -28,8 +28,6 @@ from dalenius.solvers.cutting_plane import Problem
 from dalenius.solvers.design import NOTHING, Designed
 from dalenius.solvers.record import NEARLY, Proof
 from dalenius.solvers.watch import Watch
-
-Stopped = Literal["gap", "time_limit", "interrupted", "method"]
 
 LATE = 0.2  # of its time: a design with no more left has had its last audit cut short
 TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
@@ -79,37 +77,50 @@ def _audit(  # noqa: PLR0913 - what was asked, and what was found
     prior = prior_of(mechanism, worst, adversary.reference)
     leaked = prior.leakage() if worst.grid is None else worst.audit.lower - MARGIN_COARSE
     lower = max(0.0, leaked - MARGIN_DOWN)
-    uppers = {item.record: stated(mechanism, item, adversary.reference)[1] for item in found}
-    upper = max(*uppers.values(), lower)
+    proofs = {item.record: stated(mechanism, item, adversary.reference) for item in found}
+    uppers = {record: bound for record, (_, bound) in proofs.items()}
+    highest = max(proofs.values(), key=lambda proof: proof[1])
+    upper = max(highest[1], lower)
     data = certificate_data(adversary, prior, (lower, upper), found, secret)
     lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}
     nats = run.nats
     records = tuple(
         (item.members or (None,), _down(lowers[item.record], nats), _up(uppers[item.record], nats)) for item in found
     )
-    low, high = (max(item.audit.unconstrained[k] for item in found) for k in (0, 1))
-    uniform = max(float(item.audit.cells.leakage(item.audit.cells.rho[None])[0]) for item in found)
-    top = max(found, key=lambda item: item.audit.upper)
+    in_user_units = _down(lower, nats), _up(upper, nats)
     return Audit(
         mechanism=mechanism,
         adversary=adversary,
         unit=run.unit,
-        lower=_down(lower, nats),
-        upper=_up(upper, nats),
-        stopped=_stopped(upper - lower, run.tolerance * nats, run.watch, nearly=NEARLY),
+        lower=in_user_units[0],
+        upper=in_user_units[1],
+        stopped=_stopped(in_user_units, run, nearly=NEARLY / nats),
         proved="both",
         record=prior.record,
         records=Records(records),
         prior=prior,
         certificate=Certificate.of(data),
-        extremes=Extremes((_down(max(0.0, low - MARGIN_DOWN), nats), _up(high + MARGIN_DOWN, nats)), uniform / nats),
+        extremes=_extremes(found, (lower, upper), nats, free=adversary.free),
         tolerance=run.tolerance,
         seed=run.seed,
         seconds=run.watch.seconds,
         nodes=run.watch.nodes,
-        bounds=_bound_name(top.audit.proof),
+        upper_by=_bound_name(highest[0]),
         secret=secret,
     )
+
+
+def _extremes(found: list[Audited], bracket: tuple[float, float], nats: float, *, free: bool) -> Extremes:
+    """What is known of the extreme adversaries, in the user's unit; the bracket is that of this one, in nats.
+
+    L(0) is never below L(b), and is L(b) where there is no limit.
+    """
+    low, high = (max(item.audit.unconstrained[k] for item in found) for k in (0, 1))
+    low, high = max(0.0, low - MARGIN_DOWN, bracket[0]), high + MARGIN_DOWN
+    if free:
+        high = min(high, bracket[1])
+    uniform = max(float(item.audit.cells.leakage(item.audit.cells.rho[None])[0]) for item in found)
+    return Extremes((_down(low, nats), _up(max(low, high), nats)), uniform / nats)
 
 
 def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
@@ -162,19 +173,20 @@ def design_answer(  # noqa: PLR0913 - what was asked, and what was found
         "symmetries": list(problem.domain.symmetries),
         "audit": leakage.certificate.data,
     }
+    bracket = _down(lower, scale), _up(upper, scale)
     return Design(
         query=distortion.query,
         adversary=adversary,
         unit=run.unit,
         goal=problem.goal,
         budget=budget,
-        lower=_down(lower, scale),
-        upper=_up(upper, scale),
+        lower=bracket[0],
+        upper=bracket[1],
         mechanism=designed.mechanism,
         distortion=designed.distortion,
         leakage=leakage,
         certificate=Certificate.of(data),
-        stopped=_stopped(upper - lower, run.tolerance * scale, run.watch, late=LATE * run.watch.time_limit),
+        stopped=_stopped(bracket, run, late=LATE * run.watch.time_limit),
         proved="both",
         tolerance=run.tolerance,
         seed=run.seed,
@@ -198,11 +210,15 @@ def _described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
     return data
 
 
-def _stopped(gap: float, tolerance: float, watch: Watch, *, nearly: float = 0.0, late: float = 0.0) -> Stopped:
-    if gap <= max(tolerance, nearly if not watch.interrupted and watch.left > 0 else 0.0):
+def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, late: float = 0.0) -> Stopped:
+    """Why a search ended; "gap" where the bracket that the user sees is within the tolerance, and nowhere else."""
+    gap, watch = bracket[1] - bracket[0], run.watch
+    if gap <= run.tolerance:
         return "gap"
     if watch.interrupted:
         return "interrupted"
+    if watch.left > 0 and gap <= nearly:
+        return "nearly"
     return "time_limit" if watch.left <= late else "method"
 
 

@@ -3,13 +3,15 @@
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalenius import checking
 from dalenius.answers import Run, audit_answer, design_answer, paper_audit_answer, paper_design_answer
 from dalenius.certificates import verify as verifier
 from dalenius.certificates.limits import MEMORY, TIME_LIMIT
@@ -65,12 +67,17 @@ def audit(  # noqa: PLR0913 - the public surface
     time_limit: float = 60.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
+    verify: checking.Verify = "auto",
 ) -> Audit:
     """Return a certified bracket on L(b) = max_i max { I(X_i;Y) : H(X) >= b }.
 
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b). `tolerance` is the gap to reach, in
     `unit`; after `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
     callable that is told the bracket on the way, or True for a line on standard error.
+
+    verify: whether the certificate is checked at once, within the time limit. "auto" checks it where the estimate is at
+    most 0.1 s or a fifth of the time that the audit took. `verified` of the answer says whether it was checked; its
+    method `verify` checks it later. Where it is to be checked, a tenth of the time limit is kept for that.
 
     secret: what is to stay hidden, in place of every single record. The index of a record; a list of indices, whose
     records are one secret together; a function of the dataset (called with a tuple of the records' values), a Query on
@@ -95,7 +102,11 @@ def audit(  # noqa: PLR0913 - the public surface
         seed=seed,
         progress=progress,
     )
-    return question.answer(entropy, knowledge)
+    checking.check_option(verify)
+    began = time.monotonic()
+    searching = replace(question, time_limit=checking.searching(time_limit, verify))
+    answer = searching.answer(entropy, knowledge)
+    return checking.checked(answer, verify, time_limit - (time.monotonic() - began))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +182,15 @@ def _print_progress(progress: Progress) -> None:
 
 
 def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> Curve:  # noqa: ANN401 - as audit
-    """Return L(b) at each entropy b, each point a bracket; options as for `audit`."""
+    """Return L(b) at each entropy b, each point a bracket; options as for `audit`, but for `verify`.
+
+    The certificates of the points are not checked: call `verify` of the audits that you rely on.
+    """
+    if "verify" in options:
+        message = (
+            "a curve does not check its points; call verify() of those that you rely on, as curve.audits[0].verify()"
+        )
+        raise InputError(message)
     try:
         points = [checks.real("an entropy", b, -math.inf, math.inf) for b in entropies]
     except TypeError:
@@ -180,7 +199,8 @@ def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> C
     if not points:
         message = "entropies is empty; give at least one value of b"
         raise InputError(message)
-    question = _question(mechanism, **{**(audit.__kwdefaults__ or {}), **options})
+    defaults = {name: value for name, value in (audit.__kwdefaults__ or {}).items() if name != "verify"}
+    question = _question(mechanism, **{**defaults, **options})
     return Curve(tuple(points), tuple(question.answer(b, None) for b in points))
 
 
@@ -201,6 +221,7 @@ def design(  # noqa: PLR0913 - the public surface
     time_limit: float = 300.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
+    verify: checking.Verify = "auto",
 ) -> Design:
     """Return the best mechanism for a query with a certified bracket on the optimum.
 
@@ -213,7 +234,7 @@ def design(  # noqa: PLR0913 - the public surface
     measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
     column per output. outputs: what the mechanism may answer; default the query's range. `tolerance` is the
     gap to reach, in `unit` or in units of distortion; after `time_limit` seconds, or Ctrl-C, the best so far is
-    returned. reference: what everybody knows beforehand, as for `audit`; p0 stays what it is.
+    returned. reference: what everybody knows beforehand, as for `audit`; p0 stays what it is. verify: as for `audit`.
 
     method="paper" is the paper's Algorithm 6 or 9 from 5 random starts. Nothing is proved of the optimum but the
     upper bound. The mechanism has a certified audit, which shows what it leaks; that may be more than the leakage
@@ -228,6 +249,7 @@ def design(  # noqa: PLR0913 - the public surface
     rho = Reference.from_user(reference, query.records)
     adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho)
     gap, limit = _limits(tolerance, time_limit, seed)
+    checking.check_option(verify)
     if method == "paper":
         _check_paper(reference=reference)
         check_designable(task)
@@ -246,13 +268,15 @@ def design(  # noqa: PLR0913 - the public surface
         gap *= NATS_PER_UNIT[unit]
     if alone and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)
-    with Watch(limit, _report(progress)) as watch:
+    with Watch(checking.searching(limit, verify), _report(progress)) as watch:
         run = Run(unit, tolerance, seed, watch)
         if method == "paper":
             found = search_mechanism(problem, task, adversary, tolerance=SOLVER_SHARE * gap, watch=watch, seed=seed)
-            return paper_design_answer(task, adversary, problem, found, budget=budget, run=run)
-        designed, _ = Designer(problem, task, SOLVER_SHARE * gap, watch, seed).solve()
-    return design_answer(task, adversary, problem, designed, budget=budget, run=run)
+            answer = paper_design_answer(task, adversary, problem, found, budget=budget, run=run)
+        else:
+            designed, _ = Designer(problem, task, SOLVER_SHARE * gap, watch, seed).solve()
+            answer = design_answer(task, adversary, problem, designed, budget=budget, run=run)
+    return checking.checked(answer, verify, limit - watch.seconds)
 
 
 def frontier(  # noqa: PLR0913 - the public surface

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dalenius.model.mechanism import Mechanism
-from dalenius.report.numbers import decimals, round_down, round_up, short
+from dalenius.report.numbers import decimals, epsilon_up, round_down, round_up, short
 from dalenius.results import Audit, finite
 
 
@@ -80,7 +80,7 @@ class Calibration:
         return as_html(self._facts())
 
     def _facts(self) -> list[tuple[str, list[str]]]:
-        from dalenius.report.text import adversary_words, problem  # noqa: PLC0415
+        from dalenius.report.text import adversary_words, checked_words, problem  # noqa: PLC0415
 
         digits = decimals(self.leakage.upper)
         low, high = round_down(self.leakage.lower, digits), round_up(self.leakage.upper, digits)
@@ -90,7 +90,7 @@ class Calibration:
                 "Asked",
                 [f"the least {self.family} noise that leaks at most {self.budget:.9g} {self.unit} about a record"],
             ),
-            ("Leakage", [f"{low} <= L <= {high} {self.unit}, within the budget; both bounds are certified"]),
+            ("Leakage", [f"{low} <= L <= {high} {self.unit}, within the budget; {checked_words(self.leakage)}"]),
             ("Noise", self._noise()),
             ("Adversary", [adversary_words(self.leakage)]),
             ("Stopped", [self._stopped()]),
@@ -102,16 +102,16 @@ class Calibration:
             lines[0] += f"; the expected error of an answer is {short(self.distortion)} on uniform data"
         epsilon = self.mechanism.dp_epsilon()
         if math.isfinite(epsilon):
-            lines.append(f"it is {epsilon:.4g}-differentially private")
+            lines.append(f"it is {epsilon_up(epsilon)}-differentially private")
         if self.quietest:
-            return [*lines, "this is practically no noise: the budget allows to release the answer as it is"]
+            return [*lines, "this is practically no noise, the least that is tried"]
         if self.too_little is None:
-            return [*lines, "no parameter with less noise was proved to leak more than the budget"]
-        return [*lines, f"at {self.parameter} = {self.too_little!r} it is proved to leak more than the budget"]
+            return [*lines, "no parameter with less noise was found to leak more than the budget"]
+        return [*lines, f"at {self.parameter} = {self.too_little!r} it was found to leak more than the budget"]
 
     def _stopped(self) -> str:
         reasons = {
-            "accuracy": f"the least noise that can be certified is known to a relative {self.accuracy:.2g}",
+            "accuracy": f"the parameter is known to a relative {self.accuracy:.2g}, if more noise leaks less",
             "time_limit": "the time limit was reached; with more time less noise may turn out to be enough",
             "interrupted": "it was interrupted; less noise may turn out to be enough",
         }

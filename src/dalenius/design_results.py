@@ -2,7 +2,7 @@
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,10 +15,12 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up, short_up
-from dalenius.results import NATS_PER_UNIT, Audit, finite, frame, in_unit, limit_words
+from dalenius.results import NATS_PER_UNIT, Audit, Stopped, finite, frame, in_unit, limit_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from dalenius.certificates.verify import Verification
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +37,8 @@ class Design:
 
     By the paper's method `proved` is "upper" and lower is 0. Its mechanism may leak more than a leakage budget: then
     `kept` is false, upper is the distortion of the best constant, and the certificate is that of the audit.
+
+    `verified` and `refused` are as those of an audit; where `kept` is false they are about the leakage alone.
     """
 
     query: Query
@@ -48,7 +52,7 @@ class Design:
     distortion: float
     leakage: Audit
     certificate: Certificate
-    stopped: Literal["gap", "time_limit", "interrupted", "method"]
+    stopped: Stopped
     proved: Literal["both", "upper"]
     tolerance: float
     seed: int
@@ -57,6 +61,8 @@ class Design:
     distortion_name: str
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 6 or 9, all starts
     reported: float | None = None  # what that algorithm takes for the leakage of its mechanism, in `unit`
+    verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
+    refused: str = field(default="", init=False, compare=False)  # the same
 
     @property
     def method(self) -> Literal["certified", "paper"]:
@@ -124,6 +130,8 @@ class Design:
             "proved": self.proved,
             "method": self.method,
             "kept": self.kept,
+            "verified": self.verified,
+            "refused": self.refused or None,
             "seconds": finite(self.seconds),
             "rounds": self.rounds,
             "gap": finite(self.gap),
@@ -134,6 +142,12 @@ class Design:
             "dp_epsilon": finite(self.mechanism.dp_epsilon()),
             "reported": None if self.reported is None else finite(self.reported),
         }
+
+    def verify(self, time_limit: float = 60.0) -> "Verification":
+        """Check the certificate, in at most so many seconds; `verified` is True afterwards if it is accepted."""
+        from dalenius.checking import check  # noqa: PLC0415 - it knows results
+
+        return check(self, time_limit)
 
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""
@@ -166,6 +180,7 @@ class Design:
 
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept")
+        note += ", NOT verified" if self.refused else ""
         digits = decimals(self.upper)
         low, high = round_down(self.lower, digits), round_up(self.upper, digits)
         if self.goal == "leakage":

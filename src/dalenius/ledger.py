@@ -26,7 +26,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.report.numbers import decimals, round_down, round_up, short
-from dalenius.report.text import Facts, as_html, problem, stacked
+from dalenius.report.text import Facts, as_html, checked_words, problem, stacked
 from dalenius.results import NATS_PER_UNIT, Audit, in_unit
 from dalenius.solvers.record import MOST_OUTPUTS
 from dalenius.solvers.watch import Watch
@@ -38,9 +38,9 @@ VERSION = 1
 LEAST_SECONDS = 0.05  # of an audit that is begun at all
 ROUNDING = 1e-14  # relative: more than sums of a few thousand numbers lose
 HOW: dict[str, str] = {
-    "audit": "certified by an audit of all releases together",
+    "audit": "by an audit of all releases together",
     "chain rule": "a sound bound: what an audited part leaks, plus what the others can tell at all",
-    "trivial": "log|A|: the releases may tell everything about a record",
+    "trivial": "only the trivial bound, log|A|: the releases may tell everything about a record",
 }
 
 
@@ -75,7 +75,7 @@ class Account:
 
     @property
     def exact(self) -> bool:
-        """Whether the bracket is the certified audit of the whole composition."""
+        """Whether the bracket is an audit of the whole composition."""
         return self.bound == "audit"
 
     @property
@@ -226,6 +226,7 @@ class Ledger:
             unit=self.unit,
             tolerance=self.tolerance,
             time_limit=limit,
+            verify=False,
         )
 
     def _fits(self, groups: Sequence[Group], most_outputs: int = MOST_ENTRIES) -> bool:
@@ -363,13 +364,19 @@ def _bracket(lower: float, upper: float) -> str:
     return f"{round_down(lower, digits)} <= leakage <= {round_up(upper, digits)}"
 
 
+def _how(account: Account) -> str:
+    """How the upper bound was found; and whether its certificate was checked, where there is one."""
+    proof = f"; {checked_words(account.audit)}" if account.audit is not None and account.exact else ""
+    return f"{HOW[account.bound]}{proof}"
+
+
 def _facts(account: Account, releases: Sequence[str] = ()) -> Facts:
     low, high = (
         turn(x, decimals(account.added[1])) for turn, x in zip((round_down, round_up), account.added, strict=True)
     )
     return [
         ("Released", [_counted(account.releases), *releases]),
-        ("Leaked", [f"{_bracket(account.lower, account.upper)} {account.unit} about a record", HOW[account.bound]]),
+        ("Leaked", [f"{_bracket(account.lower, account.upper)} {account.unit} about a record", _how(account)]),
         ("Added", [f"{low} to {high} {account.unit} by the last release"]),
         (
             "Left",

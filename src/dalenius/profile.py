@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from dalenius.model.query import Query
 from dalenius.model.real import Real
 from dalenius.model.statistic import Histogram, Table
 from dalenius.report.numbers import decimals, round_down, round_up, short
-from dalenius.results import NATS_PER_UNIT, Audit, Curve, finite, in_unit
+from dalenius.results import NATS_PER_UNIT, Audit, Curve, Stopped, finite, in_unit
 from dalenius.solvers.capacity import Capacity, capacity
 from dalenius.solvers.convolution import capacity_by_convolution
 from dalenius.solvers.watch import Progress, Watch
@@ -85,7 +85,7 @@ class Profile:
     dp_delta: float | None
     distortion: float | None
     notes: tuple[str, ...]
-    stopped: Literal["gap", "time_limit", "interrupted", "method"]
+    stopped: Stopped
     seconds: float
 
     @property
@@ -178,7 +178,7 @@ def profile(  # noqa: PLR0913 - the public surface
         for k, point in enumerate(points):
             seconds = max(watch.left / (len(points) - k), LEAST_SECONDS)
             options: dict[str, Any] = {"tolerance": tolerance, "seed": seed, "progress": progress, **point}
-            audits.append(api.audit(mechanism, unit=unit, time_limit=seconds, **options))
+            audits.append(api.audit(mechanism, unit=unit, time_limit=seconds, verify=False, **options))
             if watch.interrupted:
                 break
     reasons = {audit.stopped for audit in audits} | ({"interrupted"} if watch.interrupted else set())
@@ -196,7 +196,7 @@ def profile(  # noqa: PLR0913 - the public surface
         dp_delta=dp_delta,
         distortion=distortion,
         notes=tuple(notes),
-        stopped=next((why for why in ("interrupted", "time_limit", "method") if why in reasons), "gap"),
+        stopped=next((why for why in ("interrupted", "time_limit", "method", "nearly") if why in reasons), "gap"),
         seconds=watch.seconds,
     )
 

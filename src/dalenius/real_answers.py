@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from dalenius.answers import Run
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
@@ -20,6 +22,7 @@ Certified = Callable[[Mechanism, float, Watch], Audit]  # a finite channel, the 
 
 SHARE = 0.1  # of the tolerance that may be lost between the real channel and the finite one
 LEAST = 1e-10  # loss below which floats are no help
+DONE = ("gap", "nearly")
 CLOSED = 1.2  # a bracket no wider than so many times the loss has been closed
 COARSER = (
     (1e-3, 64),
@@ -43,10 +46,10 @@ def real_answer(mechanism: Real, certified: Certified, run: Run) -> Audit:
         seen = finest if last else quantise(mechanism, error)
         gap = max(0.9 * tolerance - fine, 0.5 * tolerance) if last else SHARE * error
         looks.append(_look(mechanism, seen, gap, certified, run, finest=None if last else finest))
-        if looks[-1].stopped == "gap" or looks[-1].gap * run.nats > CLOSED * error or run.watch.expired():
+        if looks[-1].stopped in DONE or looks[-1].gap * run.nats > CLOSED * error or run.watch.expired():
             break
     best = min(looks, key=lambda look: look.gap)
-    stopped = "gap" if best.stopped == "gap" else looks[-1].stopped
+    stopped = best.stopped if best.stopped in DONE else looks[-1].stopped
     return replace(best, stopped=stopped, seconds=looks[-1].seconds, nodes=looks[-1].nodes)
 
 
@@ -91,7 +94,7 @@ def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: 
         lower = finest.lower(leaked - MARGIN_DOWN)
         data["witness"] = {**data["witness"], "quadrature": finest.description}
     data["lower"] = lower
-    nats, (low, high) = run.nats, answer.extremes.unconstrained
+    nats = run.nats
     orbits = (
         (
             m,
@@ -100,26 +103,37 @@ def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: 
         )
         for m, a, b in answer.records.orbits
     )
-    stopped = answer.stopped
-    if upper - lower <= run.tolerance * nats:
+    bracket = _down(lower, nats), _up(upper, nats)
+    gap, stopped = bracket[1] - bracket[0], answer.stopped
+    if gap <= run.tolerance:
         stopped = "gap"
-    elif stopped == "gap" and upper - lower > NEARLY:
-        stopped = "method"
+    elif stopped in DONE:
+        stopped = "nearly" if gap * nats <= NEARLY else "method"
+    extremes = answer.extremes
+    if extremes is not None:
+        low, high = extremes.unconstrained
+        free = max(bracket[0], _down(below(low * nats), nats)), _up(above(high * nats), nats)
+        extremes = Extremes(free, _uniform(answer, finest or seen) / nats)
     return replace(
         answer,
         mechanism=mechanism,
-        lower=_down(lower, nats),
-        upper=_up(upper, nats),
+        lower=bracket[0],
+        upper=bracket[1],
         stopped=stopped,
         records=Records(tuple(orbits)),
         prior=replace(answer.prior, mechanism=mechanism),
         certificate=Certificate.of(data),
-        extremes=Extremes(
-            (_down(below(low * nats), nats), _up(above(high * nats), nats)),
-            answer.extremes.uniform / (1 - seen.slack),
-        ),
+        extremes=extremes,
         nodes=run.watch.nodes,
     )
+
+
+def _uniform(answer: Audit, seen: Quantised) -> float:
+    """What the reference prior learns, in nats, by these points."""
+    statistic = seen.channel.statistic
+    secrets = [m[0] or 0 for m, _, _ in answer.records.orbits] if answer.secret is None else [answer.secret]
+    joints = (np.exp(answer.reference.log_joint(statistic, secret)) @ seen.channel.rows for secret in secrets)
+    return max(float(mutual_information(joint)) for joint in joints) / (1 - seen.slack)
 
 
 def _down(nats: float, scale: float) -> float:

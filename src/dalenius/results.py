@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from itertools import accumulate, chain, groupby
@@ -26,9 +26,12 @@ from dalenius.report.numbers import decimals, round_down, round_up
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dalenius.certificates.verify import Verification
+
 Floats = NDArray[np.float64]
 Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
 Group = tuple[Members, float, float]
+Stopped = Literal["gap", "nearly", "time_limit", "interrupted", "method"]
 
 MOST_LISTED = 1000  # records that to_dict lists one by one
 NATS_PER_UNIT = {"nats": 1.0, "bits": math.log(2)}
@@ -96,7 +99,13 @@ class Records(Sequence[RecordBracket]):
 
 @dataclass(frozen=True)
 class Extremes:
-    """Leakage against the two extreme adversaries: no limit (b = 0, a bracket), and the uniform prior (b = log|X|)."""
+    """Leakage against the two extreme adversaries, in floats and without a certificate.
+
+    unconstrained: no limit (b = 0): L(0) lies between the two numbers. They may be far apart: then no more was found
+    than what this audit and the trivial bound say.
+    uniform: what the uniform prior learns (b = log|X|), or the reference prior. Where noise is on every count of a
+    histogram that is never written out, what it learns from the count that the witness is about: at least this much.
+    """
 
     unconstrained: tuple[float, float]
     uniform: float
@@ -108,6 +117,12 @@ class Audit:
 
     Every number of information is in `unit`, the tolerance too; the certificate is in nats, as is the history.
     By the paper's method `proved` is "lower": the witness attains lower, upper is only the trivial bound.
+    `stopped` is "gap" only where the gap is within the tolerance; "nearly" says that it is within 1e-5, and that
+    further progress was slow. `upper_by` names the bound that gave upper.
+
+    `verified` is True once the verifier has accepted the certificate, and None before: `verify` asks it. `refused` says
+    why it did not accept it, which is a defect of ours. Both belong to this object: a changed copy has them not.
+    `extremes` is None where nothing is known of them.
 
     `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. Of a group or
     function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
@@ -118,20 +133,27 @@ class Audit:
     unit: str
     lower: float
     upper: float
-    stopped: Literal["gap", "time_limit", "interrupted", "method"]
+    stopped: Stopped
     proved: Literal["both", "lower"]
     record: int | None
     records: Records
     prior: Prior
     certificate: Certificate
-    extremes: Extremes
+    extremes: Extremes | None
     tolerance: float
     seed: int
     seconds: float
     nodes: int
-    bounds: str
+    upper_by: str
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 1, all starts
     secret: Secret | None = None
+    verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
+    refused: str = field(default="", init=False, compare=False)  # the same
+
+    @property
+    def bounds(self) -> str:
+        """The name of `upper_by` in version 0.1."""
+        return self.upper_by
 
     @property
     def method(self) -> Literal["certified", "paper"]:
@@ -183,8 +205,12 @@ class Audit:
             "tolerance": finite(self.tolerance),
             "seed": self.seed,
             "nodes": self.nodes,
-            "bounds": self.bounds,
-            "extremes": {
+            "upper_by": self.upper_by,
+            "bounds": self.upper_by,
+            "verified": self.verified,
+            "refused": self.refused or None,
+            "extremes": self.extremes
+            and {
                 "unconstrained": [finite(x) for x in self.extremes.unconstrained],
                 "uniform": finite(self.extremes.uniform),
             },
@@ -204,6 +230,12 @@ class Audit:
             return None
         group = members(self.secret)
         return "function" if group is None else list(group)
+
+    def verify(self, time_limit: float = 60.0) -> "Verification":
+        """Check the certificate, in at most so many seconds; `verified` is True afterwards if it is accepted."""
+        from dalenius.checking import check  # noqa: PLC0415 - it knows results
+
+        return check(self, time_limit)
 
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""
@@ -234,7 +266,7 @@ class Audit:
         return load_audit(path)
 
     def __repr__(self) -> str:
-        note = "" if self.closed else ", gap open"
+        note = ("" if self.closed else ", gap open") + (", NOT verified" if self.refused else "")
         digits = decimals(self.upper)
         knows = (
             f"knowledge <= {self.knowledge:.6g}"

@@ -78,7 +78,20 @@ def test_json_is_one_object_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_every_option_reaches_the_solver(solver: Solver) -> None:
-    options = ["--unit", "bits", "--tolerance", 1e-4, "--time-limit", 7, "--seed", 3, "--method", "certified"]
+    options = [
+        "--unit",
+        "bits",
+        "--tolerance",
+        1e-4,
+        "--time-limit",
+        7,
+        "--seed",
+        3,
+        "--method",
+        "certified",
+        "--verify",
+        "yes",
+    ]
     assert run(*PARITY, "--knowledge", "inf", *options).exit_code == 0
     assert str(solver.asked.pop("mechanism").query) == "modular_sum(n=4, modulus=2)"
     assert solver.asked == {
@@ -92,7 +105,22 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "time_limit": 7.0,
         "seed": 3,
         "progress": False,
+        "verify": True,
     }
+
+
+@pytest.mark.parametrize(("word", "meaning"), [("auto", "auto"), ("yes", True), ("no", False)])
+def test_whether_to_verify_reaches_the_solver(solver: Solver, word: str, *, meaning: object) -> None:
+    assert run(*PARITY, "--entropy", 1, "--verify", word).exit_code == 0
+    assert solver.asked["verify"] is meaning or solver.asked["verify"] == meaning == "auto"
+
+
+def test_json_says_whether_the_certificate_was_checked() -> None:
+    asked = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(flip=0.3)", "--entropy", 0.5, "--json"]
+    checked, unchecked = (json.loads(run(*asked, "--verify", word).stdout) for word in ("yes", "no"))
+    assert (checked["verified"], unchecked["verified"]) == (True, None)
+    assert checked["upper_by"] == checked["bounds"] == unchecked["upper_by"] != ""
+    assert checked["refused"] is None
 
 
 def test_the_method_reaches_the_solver(solver: Solver) -> None:

@@ -85,11 +85,13 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "time_limit": 300.0,
         "seed": 0,
         "progress": False,
+        "verify": "auto",
     }
     options = ["--unit", "bits", "--tolerance", 1e-3, "--time-limit", 7, "--seed", 3, "--method", "paper"]
+    options += ["--verify", "no"]
     assert run(*PARITY, "--leakage", 0.2, "--knowledge", 1, "--measure", "zero-one", *options).exit_code == 0
     expected = {"leakage": 0.2, "distortion": None, "knowledge": 1.0, "entropy": None, "measure": "zero-one"}
-    expected |= {"unit": "bits", "tolerance": 1e-3, "time_limit": 7.0, "seed": 3, "method": "paper"}
+    expected |= {"unit": "bits", "tolerance": 1e-3, "time_limit": 7.0, "seed": 3, "method": "paper", "verify": False}
     assert expected.items() <= solver.asked.items()
 
 
@@ -195,7 +197,8 @@ def test_a_real_design_keeps_its_budget_and_is_verified(tmp_path: Path) -> None:
     checked = CliRunner().invoke(main, ["verify", str(tmp_path / "d.json"), "--mechanism", str(tmp_path / "m.json")])
     assert checked.exit_code == 0
     again = Design.load(tmp_path / "d.json")
-    assert again.to_dict() == found
+    assert again.to_dict() == {**found, "verified": None}
+    assert found["verified"] is True
 
 
 def test_the_papers_method_on_the_real_command_line(tmp_path: Path) -> None:
@@ -206,4 +209,4 @@ def test_the_papers_method_on_the_real_command_line(tmp_path: Path) -> None:
     assert found["reported"] < 0.368 < found["upper"] == found["leakage"]["upper"]  # the optimum is in between (MATH 7)
     for name in ("c.json", "d.json"):
         assert CliRunner().invoke(main, ["verify", str(tmp_path / name)]).exit_code == 0
-    assert Design.load(tmp_path / "d.json").to_dict() == found
+    assert Design.load(tmp_path / "d.json").to_dict() == {**found, "verified": None}

@@ -11,7 +11,7 @@ from samples import built, parity
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.paper.history import Step
-from dalenius.report.numbers import decimals, round_down, round_up, short_up
+from dalenius.report.numbers import decimals, epsilon_up, round_down, round_up, short_up
 from dalenius.report.text import class_words
 from dalenius.results import Extremes, Records
 
@@ -53,11 +53,11 @@ def test_the_summary_says_what_matters_in_plain_words() -> None:
     for words in (
         "symmetric(flip=0.3) of modular_sum(n=4, modulus=2): 4 records, 16 datasets",
         "0.073726 <= L <= 0.073727 nats",
-        "both bounds are certified",
+        "the gap is at most 2.0e-9; certificate attached, not yet checked",
         "record 0; the 3 other records leak the same",
         "knows at most 0.5726 of 2.773 nats: H(X) >= 2.2",
         "(b = 0) an adversary could learn 0.082282 to 0.082283 nats",
-        "between 89.6 % and 89.7 % of that",
+        "this one could learn between 89.6 % and 89.7 % of that",
         "(b = log|X|) would learn 0.000000 nats",
         "record 0 = 0 and sum mod 2 = 0: 0.487",
         "the gap is within the tolerance 1e-06",
@@ -71,7 +71,8 @@ def test_the_summary_tells_of_open_gaps_and_why() -> None:
     assert "the time limit was reached" in limit
     assert "gap of 1.7e-2 is open" in limit
     assert "it was interrupted" in parity(**wide, stopped="interrupted").summary()
-    assert "progress had become slow" in parity(upper=parity().lower + 5e-6).summary()
+    nearly = parity(upper=parity().lower + 5e-6, stopped="nearly").summary()
+    assert "the gap is small but above the tolerance 1e-06, and further progress was slow" in nearly
     assert "only the lower bound is proved" in parity(**wide, stopped="method", proved="lower").summary()
 
 
@@ -86,7 +87,7 @@ def test_the_summary_of_the_papers_method_claims_no_more_than_it_proves() -> Non
         "60 iterations of Algorithm 1 from 20 random starts",
     ):
         assert words in text
-    for words in ("certified to", "both bounds", "%", "b = 0", "costs it nothing", "may close it", "nodes"):
+    for words in ("certified to", "both bounds", "%", "b = 0", "just as much", "may close it", "nodes"):
         assert words not in text
     one = parity(**{**paper, "history": history[:3], "stopped": "time_limit"}).summary()
     assert "the time limit was reached" in one
@@ -97,10 +98,52 @@ def test_the_summary_of_the_papers_method_claims_no_more_than_it_proves() -> Non
 
 def test_the_summary_at_the_extremes() -> None:
     assert "may know everything" in parity(b=0.0).summary()
-    assert "the limit costs it nothing" in parity(b=1.0).summary()
+    assert "this one could learn just as much, within 1.1e-9 nats" in parity(b=1.0).summary()
+    coarse = parity(b=2.2, tolerance=0.05).summary()
+    assert "just as much" not in coarse
     uniform = parity(b=4 * math.log(2), lower=0.0, upper=0.0, records=Records(((range(4), 0.0, 0.0),)))
     assert "knows nothing beforehand" in uniform.summary()
     assert "practically nothing" in dataclasses.replace(uniform, extremes=Extremes((0.0, 0.0), 0.0)).summary()
+
+
+WIDE = {"lower": 0.2, "upper": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "free", "words"),
+    [
+        ({"lower": 0.3, "upper": 0.3 + 1e-7}, (0.3, 0.3 + 2e-7), "could learn just as much, within 2.1e-7 nats"),
+        (WIDE, (0.5, 0.6), "could learn between 33.3 % and 60.0 % of that"),
+        (WIDE, (0.31, 0.69), "could learn between 28.9 % and 96.8 % of that"),
+        (WIDE, (0.3, 0.32), "could learn at least 62.5 % of that"),
+        (WIDE, (0.25, 0.28), "could learn at least 71.4 % of that"),
+        (WIDE, (0.2, math.log(2)), None),  # no more than the audit and the trivial bound say
+        (WIDE, None, None),
+    ],
+)
+def test_what_is_said_of_no_limit_is_what_is_known(
+    bounds: dict[str, float], free: tuple[float, float] | None, words: str | None
+) -> None:
+    extremes = None if free is None else Extremes(free, 0.0)
+    text = parity(**bounds, records=Records(((range(4), *bounds.values()),)), extremes=extremes).summary()
+    assert ("(b = 0)" in text) == (words is not None)
+    assert words is None or words in text
+    assert ("just as much" in text) == (words is not None and "just as much" in words)
+    assert ("Compare" in text) == (free is not None)
+
+
+def test_shares_are_of_the_record_named_and_never_above_one() -> None:
+    bits = parity(upper=math.log(2) + 1e-9, records=Records(((range(4), 0.07, math.log(2) + 1e-9),)))
+    assert "that this record can hold" not in bits.summary()
+    records = Records((((0,), 0.07, 0.1), ((1, 2, 3), 0.0, 0.9)))  # another record holds more, and may leak more
+    assert (
+        "at most 14.43 % of the 0.6931 nats that this record can hold"
+        in parity(upper=0.9, stopped="method", records=records).summary()
+    )
+
+
+def test_privacy_is_rounded_up() -> None:
+    assert [epsilon_up(x) for x in (math.log(9), 0.26186, 1.0, 0.0, math.inf)] == ["2.198", "0.2619", "1", "0", "inf"]
 
 
 def test_records_that_differ_are_compared() -> None:

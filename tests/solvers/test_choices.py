@@ -8,7 +8,7 @@ from cases import CLOSED_FORM, Case, named, random_channel
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.lump import lump
 from dalenius.solvers.cells import Cells
-from dalenius.solvers.choices import Choices, capacity
+from dalenius.solvers.choices import Choices, capacity, obvious, opposites
 from dalenius.solvers.watch import Watch
 
 
@@ -41,6 +41,43 @@ def test_all_choices_enumerated(seed: int) -> None:
     assert choices.upper - choices.lower <= 1e-8
     joint = Cells(lump(mechanism, 0)[0], 1.0).joint(choices.prior[None])[0]
     assert brute_force.information(joint) == pytest.approx(choices.lower, abs=1e-12)
+
+
+def test_opposite_datasets_are_tried_first() -> None:
+    """Of a symmetric channel the relaxation says nothing; two people who differ in everything are the obvious pair."""
+    mechanism = named("count(n=8)", "randomized_response(epsilon=1)")
+    cells = Cells(lump(mechanism, 0)[0], 0.5)
+    pair = mechanism.matrix()[[0, -1]]
+    apart = brute_force.information(pair / 2)
+    assert apart == pytest.approx(0.4935, abs=1e-4)
+    choices = Choices(cells, 1e-6)
+    choices.open_root(Watch(60.0))
+    assert choices.lower >= apart - 1e-12
+    assert obvious(cells) >= apart - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_opposite_choices_are_choices_and_true(seed: int) -> None:
+    records, outputs = [([2, 3], 3), ([3, 2], 4), ([2, 2, 2], 2), ([4, 2], 3), ([3, 3], 2)][seed]
+    mechanism = random_channel(records, outputs, 30 + seed)
+    cells = Cells(lump(mechanism, 0)[0], 1.0)
+    priors = opposites(cells)
+    np.testing.assert_allclose(priors.sum(axis=1), 1.0)
+    assert all(np.unique(cells.secret[prior > 0]).size == (prior > 0).sum() for prior in priors)
+    low, high = brute_force.best_choice(list(mechanism.matrix().reshape(records[0], -1, outputs)))
+    assert 0.5 * low <= obvious(cells) <= high + 1e-12
+
+
+def test_where_there_is_nothing_to_choose_no_choice_is_tried() -> None:
+    assert opposites(Cells(lump(random_channel([5], 3, 1), 0)[0], 1.0)).shape == (0, 5)
+    assert obvious(Cells(lump(random_channel([5], 3, 1), 0)[0], 1.0)) == 0.0
+
+
+def test_many_cells_are_thinned_to_extreme_ones() -> None:
+    mechanism = named("count(n=800)", "geometric(epsilon=1)")
+    cells = Cells(lump(mechanism, 0)[0], 1.0)
+    assert cells.size > 512
+    assert obvious(cells) == pytest.approx(np.log(2), abs=1e-6)
 
 
 def test_every_leaf_bounds_the_choices_that_reach_it() -> None:

@@ -13,7 +13,7 @@ from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.information import mutual_information
 from dalenius.model.additive import Additive
 from dalenius.solvers.audit import audit_records
-from dalenius.solvers.large import Centre, Sibson
+from dalenius.solvers.large import Centre, Sibson, fano
 from dalenius.solvers.watch import Progress, Watch
 
 LN2 = math.log(2)
@@ -113,6 +113,22 @@ def test_what_no_limit_would_allow_is_attained() -> None:
     found = audit_records(large, 0.01, 1e-3, Watch(5), 0)[0].audit
     exact = dl.audit(dense, entropy=0)
     assert 0.5 * exact.lower < found.unconstrained[0] <= exact.upper
+
+
+@pytest.mark.parametrize("many", [2, 3, 10])
+def test_guessing_bounds_information_from_below_and_claims_nothing_of_bad_guesses(many: int) -> None:
+    for error in (0.0, 0.01, 0.3, 1 - 1 / many):  # the channel that spreads its errors evenly attains the bound
+        law = np.full((many, many), error / (many - 1))
+        np.fill_diagonal(law, 1 - error)
+        assert fano(many, error) == pytest.approx(float(mutual_information(law / many)), abs=1e-12)
+    for error in (1 - 1 / many, 0.99, 1.0):
+        assert fano(many, error) <= fano(many, 1 - 1 / many) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_much_noise_is_not_said_to_tell_everything_without_a_limit() -> None:
+    mechanism, _ = both("geometric(epsilon=0.01)", "count(n=12)")
+    found = audit_records(mechanism, 0.01, 1e-3, Watch(5), 0)[0].audit
+    assert found.unconstrained[0] < 0.01
 
 
 def test_a_short_time_limit_and_an_interruption_leave_a_true_bracket() -> None:

@@ -37,6 +37,27 @@ def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, know
 
 
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
+def test_what_no_limit_would_allow_is_not_overstated(mechanism: str, query: str) -> None:
+    large, dense = both_histograms(mechanism, query)
+    low, high = dl.audit(large, knowledge=0.1).extremes.unconstrained
+    exact = dl.audit(dense, entropy=0, tolerance=1e-2, time_limit=1)
+    assert low <= exact.upper + 1e-12
+    assert exact.lower <= high + 1e-12
+
+
+def test_the_limit_is_not_said_to_cost_nothing_where_it_does() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=20, k=6), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.05)
+    low, high = audit.extremes.unconstrained
+    assert audit.upper < 0.32
+    assert 0.98 < dl.audit(mechanism, knowledge=36).lower < low < high < 1.8
+    text = audit.summary()
+    assert "just as much" not in text
+    assert "this one could learn between 2.4 % and 19.5 % of that" in text
+    assert "would learn at least 0.00767" in text  # by one count of the six
+
+
+@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
 def test_the_witness_is_a_prior_on_datasets_that_leaks_as_much_through_the_whole_release(
     mechanism: str, query: str
 ) -> None:

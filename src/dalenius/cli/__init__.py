@@ -59,7 +59,7 @@ def _fail(message: str, code: int) -> NoReturn:
 @click.version_option(__version__, prog_name="dalenius", message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """How much can a release teach about one record, and which release teaches least? Both bounds, certified.
+    """How much can a release teach about one record, and which release teaches least? Both bounds, with a certificate.
 
     Exit codes: 0 done, 1 the answer is no (verify), 2 bad input, 130 interrupted.
     """

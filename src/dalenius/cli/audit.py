@@ -10,6 +10,8 @@ from dalenius.cli.common import (
     CERTIFICATE,
     FILE,
     REFERENCE,
+    VERIFIES,
+    VERIFY,
     check_outputs,
     exactly_one,
     finish,
@@ -32,6 +34,7 @@ from dalenius.cli.common import (
 @REFERENCE
 @solving(tolerance=1e-6, time_limit=60.0)
 @CERTIFICATE
+@VERIFY
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
 @click.option("--plot", type=FILE, help="Draw the worst prior and the bracket here (.png, .svg, .pdf).")
 @AS_JSON
@@ -52,6 +55,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
     time_limit: float,
     seed: int,
     certificate: Path | None,
+    verify: str,
     save: Path | None,
     plot: Path | None,
     as_json: bool,
@@ -91,6 +95,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
             time_limit=time_limit,
             seed=seed,
             progress=listener,
+            verify=VERIFIES[verify],
         )
     return finish(
         answer,

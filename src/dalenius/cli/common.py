@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -27,10 +27,18 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 CERTIFICATE = click.option(
     "--certificate", type=FILE, help="Write the certificate here (.json); `dalenius verify` checks it."
 )
+VERIFY = click.option(
+    "--verify",
+    type=click.Choice(["auto", "yes", "no"]),
+    default="auto",
+    show_default=True,
+    help="Check the certificate at once; auto: where that is quick.",
+)
 REFERENCE = click.option(
     "--reference", type=FILE, help="What is public (.csv, .npy, .json): one law, one per record, or weights."
 )
 
+VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}  # what --verify means
 PICTURES = (".png", ".svg", ".pdf")
 TABLES = (".csv", ".npy", ".json")
 INTERRUPTED = 130

@@ -10,6 +10,8 @@ from dalenius.cli.common import (
     CERTIFICATE,
     FILE,
     REFERENCE,
+    VERIFIES,
+    VERIFY,
     check_outputs,
     exactly_one,
     finish,
@@ -54,6 +56,7 @@ TABLES = (".csv", ".npy", ".json")
 @solving(tolerance=1e-4, time_limit=300.0)
 @REFERENCE
 @CERTIFICATE
+@VERIFY
 @click.option("--out", type=FILE, help="Write the mechanism here (.json); dalenius audit --load reads it.")
 @click.option("--table", type=FILE, help="Write its exact table here (.csv), for deployment.")
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
@@ -76,6 +79,7 @@ def design(  # noqa: PLR0913 - one parameter per option
     time_limit: float,
     seed: int,
     certificate: Path | None,
+    verify: str,
     out: Path | None,
     table: Path | None,
     save: Path | None,
@@ -127,6 +131,7 @@ def design(  # noqa: PLR0913 - one parameter per option
             time_limit=time_limit,
             seed=seed,
             progress=listener,
+            verify=VERIFIES[verify],
         )
     return finish(
         answer,

@@ -41,7 +41,7 @@ COMMON: Plain = {
     "seed": (int,),
     "seconds": (float, int),
 }
-OF_AUDIT: Plain = {**COMMON, "record": (int,), "nodes": (int,), "bounds": (str,)}
+OF_AUDIT: Plain = {**COMMON, "record": (int,), "nodes": (int,), "upper_by": (str,)}
 OF_ADVERSARY: Plain = {
     "knowledge": (float, int),
     "entropy": (float, int, type(None)),
@@ -58,7 +58,7 @@ OF_DESIGN: Plain = {
 }
 ALLOWED = {
     "unit": ("nats", "bits"),
-    "stopped": ("gap", "time_limit", "interrupted", "method"),
+    "stopped": ("gap", "nearly", "time_limit", "interrupted", "method"),
     "proved": ("both", "lower", "upper"),
     "goal": ("leakage", "distortion"),
 }
@@ -144,7 +144,7 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
             }
             for members, lower, upper in audit.records.orbits
         ],
-        "extremes": [*map(finite, audit.extremes.unconstrained), finite(audit.extremes.uniform)],
+        "extremes": audit.extremes and [*map(finite, audit.extremes.unconstrained), finite(audit.extremes.uniform)],
         **({"names": list(map(str, audit.secret.names))} if isinstance(audit.secret, Function) else {}),
         **_of_history(audit.history),
     }
@@ -194,9 +194,13 @@ def _history(content: dict[str, Any]) -> tuple[Step, ...]:
 def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
     secret = _secret(content, mechanism.records)
     one = secret is None or isinstance(secret, int)
+    content = {"upper_by": content.get("bounds"), **content}  # its name in version 0.1
     plain = _plain(content, {**OF_AUDIT, "record": (int if one else type(None),)})
     witness = content["certificate"]["witness"]
-    low, high, uniform = (math.nan if x is None else x for x in content["extremes"])
+    extremes = content["extremes"]
+    if extremes is not None:
+        low, high, uniform = (math.nan if x is None else x for x in extremes)
+        extremes = Extremes((low, high), uniform)
     records = Records(tuple(_orbit(orbit) for orbit in content["orbits"]))
     if len(records) != (mechanism.n if secret is None else 1):
         message = f"it has brackets of {len(records)} records where the mechanism has {mechanism.n}"
@@ -209,7 +213,7 @@ def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
         secret=secret,
         prior=_witness(mechanism, witness["record"] if secret is None else secret, witness, adversary.reference),
         certificate=Certificate.of(content["certificate"]),
-        extremes=Extremes((low, high), uniform),
+        extremes=extremes,
         history=_history(content),
         **plain,
     )

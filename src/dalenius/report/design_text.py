@@ -4,8 +4,8 @@ import math
 
 from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.model import checks
-from dalenius.report.numbers import decimals, round_down, round_up, short, short_up, written_up
-from dalenius.report.text import Facts, adversary_words, starts
+from dalenius.report.numbers import decimals, epsilon_up, round_down, round_up, short, short_up, written_up
+from dalenius.report.text import Facts, adversary_words, all_checked_words, checked_words, more_time, starts, why
 
 MOST_ROWS = 12  # rows of the mechanism that are shown
 WIDEST = 109  # characters of a row
@@ -34,7 +34,8 @@ def frontier_table(frontier: Frontier) -> str:
         longest = max(len(point.name) for point in frontier.named)
         lines += ["", f"{'mechanism':{longest}}   {first.distortion_name:>{width}}   leaks at most   above the best by"]
         lines += [_named_line(frontier, point, longest, width) for point in frontier.named]
-    return "\n".join(lines)
+    words = all_checked_words([*frontier.designs, *(point.leakage for point in frontier.named)])
+    return "\n".join([*lines, "", words])
 
 
 def _named_line(frontier: Frontier, point: NamedPoint, longest: int, width: int) -> str:
@@ -65,11 +66,12 @@ def _best(design: Design) -> list[str]:
     low, high = round_down(design.lower, digits), round_up(design.upper, digits)
     if design.proved == "upper":
         attained = "attained by this mechanism" if design.kept else "attained by a constant answer, which leaks nothing"
+        known = "proved" if design.kept else "known"  # of a constant answer there is no certificate
         beyond = f'others may do better; method="certified" bounds the least {what} from below'
-        return [f"least {what} <= {high}{unit}, {attained}: only this upper bound is proved", beyond]
-    lines = [
-        f"{low} <= least {what} <= {high}{unit}; the gap is at most {short_up(design.gap)}, both bounds are certified"
-    ]
+        lines = [f"least {what} <= {high}{unit}, {attained}: only this upper bound is {known}", beyond]
+        return [*lines, checked_words(design)] if design.kept else lines
+    gap, words = short_up(design.gap), checked_words(design)
+    lines = [f"{low} <= least {what} <= {high}{unit}; the gap is at most {gap}; {words}"]
     if design.lower > 0:
         share = round_up(100 * design.gap / design.upper, 2)
         lines.append(f"no mechanism with these outputs does better than the one found by more than {share} %")
@@ -78,13 +80,15 @@ def _best(design: Design) -> list[str]:
 
 def _mechanism(design: Design) -> list[str]:
     audit = design.leakage
-    leaks = f"leaks {_between(audit.lower, audit.upper)} {design.unit} about a record, certified"
+    leaks = f"leaks {_between(audit.lower, audit.upper)} {design.unit} about a record"
+    if not design.kept:  # the certificate is about this alone
+        leaks = f"{leaks}; {checked_words(design)}"
     if design.reported is not None:
         leaks = f"the alternation reports {short(design.reported)} {design.unit}; the mechanism it returns {leaks}"
     costs = f"its expected {design.distortion_name} is at most {written_up(design.distortion)}"
     epsilon = design.mechanism.dp_epsilon()
     private = (
-        f"it is differentially private with epsilon = {epsilon:.4g}"
+        f"it is differentially private with epsilon = {epsilon_up(epsilon)}"
         if math.isfinite(epsilon)
         else "it is not differentially private at any epsilon: some change of one record makes an output impossible"
     )
@@ -111,23 +115,15 @@ def _rows(design: Design) -> list[str]:
 
 
 def _stopped(design: Design) -> list[str]:
-    reasons = {
-        "gap": f"the gap is small but above the tolerance {design.tolerance:.2g}; progress had become slow",
-        "time_limit": "the time limit was reached",
-        "interrupted": "it was interrupted",
-        "method": "the method has no more to give",
-    }
     if design.method == "paper":
+        reason = "every start has ended" if design.stopped == "method" else why(design)
         work = f"{design.rounds} iterations of {_algorithm(design)} from {starts(design.history)}"
-        return [f"{reasons[design.stopped]}; {design.seconds:.3g} s, {work}"]
-    done = f"the gap is within the tolerance {design.tolerance:.2g}"
-    reason = done if design.closed and design.stopped == "gap" else reasons[design.stopped]
+        return [f"{reason}; {design.seconds:.3g} s, {work}"]
+    reason = "no better mechanism or bound was found" if design.stopped == "method" else why(design)
     lines = [f"{reason}; {design.seconds:.3g} s, {design.rounds} round{'' if design.rounds == 1 else 's'}"]
-    if not design.closed and design.stopped != "gap":
+    if design.stopped not in ("gap", "nearly"):
         gap = short_up(design.gap)
-        lines.append(
-            f"the gap of {gap} is open: both bounds are true, the optimum lies between; more time may close it"
-        )
+        lines.append(f"the gap of {gap} is open: the optimum lies between the bounds{more_time(design)}")
     return lines
 
 

@@ -34,6 +34,14 @@ def short_up(x: float) -> str:
     return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(Decimal(x)):.1e}" if math.isfinite(x) else str(x)
 
 
+def epsilon_up(x: float) -> str:
+    """Return x with four significant digits and no trailing zeros, never below x: for a privacy that is promised."""
+    if not math.isfinite(x):
+        return str(x)
+    digits = Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(float(x)))
+    return f"{float(digits):.4g}"
+
+
 def written_up(x: float) -> str:
     """Return x as people write it, with at most seven digits, never below its shortest decimal form: 0.1 is 0.1."""
     if not math.isfinite(x):

@@ -153,21 +153,24 @@ def _likely(masses: Floats) -> tuple[int, int]:
 
 
 def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
-    uniform = audit.extremes.uniform
+    extremes = audit.extremes
     if audit.reference.uniform:
         most = short(in_unit(audit.mechanism.log_universe, audit.unit))
         names = "no limit\nb = 0", f"this adversary\nb = {short(audit.entropy)}", f"uniform prior\nb = {most}"
     else:
         names = "no limit", f"this adversary\nknows {short(audit.knowledge)}", "reference prior\nknows 0"
-    brackets = audit.extremes.unconstrained, (audit.lower, audit.upper), (uniform, uniform)
-    rows = list(zip(names, brackets, strict=True))
+    free = None if extremes is None else extremes.unconstrained
+    uniform = None if extremes is None else (extremes.uniform, extremes.uniform)
+    brackets = free, (audit.lower, audit.upper), uniform
+    rows = [(name, bracket) for name, bracket in zip(names, brackets, strict=True) if bracket is not None]
     widest = max(high for _, (_, high) in rows) or 1.0
-    for place, (_, (low, high)) in enumerate(rows):
-        ax.barh(place, low, 0.55, color=DARK if place == 1 else MIDDLE, edgecolor="black", linewidth=0.6)
+    for place, (name, (low, high)) in enumerate(rows):
+        ax.barh(place, low, 0.55, color=DARK if name == names[1] else MIDDLE, edgecolor="black", linewidth=0.6)
         ax.barh(place, high - low, 0.55, left=low, color="white", hatch="////", edgecolor="black", linewidth=0.6)
         digits = decimals(high)
-        if place == len(rows) - 1:
-            words = f"{uniform:.{digits}f}"
+        if name == names[2]:
+            one_count = isinstance(audit.prior.mechanism, NoisyCount)  # of those that are released
+            words = f"at least {round_down(low, digits)}" if one_count else f"{low:.{digits}f}"
         else:
             words = f"{round_down(low, digits)}\n{round_up(high, digits)}"
         ax.text(high + 0.02 * widest, place, words, va="center", fontsize=8)
@@ -202,13 +205,8 @@ def _about(audit: Audit) -> str:
 
 
 def _points(curve: Curve) -> tuple[Floats, Floats, Floats]:
-    """Audited points by rising b, closed at both ends by the extremes."""
-    audit = curve.audits[0]
-    most = in_unit(audit.mechanism.log_universe, curve.unit)
+    """Audited points by rising b; of what lies beyond them there is no certificate."""
     points = dict(zip(curve.entropies, zip(curve.lower.tolist(), curve.upper.tolist(), strict=True), strict=True))
-    points.setdefault(0.0, audit.extremes.unconstrained)
-    if max(points) < most:
-        points[most] = (audit.extremes.uniform, audit.extremes.uniform)
     b = sorted(points)
     bounds = np.array([points[x] for x in b])
     return np.array(b), bounds[:, 0], bounds[:, 1]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.profile import UNWRITTEN, Profile
 from dalenius.report.numbers import decimals, round_down, round_up, short
-from dalenius.report.text import Facts, problem
+from dalenius.report.text import Facts, all_checked_words, problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +81,7 @@ def _leakage(profile: Profile) -> list[str]:
     if len(set(places)) < len(set(profile.leakage.entropies)):
         name, places = "knowledge", [short(audit.knowledge) for audit in audits]
     width = max(map(len, places))
-    head = "L(b) = max_i max I(X_i;Y) over priors with H(X) >= b: about one record; both bounds are certified"
+    head = f"L(b) = max_i max I(X_i;Y) over priors with H(X) >= b: about one record; {all_checked_words(audits)}"
     points = (
         f"  {name} = {place:>{width}} {unit}: {_bracket(audit.lower, audit.upper)} {unit}"
         for place, audit in zip(places, audits, strict=True)
@@ -133,10 +133,11 @@ def _distortion(profile: Profile) -> str:
 
 def _stopped(profile: Profile) -> str:
     reasons = {
-        "gap": "every gap is small enough",
-        "time_limit": "the time limit was reached; all bounds are true, more time may close open gaps",
-        "interrupted": "it was interrupted; all bounds are true, later values of b are left out",
-        "method": "the audits have no more to give",
+        "gap": "every gap is within the tolerance",
+        "nearly": "every gap is within the tolerance or 1e-5, where further progress was slow",
+        "time_limit": "the time limit was reached; more time may close open gaps",
+        "interrupted": "it was interrupted; later values of b are left out",
+        "method": "every bound that applies was tried; some gaps are open",
     }
     return f"{reasons[profile.stopped]}; {profile.seconds:.3g} s"
 

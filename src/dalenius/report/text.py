@@ -1,7 +1,9 @@
 """An audit in plain words."""
 
 import html
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,10 @@ from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up, short, short_up
-from dalenius.results import Audit, in_unit
+from dalenius.results import Audit, Stopped, in_unit
+
+if TYPE_CHECKING:
+    from dalenius.design_results import Design
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
@@ -24,6 +29,15 @@ SHOWN = 4  # heaviest cells of the witness
 MOST_NAMES = 6  # values or probabilities that are listed
 MOST_LETTERS = 24  # of a value of a function
 NAME_WIDTH = 11
+TIGHT = 0.2  # of L(0): a bracket of it that is no wider is worth showing
+SAME = 0.001  # of L(0): who learns no less than that below it learns just as much
+WHY: dict[Stopped, str] = {
+    "gap": "the gap is within the tolerance",
+    "nearly": "the gap is small but above the tolerance",
+    "time_limit": "the time limit was reached",
+    "interrupted": "it was interrupted",
+    "method": "every bound that applies was tried",
+}
 
 
 @dataclass(frozen=True)
@@ -62,9 +76,25 @@ def as_html(named: Facts) -> str:
     return f"<table>{rows}</table>"
 
 
+def checked_words(result: "Audit | Design") -> str:
+    """Return whether the certificate was checked, and what came of it."""
+    if result.refused:
+        return f"NOT verified: {result.refused}; please report"
+    return "verified" if result.verified else "certificate attached, not yet checked"
+
+
+def all_checked_words(results: Iterable["Audit | Design"]) -> str:
+    """Return the same of several results: whether all were checked, and the first that was refused."""
+    listed = list(results)
+    refused = next((result for result in listed if result.refused), None)
+    if refused is not None:
+        return checked_words(refused)
+    return "verified" if all(result.verified for result in listed) else "certificates attached, not yet checked"
+
+
 def facts(audit: Audit) -> Facts:
     """Return what an audit says as pairs of a heading and lines of text."""
-    return [
+    named: Facts = [
         ("Audited", [problem(audit.mechanism)]),
         ("Leakage", _leakage(audit)),
         ("Record", [_records(audit)]) if audit.secret is None else ("Secret", [_secret(audit)]),
@@ -73,6 +103,7 @@ def facts(audit: Audit) -> Facts:
         ("Witness", _witness(audit)),
         ("Stopped", _stopped(audit)),
     ]
+    return [(name, lines) for name, lines in named if lines]
 
 
 def heaviest(audit: Audit, many: int = SHOWN) -> tuple[list[Cell], int]:
@@ -134,21 +165,29 @@ def _leakage(audit: Audit) -> list[str]:
     digits = decimals(audit.upper)
     low, high = round_down(audit.lower, digits), round_up(audit.upper, digits)
     if audit.proved == "lower":
+        what = "by the paper's method: only the lower bound is proved"
         return [
-            f"{low} <= L <= {high} {audit.unit}, by the paper's method: only the lower bound is proved",
+            f"{low} <= L <= {high} {audit.unit}, {what}; {checked_words(audit)}",
             "the upper bound is the trivial one, min(log|A|, log|Y|), which holds for every mechanism",
             'local search may miss worse priors; method="certified" bounds the leakage from above',
         ]
-    gap = short_up(audit.gap)
-    lines = [f"{low} <= L <= {high} {audit.unit}; the gap is at most {gap}, both bounds are certified"]
-    held = np.log(alive(audit).sum())
+    lines = [f"{low} <= L <= {high} {audit.unit}; the gap is at most {short_up(audit.gap)}; {checked_words(audit)}"]
+    if audit.upper_by == "trivial":
+        most = "the trivial one, min(log|A|, log|Y|)"
+        better = f"the upper bound is {most}, and the witness comes within the gap of it"
+        return [*lines, better if audit.closed else f"the upper bound is only {most}: no better one was found"]
+    return [*lines, *_held(audit)]
+
+
+def _held(audit: Audit) -> list[str]:
+    """Which part of the secret can leak at most; by the bound on this secret, as others may hold more."""
+    held = in_unit(float(np.log(alive(audit).sum())), audit.unit)
+    upper = audit.records.orbit_of(audit.record)[2]
+    if not 0 <= upper < held:
+        return []
     whose = {Group: "these records", Function: "the secret"}.get(type(audit.prior.secret), "this record")
-    if held > 0 and audit.upper >= 0:
-        share = round_up(100 * audit.upper / in_unit(float(held), audit.unit), 2)
-        lines.append(
-            f"at most {share} % of the {short(in_unit(float(held), audit.unit))} {audit.unit} that {whose} can hold"
-        )
-    return lines
+    share = round_up(100 * upper / held, 2)
+    return [f"at most {share} % of the {short(held)} {audit.unit} that {whose} can hold"]
 
 
 def alive(audit: Audit) -> NDArray[np.bool_]:
@@ -227,34 +266,50 @@ def _beyond(audit: Audit) -> str:
 
 
 def _compare(audit: Audit) -> list[str]:
-    low, high = audit.extremes.unconstrained
-    digits = decimals(high)
-    free = f"{round_down(low, digits)} to {round_up(high, digits)} {audit.unit}"
-    uniform = f"{audit.extremes.uniform:.{decimals(audit.extremes.uniform)}f} {audit.unit}"
+    """Set the leakage beside that of the extreme adversaries, as far as it is known."""
+    if audit.extremes is None:
+        return []
+    digits = decimals(audit.extremes.uniform)
+    if isinstance(audit.prior.mechanism, NoisyCount):  # one count of those that are released
+        uniform = f"at least {round_down(audit.extremes.uniform, digits)} {audit.unit}"
+    else:
+        uniform = f"{audit.extremes.uniform:.{digits}f} {audit.unit}"
     given = not audit.reference.uniform
-    lines = [
-        f"without any limit on its knowledge{'' if given else ' (b = 0)'} an adversary could learn {free}",
-        _share(audit),
-    ]
-    if audit.adversary.free:
-        lines.pop()
-    if audit.proved == "lower":  # of the other adversary the paper's method says nothing
-        lines = []
     little = "knows the reference prior only" if given else "knows nothing beforehand (b = log|X|)"
     if audit.adversary.knowledge == 0:
-        return [*lines, f"this one {little} and learns {uniform}"]
-    return [*lines, f"one that {little} would learn {uniform}"]
+        return [*_unlimited(audit), f"this one {little} and learns {uniform}"]
+    return [*_unlimited(audit), f"one that {little} would learn {uniform}"]
 
 
-def _share(audit: Audit) -> str:
+def _unlimited(audit: Audit) -> list[str]:
+    """Compare with an adversary without limit, who is never worse off: L(b) <= L(0).
+
+    Nothing where that is this one, where only the lower bound is proved, and where no more is known of L(0) than that.
+    """
+    if audit.extremes is None or audit.adversary.free or audit.proved == "lower":
+        return []
     low, high = audit.extremes.unconstrained
     if high <= audit.tolerance:
         about = "a record" if audit.secret is None else secrets.name(audit.secret)
-        return f"this release tells practically nothing about {about}, whatever the adversary knows"
-    if audit.lower >= low - audit.tolerance and audit.gap <= high:
-        return "this one could learn just as much: the limit costs it nothing"
-    most = min(100.0, 100 * audit.upper / low) if low > 0 else 100.0
-    return f"this one learns between {round_down(100 * audit.lower / high, 1)} % and {round_up(most, 1)} % of that"
+        return [f"this release tells practically nothing about {about}, whatever the adversary knows"]
+    tight = high - low <= max(TIGHT * high, audit.tolerance)
+    if not (tight or low > audit.upper):
+        return []
+    digits = decimals(high)
+    between = f"{round_down(low, digits)} to {round_up(high, digits)} {audit.unit}"
+    b = " (b = 0)" if audit.reference.uniform else ""
+    return [f"without any limit on its knowledge{b} an adversary could learn {between}", _share(audit, low, high)]
+
+
+def _share(audit: Audit, low: float, high: float) -> str:
+    """How L(b) compares with L(0) for certain, where low <= L(0) <= high."""
+    short_by = max(0.0, high - audit.lower)
+    if short_by <= min(audit.tolerance, SAME * high):
+        return f"this one could learn just as much, within {short_up(short_by)} {audit.unit}"
+    least = f"{round_down(100 * audit.lower / high, 1)} %"
+    if audit.upper >= low:
+        return f"this one could learn at least {least} of that"
+    return f"this one could learn between {least} and {round_up(100 * audit.upper / low, 1)} % of that"
 
 
 def _witness(audit: Audit) -> list[str]:
@@ -274,23 +329,25 @@ def _witness(audit: Audit) -> list[str]:
 
 
 def _stopped(audit: Audit) -> list[str]:
-    gap, tolerance = short_up(audit.gap), f"{audit.tolerance:.2g}"
-    reasons = {
-        "gap": f"the gap is small but above the tolerance {tolerance}; progress had become slow",
-        "time_limit": "the time limit was reached",
-        "interrupted": "it was interrupted",
-        "method": "the method has no more to give",
-    }
     if audit.method == "paper":
-        reason = reasons[audit.stopped]
+        reason = "every start has ended" if audit.stopped == "method" else WHY[audit.stopped]
         return [
             f"{reason}; {audit.seconds:.3g} s, {audit.nodes} iterations of Algorithm 1 from {starts(audit.history)}"
         ]
-    done = f"the gap is within the tolerance {tolerance}"
-    reason = done if audit.closed and audit.stopped == "gap" else reasons[audit.stopped]
-    by = f" by {audit.bounds}" if audit.bounds else ""
-    lines = [f"{reason}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
-    if not audit.closed and audit.stopped != "gap":
-        more = "" if audit.stopped == "method" else "; more time may close it"
-        lines.append(f"the gap of {gap} is open: both bounds are true and L lies between them{more}")
+    by = f" by {audit.upper_by}" if audit.upper_by else ""
+    lines = [f"{why(audit)}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
+    if audit.stopped not in ("gap", "nearly"):
+        lines.append(f"the gap of {short_up(audit.gap)} is open: L lies between the bounds{more_time(audit)}")
     return lines
+
+
+def why(result: "Audit | Design") -> str:
+    """Return why a search ended."""
+    tolerance = f" {result.tolerance:.2g}" if result.stopped in ("gap", "nearly") else ""
+    slow = ", and further progress was slow" if result.stopped == "nearly" else ""
+    return f"{WHY[result.stopped]}{tolerance}{slow}"
+
+
+def more_time(result: "Audit | Design") -> str:
+    """Return that more time may help, where it was time that ended the search."""
+    return "; more time may close it" if result.stopped in ("time_limit", "interrupted") else ""

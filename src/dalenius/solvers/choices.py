@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from dalenius.solvers.capacity import interior_point
 from dalenius.solvers.cells import Cells, Floats, lse, solve
@@ -27,6 +28,11 @@ MOST_BATCH_ENTRIES = 4_000_000
 TINY = 1e-300
 UNUSED = -60.0  # log r of such outputs
 USED = 1e-6  # a cell counts as used by the relaxation above this share
+MOST_CANDIDATES = 512  # cells, in all, that opposite choices are made of
+MOST_PRODUCTS = 2**26  # of candidates x candidates x outputs
+STARTS = 16  # pairs of cells that are completed to choices
+MOST_LAWS = 2**18  # entries of the output laws of all these choices
+ROUNDS = 100  # of Blahut-Arimoto for the shares of a choice's cells
 
 
 @dataclass
@@ -51,6 +57,8 @@ class Choices:
         rho = np.log(np.maximum(found.law, TINY))
         everything = np.ones((1, cells.size), dtype=bool)
         self._enter([0], everything, (rho - rho.max())[None], found.prior[None])
+        if self.upper > self.lower + self.tolerance:
+            self._improve(opposites(cells))
 
     def run(self, watch: Watch, most_nodes: int = MOST_NODES) -> None:
         """Search until the bracket closes or the limits are reached; a tree that has grown goes on."""
@@ -104,6 +112,71 @@ class Choices:
             k = int(np.argmax(value))
             if value[k] > self.lower or not self.prior.size:
                 self.lower, self.prior = float(value[k]), batch[k]
+
+
+def opposites(cells: Cells) -> Floats:
+    """Return priors on one cell per row, cells whose output laws are far apart: the obvious guesses of L(0), (S, C).
+
+    Two laws are the farther apart the smaller sum_y sqrt(q(y) q'(y)) is. Pairs of cells that are farthest apart begin;
+    every further row adds the cell that is farthest from the nearest of those chosen. Symmetric channels need this:
+    there the relaxation uses all cells alike, and does not say which to choose.
+    """
+    none = np.empty((0, cells.size))
+    if cells.many or cells.a_size in (1, cells.size):  # very many cells, or nothing to choose
+        return none
+    candidates = _extreme_cells(cells)
+    rows = cells.secret[candidates]
+    if candidates.size > MOST_CANDIDATES:
+        return none
+    roots = np.sqrt(cells.q[candidates])
+    alike = roots @ roots.T
+    pairs = np.where(rows[:, None] < rows[None, :], alike, np.inf)
+    many = min(STARTS, int(np.isfinite(pairs).sum()), max(1, MOST_LAWS // (cells.a_size * cells.y_size)))
+    first, second = np.unravel_index(np.argpartition(pairs, many - 1, axis=None)[:many], pairs.shape)
+    chosen = np.full((many, cells.a_size), -1)
+    for one in (first, second):
+        chosen[np.arange(many), rows[one]] = one
+    nearest = np.maximum(alike[first], alike[second])
+    for a in range(cells.a_size):
+        here = np.flatnonzero(rows == a)
+        best = here[nearest[:, here].argmin(axis=1)]
+        chosen[:, a] = np.where(chosen[:, a] < 0, best, chosen[:, a])
+        nearest = np.maximum(nearest, alike[chosen[:, a]])
+    chosen = candidates[chosen]
+    priors = np.zeros((many, cells.size))
+    np.put_along_axis(priors, chosen, _shares(cells.q[chosen]), axis=1)
+    return priors
+
+
+def obvious(cells: Cells) -> float:
+    """Guarantee: result <= L(0), up to rounding; by the best of the opposite choices, 0 without any."""
+    return float(max(cells.leakage(opposites(cells)), default=0.0))
+
+
+def _extreme_cells(cells: Cells) -> NDArray[np.int64]:
+    """The cells of each row that give some output most or least often; all where they are few."""
+    most = min(MOST_CANDIDATES, int((MOST_PRODUCTS / cells.y_size) ** 0.5))
+    if cells.size <= most:
+        return np.arange(cells.size)
+    each = max(1, most // (2 * cells.a_size))
+    outputs = np.unique(np.linspace(0, cells.y_size - 1, min(each, cells.y_size)).astype(np.int64))
+    extreme = []
+    for part in cells.slices:
+        q = cells.q[part][:, outputs]
+        extreme += [part.start + q.argmax(axis=0), part.start + q.argmin(axis=0)]
+    return np.unique(np.concatenate(extreme))
+
+
+def _shares(q: Floats) -> Floats:
+    """Return input laws near the capacities of a batch of channels, by Blahut-Arimoto: (B, A, Y) -> (B, A)."""
+    p = np.full(q.shape[:2], 1.0 / q.shape[1])
+    information = xlogy(q, q).sum(axis=2)
+    for _ in range(ROUNDS):
+        law = np.einsum("ba,bay->by", p, q)
+        told = information - (q * np.log(np.maximum(law, TINY))[:, None]).sum(axis=2)
+        p = p * np.exp(told - told.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+    return p
 
 
 def _split(cells: Cells, candidates: Bools, pi: Floats) -> tuple[int, int, float]:

@@ -26,6 +26,7 @@ from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
 from dalenius.solvers.blahut_arimoto import SMALL_KNOWLEDGE, ascend, climb
 from dalenius.solvers.cells import Cells, Floats
+from dalenius.solvers.choices import obvious
 from dalenius.solvers.record import Maximal, Record
 from dalenius.solvers.watch import Watch
 
@@ -212,7 +213,7 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
         pi, value, _ = climb(cells, starts, watch, ROUNDS, still=STILL)
         best = int(np.argmax(value))
         audit.pi, audit.lower = pi[best], float(value[best])
-    audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share))), trivial)
+    audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
     watch.tell(0, 1, audit.lower, audit.upper, "ascent")
     return audit, lift, grid
 
@@ -290,4 +291,13 @@ def _apart(mechanism: Additive, alive: NDArray[np.bool_]) -> float:
     places = common[np.linspace(0, common.size - 1, many).astype(int)]
     near = int(np.diff(mechanism.answers[places]).min()) // 2 if many > 1 else 0
     e = min(1.0, 2 * float(mechanism.noise.tail(np.array([float(near)]))[0])) if near > 0 else 1.0
+    return fano(many, e)
+
+
+def fano(many: int, error: float) -> float:
+    """Guarantee: result <= I(A;Y) where A has this many values, all as likely, and is guessed wrong no oftener.
+
+    The bound falls while the chance of a wrong guess is below 1 - 1/many; beyond it nothing is known.
+    """
+    e = min(error, 1 - 1 / many)
     return max(0.0, math.log(many) - float(entr(e) + entr(1 - e)) - e * math.log(max(many - 1, 1)))

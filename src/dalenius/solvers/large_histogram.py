@@ -22,7 +22,7 @@ from dalenius.model.secret import Function, Secret
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.solvers.cells import Floats
-from dalenius.solvers.large import LEAST_S, MOST_S, NOISY, Blend, blended, from_below, in_blocks
+from dalenius.solvers.large import LEAST_S, MOST_S, NOISY, Blend, blended, fano, from_below, in_blocks
 from dalenius.solvers.record import Maximal, Record
 from dalenius.solvers.watch import Watch
 
@@ -124,7 +124,19 @@ def audit_histogram(  # noqa: PLR0913 - a problem, and how hard to try
         found.append((*below, cell))
         if watch.expired():
             break
-    return max(found, key=lambda item: item[0].lower)
+    best = max(found, key=lambda item: item[0].lower)
+    low, high = best[0].unconstrained
+    best[0].unconstrained = (max(low, _all_alike(mechanism)), high)
+    return best
+
+
+def _all_alike(mechanism: NoisyHistogram) -> float:
+    """Guarantee: result <= L(0), by the k datasets in which all records have one value, all as likely.
+
+    The value with the highest noisy count is a wrong guess only if some noise is n/2 or more the wrong way.
+    """
+    half = np.array([math.ceil(mechanism.n / 2)], dtype=float)
+    return fano(mechanism.k, mechanism.k * float(mechanism.noise.tail(half)[0]))
 
 
 def check_histogram(mechanism: NoisyHistogram, secret: Secret, reference: Reference) -> None:

@@ -28,7 +28,7 @@ from dalenius.solvers.blahut_arimoto import SMALL_KNOWLEDGE, Ascent, ascend, bes
 from dalenius.solvers.box_bound import Frame
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Cells, Floats
-from dalenius.solvers.choices import MOST_NODES, Choices
+from dalenius.solvers.choices import MOST_NODES, Choices, obvious
 from dalenius.solvers.contraction import affordable, coarsen, coarsen_together, coefficient
 from dalenius.solvers.convex_bound import Common, Dual
 from dalenius.solvers.posterior_bound import Frame as PosteriorFrame
@@ -189,6 +189,8 @@ class Record:
                 self._choose(choices, watch)
         if choices:
             self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
+        else:
+            self.unconstrained = (obvious(cells), self.trivial)
         self.unconstrained = (max(self.lower, self.unconstrained[0]), self.unconstrained[1])
         if cells.knowledge > 0 and self.gap > self.tolerance and cells.y_size <= MOST_OUTPUTS and not self._simple:
             capacity = self._search([[0] * cells.y_size] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
