@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flint import arb
+from flint import arb, ctx
 
 import dalenius as dl
 from dalenius.certificates import process, work
@@ -173,8 +174,8 @@ def test_what_cannot_be_opened_is_an_error_of_the_caller(tmp_path: Path) -> None
     [
         ("import os; os.abort()", "memory="),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "memory="),
-        ("raise SystemExit(3)", "memory="),
-        ("print('neither JSON')", "memory="),
+        ("raise SystemExit(3)", "exit code 3"),
+        ("print('neither JSON')", "exit code 0"),
         ("while True: pass", "time_limit="),
     ],
 )
@@ -242,3 +243,121 @@ def test_an_estimate_of_nonsense_is_a_number(change: Json) -> None:
         found = work.estimate(changed)
         assert found.bytes >= 0
         assert found.seconds >= 0
+
+
+def certificate(problem: Json, adversary: Json = None, **fields: Json) -> Json:
+    """A certificate that claims hardly anything, about any problem."""
+    return {
+        "format": "dalenius/audit-certificate",
+        "version": 1,
+        "lower": 0.0,
+        "upper": 1e3,
+        "problem": problem,
+        "adversary": adversary or {"entropy": 0.0},
+        "witness": {"record": 0, "masses": [[1.0]]},
+        "proofs": [{"record": 0, "kind": "trivial", "upper": 1e3}],
+        **fields,
+    }
+
+
+NOISE = "geometric(epsilon=1)"
+LARGE_GROUP = {"problem": {"query": "count(n=4000)", "mechanism": NOISE}, "secret": {"records": list(range(11))}}
+
+
+@pytest.mark.parametrize(
+    "bait",
+    [
+        {"proofs": [{"kind": "trivial", "upper": 1e3}, 0]},
+        {"proofs": [{"kind": "rows", "rows": [{"tree": [], "groups": []}]}]},
+        {"witness": {"masses": [[1.0]], "quadrature": 0}},
+        {"witness": {"masses": [[1.0]], "quadrature": {"count": -(10**9)}}},
+        {"proofs": [{"kind": "posteriors", "groups": [-(10**12)], "tree": [{}]}]},
+    ],
+)
+def test_nonsense_beside_it_does_not_hide_a_channel_that_is_too_large(bait: Json) -> None:
+    assert work.estimate(certificate(**{**LARGE_GROUP, **bait})).bytes > 2**32
+
+
+@pytest.mark.parametrize(
+    "greedy",
+    [
+        certificate({"query": "histogram(n=4194303, k=1)", "mechanism": "symmetric(flip=0)"}),
+        certificate(
+            {"query": "histogram(n=11, k=4)", "mechanism": "constant()"},
+            {"knowledge": 0.1, "reference": {"marginals": [[0.1, 0.2, 0.3, 0.4 + i * 1e-12] for i in range(11)]}},
+        ),
+        certificate(
+            {
+                "query": "count(n=20000000)",
+                "mechanism": "laplace(epsilon=1, output='real')",
+                "quadrature": {"count": 10**9},
+            }
+        ),
+    ],
+    ids=["powers of a histogram", "datasets one by one", "answers of real outputs"],
+)
+def test_small_files_that_need_much_memory_are_not_checked(greedy: Json) -> None:
+    assert dl.verify(greedy).reason.startswith("not checked: it")
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        certificate(
+            {"query": "total(n=1, values=[0, 16999])", "mechanism": NOISE},
+            {"knowledge": 0.1, "reference": {"marginal": [1.0, 0.0]}},
+            proofs=[
+                {
+                    "record": 0, "kind": "boxes", "upper": 1e3, "groups": [list(range(17000))], "eta": [0.0],
+                    "tree": [{"s": 1.0, "rho": []}],
+                }
+            ],
+        ),
+        certificate(
+            {"query": "total(n=355, values=[0, 1, 2])", "mechanism": NOISE},
+            {"knowledge": 0.1, "reference": {"marginal": [1 - 1e-10, 1e-300, 1e-10]}},
+        ),
+        certificate(
+            {"query": "count(n=131000)", "mechanism": NOISE},
+            secret={"records": list(range(6))},
+            witness={"blocks": [0], "cuts": [], "masses": [[1.0]] * 64},
+        ),
+    ],
+    ids=["very many groups", "powers of polynomials", "very many classes"],
+)  # fmt: skip
+def test_small_files_that_need_much_time_are_not_checked(slow: Json) -> None:
+    assert dl.verify(slow, time_limit=1).reason.startswith("not checked:")
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    """The precision of FLINT belongs to the process: a short check must not end inside a long one."""
+    rows = [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25], [0.2, 0.2, 0.6]]
+    mechanism = dl.Mechanism.from_matrix(rows, records=[2, 2])
+    data = plain(dl.audit(mechanism, knowledge=0.1, tolerance=1e-2))
+    before = ctx.prec
+    with ThreadPoolExecutor(4) as pool:
+        verdicts = list(pool.map(lambda _: dl.verify(data, mechanism), range(200)))
+    assert all(verdicts)
+    assert ctx.prec == before
+
+
+def test_the_child_imports_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("print('forged')\nraise SystemExit(0)\n")
+    (tmp_path / "certificate.json").write_text(SMALL.certificate.text())
+    code = (
+        "import sys, os; import dalenius as dl; dl.verify({}); sys.path.insert(0, '')\n"
+        f"os.chdir({str(tmp_path)!r}); print(dl.verify('certificate.json').verified)"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONINSPECT": ""},
+    )
+    assert done.stdout == "True\n"
+
+
+def test_names_that_no_file_has_are_not_found() -> None:
+    with pytest.raises(FileNotFoundError):
+        dl.verify("a\0b")

@@ -154,7 +154,7 @@ def _edge(place: int, value: float) -> Change:
         ("laplace", _rule(edges=3), "must be a list"),
         ("laplace", _rule(points=1), "whole number from 2"),
         ("laplace", _rule(points=2.0), "whole number"),
-        ("laplace", _rule(points=10**9), "whole number"),
+        ("laplace", _rule(points=513), "whole number"),
         ("laplace", _rule(points=2), ""),  # fewer points err more, and the proofs do not fit
         ("laplace", _rule(angle=0.0), "above 0"),
         ("laplace", _rule(angle=1.58), "not between"),

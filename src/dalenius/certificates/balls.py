@@ -6,6 +6,7 @@ cannot be decided counts against the certificate.
 """
 
 import math
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -24,15 +25,19 @@ ZERO = arb(0)
 ONE = arb(1)
 
 
+_one_at_a_time = threading.RLock()  # FLINT's precision belongs to the process, not to a thread
+
+
 @contextmanager
 def precision(bits: int = PRECISION) -> Iterator[None]:
-    """Work with balls of this many bits, then return to the caller's precision."""
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
+    """Work with balls of this many bits, then return to the caller's precision. Other threads wait."""
+    with _one_at_a_time:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
 
 
 def xlogx(x: Ball) -> Ball:

@@ -42,6 +42,7 @@ from flint import arb
 from .balls import ONE, ZERO, Ball, Rows, float_above, float_below, log_sum_exp, short, xlogx
 from .channel import Channel
 from .contraction import contracts
+from .limits import tick
 from .reading import field as entry
 from .reading import number, numbers, refuse, sequence, whole
 
@@ -120,6 +121,7 @@ def _logs(law: list[Ball]) -> list[Ball]:
 
 def _left_over(ends: list[float], group: int) -> float:
     """Return 1 minus all ends but one, rounded once (fsum adds without loss)."""
+    tick()
     return math.fsum((1.0, ends[group], *(-x for x in ends)))
 
 
@@ -169,6 +171,7 @@ class Row:
             refuse(f"{where}: eta = 0 needs groups of one output each")
         limit = arb(eta)
         for g in range(self.size):
+            tick()
             inside = [y for y, group in enumerate(self.groups) if group == g]
             pairs = zip(self.rows, self.coarse, strict=True)
             laws = {tuple(id(q[y]) for y in inside): (q, sums[g]) for q, sums in pairs}

@@ -84,7 +84,7 @@ class Sum:
     def values(self) -> Sequence[int]:
         if self._ones and self.modulus is None:
             return range(self.n + 1)
-        return sorted({self._reduced(v + c) for v in self.others for c in self.contributions})
+        return sorted({self._reduced(v + c) for v in ticking(self.others) for c in self.contributions})
 
     @property
     def size(self) -> int:
@@ -222,9 +222,9 @@ Statistic = Sum | Histogram | Table
 
 def numbered(alphabets: Sequence[int], group: Sequence[int]) -> Sequence[int]:
     """The number of the group's values in every dataset, in lexicographic order with the last record fastest."""
-    numbers = array("q", [0])
-    for i, k in enumerate(alphabets):
-        if i in group:
+    numbers, members = array("q", [0]), set(group)
+    for i, k in ticking(enumerate(alphabets)):
+        if i in members:
             numbers = array("q", [x * k + v for x in numbers for v in range(k)])
         elif k > 1:
             numbers = array("q", [x for x in numbers for _ in range(k)])

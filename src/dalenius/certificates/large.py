@@ -191,7 +191,7 @@ def _reference(channel: Large, starts: list[int]) -> list[Shares]:
 def _law(channel: Large, c: int) -> list[Ball | None]:
     """rho(t|a) of every class t, a contributing c: P(sum of the others = value - c); None where there is no mass."""
     others = channel.others
-    return [others.get(value - c) for value in channel.statistic.values]
+    return [others.get(value - c) for value in ticking(channel.statistic.values)]
 
 
 def _parts(law: list[Any], starts: list[int]) -> Iterator[tuple[int, list[Any]]]:
@@ -312,6 +312,7 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
     noise = _Noise(channel, reach)
     joint, secret = [], []
     for (c, share), ratios in zip(channel.values, density, strict=True):
+        tick()
         law = _law(channel, c)
         weights: list[Ball] = []
         for b, part in _parts(law, starts):

@@ -13,7 +13,10 @@ from typing import NoReturn, TypeVar
 
 MEMORY = 448  # MiB that reading and checking may take by default: with the interpreter less than 512
 TIME_LIMIT = 60.0  # seconds by default
+LONGEST = 1e6  # seconds: a longer limit is none, and clocks overflow beyond
+LARGEST = 2**60  # MiB: the same of memory
 MIB = 2**20  # bytes
+FAR_TOO_LARGE = 2**20  # MiB that nobody has
 EVERY = 1024  # items of a loop between two looks at the clock
 
 T = TypeVar("T")
@@ -57,6 +60,9 @@ def out_of_time() -> NoReturn:
 
 def too_large(mib: float, memory: int) -> NoReturn:
     """Say that checking would need more memory than allowed."""
+    if not mib < FAR_TOO_LARGE:
+        message = "not checked: it is far too large to be rebuilt"
+        raise NotChecked(message)
     message = (
         f"not checked: it needs about {math.ceil(mib)} MiB of memory, and {memory} are allowed; "
         "allow more with memory= (--memory)"

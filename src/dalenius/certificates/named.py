@@ -25,6 +25,7 @@ MOST_ENTRIES = 2**25  # of rows x outputs, where entries are shared among rows
 MOST_OWN_ENTRIES = 2**23  # where every row has its own
 MOST_COMPARED = 2**20  # datasets on which two queries are compared
 MOST_RESPONSES = 2**12  # datasets of randomized_response
+MOST_VALUES = 2**14  # of the one record of an identity: more rows would not fit in any case
 LARGEST = 2**40  # contribution of a record
 TIE = 1e-12  # outputs whose expected distortions differ by less tie; only `constant` asks
 
@@ -151,7 +152,7 @@ def _query(name: str, given: dict[str, Any], listed: bool) -> Query:  # noqa: FB
             refuse("values of the query must list one integer or more, each once")
         spread = max(values) - min(values)
         return Query(name, Sum(n, values), n * spread + 1, spread, n * min(values))
-    k = whole(given["k"], "k of the query", 1, MOST_CLASSES)
+    k = whole(given["k"], "k of the query", 1, MOST_VALUES if name == "identity" else MOST_CLASSES)
     if name == "identity":
         return Query(name, Sum(1, tuple(range(k))), k, k - 1)
     vectors = histogram(n, k) if listed else unlisted(n, k)

@@ -27,7 +27,7 @@ from . import design, large, large_histogram, process, real, reference, secret, 
 from .balls import ZERO, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
-from .limits import MEMORY, TIME_LIMIT, NotChecked, within
+from .limits import LARGEST, LONGEST, MEMORY, TIME_LIMIT, NotChecked, tick, within
 from .proofs import Audited, Knowledge, Question, check, held, information, prior_of
 from .reading import AUDIT, DESIGN, Refused, field, mapping, number, read, refuse, sequence, show
 from .reference import UNIFORM, Reference
@@ -39,7 +39,6 @@ Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words f
 Description = dict[str, object]  # of a channel, in plain data
 
 ENTROPY_SLACK = 1e-9  # by which an entropy may exceed log|X| and mean it
-LONGEST = 1e6  # seconds: a longer limit is none, and clocks overflow beyond
 
 
 class Describes(Protocol):
@@ -104,7 +103,7 @@ def verify(
     """
     begin = time.perf_counter()
     described = None if mechanism is None else mechanism.describe()
-    limit = min(time_limit, LONGEST)
+    memory, limit = min(memory, LARGEST), min(time_limit, LONGEST)
     if not isinstance(source, (str, os.PathLike)):
         found = _verdict(lambda: getattr(source, "data", source), described, memory=memory, time_limit=limit)
     elif process.available():
@@ -132,6 +131,7 @@ def _verdict(
             content = _certificate(mapping(source(), "the certificate"))
             work.admit(content, mechanism, memory, time_limit)
             reason = _check(content, mechanism, report)
+            tick()
         verified = True
     except (Refused, NotChecked) as refusal:
         reason = str(refusal)
@@ -166,7 +166,7 @@ def _bounds(content: dict[str, Any], expected: str, report: _Report) -> tuple[fl
     if content.get("format") != expected:
         refuse(f'this is not a certificate: it has no "format": "{expected}"')
     version = content.get("version")
-    if version != VERSION or isinstance(version, bool):
+    if type(version) is not int or version != VERSION:
         refuse(f"the certificate has version {show(version)}; this verifier reads version {VERSION}")
     report.lower = number(field(content, "lower", "the certificate"), "'lower'")
     report.upper = number(field(content, "upper", "the certificate"), "'upper'")
@@ -338,7 +338,9 @@ def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) 
         left = statistic.log_universe() - arb(b)
         if left < -ENTROPY_SLACK * max(1.0, float(most)):
             refuse(f"no prior has entropy {b!r} nats; log|X| is {short(most)}")
-    none = not left > 0
+    none = bool(left <= 0)
+    if not (none or left > 0):
+        refuse(f"the entropy {b!r} nats cannot be told from log|X|")
     knowledge = Knowledge(ZERO if none else +left, none=none, free=b == 0)
     return knowledge, f"an adversary whose prior has entropy at least {b!r} nats"
 

@@ -5,14 +5,15 @@ stand behind it. Where a part of the certificate makes no sense, it counts for n
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from . import named
-from .balls import MOST_AT_ONCE, MOST_HELD
+from .balls import MOST_AT_ONCE, MOST_HELD, PRECISION
 from .counting import Histogram, Sum
-from .limits import MIB, ticking, too_large, too_long
+from .limits import LONGEST, MIB, ticking, too_large, too_long
 from .reading import DESIGN, Refused
 
 # Bytes, measured with python-flint 0.8 on CPython 3.11.
@@ -21,6 +22,7 @@ BALL = 72  # a ball of 128 bits and its entry in a list
 HELD = 48  # an entry of a FLINT matrix
 SHARE = 260  # a ball in a dictionary, with its key
 CLASS = 330  # a class of a sum that is never written out
+DATASET = 250  # a dataset that is gone through
 
 # Seconds, measured on one core at 2.9 GHz; products inside FLINT, operations and functions called from Python.
 PRODUCT = 5e-8
@@ -29,8 +31,12 @@ OPERATION = 2.5e-7
 FUNCTION = 2e-6
 NODE = 5e-5  # a node of a tree, whatever its size
 START = 2e-3  # a certificate, whatever its size
+FLOAT = 2e-8  # a term of a sum of floats
+BIT = 1.5e-7  # a bit of the coefficients of a polynomial that is raised to a power
 
-HOPELESS = 2**36  # bytes: beyond every limit on sizes, so that rebuilding refuses it at once, and says which limit
+T = TypeVar("T")
+
+MOST_SECRETS = 2**30  # values of a secret; more are refused in any case
 HOPE = 3.0  # an estimate this many times the limit is refused before the check begins
 HIDDEN_RATES = 45.0  # the noise reaches so many times 1 / rate, or
 HIDDEN_SIGMAS = 9.5  # so many times sigma, before its tails are enclosed
@@ -61,11 +67,9 @@ class Shape:
 def admit(content: dict[str, Any], mechanism: dict[str, Any] | None, memory: int, time_limit: float) -> None:
     """Raise NotChecked where checking would surely go beyond the limits (MiB, seconds)."""
     needed = estimate(content, mechanism)
-    if needed.bytes > HOPELESS:
-        return
     if needed.bytes > memory * MIB:
         too_large(needed.bytes / MIB, memory)
-    if needed.seconds > HOPE * time_limit:
+    if needed.seconds > HOPE * time_limit and time_limit < LONGEST:
         too_long(needed.seconds, time_limit)
 
 
@@ -74,21 +78,47 @@ def seconds(content: dict[str, Any]) -> float:
     return estimate(content).seconds
 
 
-def estimate(content: Any, mechanism: dict[str, Any] | None = None) -> Work:  # noqa: ANN401 - JSON, of any shape
-    """Return about what checking a certificate takes, and comparing its channel with a mechanism's."""
-    try:
-        if content["format"] == DESIGN:
-            return estimate(content["audit"], mechanism) + _design(content)
-        if "blocks" in content["witness"]:
-            return _large(content)
-        shape = _shape(content["problem"], content.get("secret"))
-        other = Work() if mechanism is None or "quadrature" in content["problem"] else _rebuilt(_shape(mechanism, None))
-        witness = _real(content["witness"], shape) if "quadrature" in content["witness"] else _information(shape)
-        proofs = [_proof(proof, shape) for proof in content["proofs"]]
-    except (Refused, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -> Work:
+    """Return about what checking a certificate takes, and comparing its channel with a mechanism's.
+
+    Reads what the check will read, and nothing else, so that no further key can hide what the check needs.
+    """
+    if content.get("format") == DESIGN:
+        audit = content.get("audit")
+        inside = estimate(audit, mechanism) if isinstance(audit, dict) else Work()
+        return inside + _part(lambda: _design(content))
+    witness = content.get("witness")
+    if isinstance(witness, dict) and "blocks" in witness:
+        return Work(0.0, START) + _part(lambda: _large(content))
+    problem = content.get("problem")
+    real = isinstance(problem, dict) and "quadrature" in problem
+    shape = _found(lambda: _shape(content["problem"], content.get("secret")))
+    if shape is None:
         return Work()
+    parts = Work(0.0, START) + _rebuilt(shape) + _part(lambda: _enumerated(content))
+    if mechanism is not None and not real:
+        parts += _part(lambda: _rebuilt(_shape(mechanism, None)))
+    if real and isinstance(witness, dict) and "quadrature" in witness:
+        parts += _part(lambda: _real(witness["quadrature"], shape))
+    else:
+        parts += _information(shape)
+    listed = content.get("proofs")
+    proofs = [_part(partial(_proof, proof, shape)) for proof in listed] if isinstance(listed, (list, tuple)) else []
     most = max((work.bytes for work in proofs), default=0.0)  # one proof is held at a time
-    return _rebuilt(shape) + other + witness + Work(most, START + sum(work.seconds for work in proofs))
+    return parts + Work(most, sum(work.seconds for work in proofs))
+
+
+def _found(part: Callable[[], T]) -> T | None:
+    """Return a part of the estimate; None where the certificate makes no sense there, so that the check ends there."""
+    try:
+        return part()
+    except (Refused, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _part(part: Callable[[], Work]) -> Work:
+    found = _found(part)
+    return Work() if found is None else Work(max(found.bytes, 0.0), max(found.seconds, 0.0))
 
 
 def _shape(problem: dict[str, Any], secret: Any) -> Shape:  # noqa: ANN401 - JSON
@@ -98,16 +128,36 @@ def _shape(problem: dict[str, Any], secret: Any) -> Shape:  # noqa: ANN401 - JSO
         data = asked.statistic
         values, datasets = data.alphabet(0), data.n * math.log2(max(data.alphabet(0), 1))
         classes, outputs, balls = _named(problem, asked)
+        if isinstance(data, Histogram):
+            balls += 3 * (data.n + 1) * data.k  # powers and factorials
     else:
         records = problem["records"]
         values, datasets = max(records), sum(math.log2(max(k, 1)) for k in records)
         classes, outputs = _written(problem["rows"])
         balls = classes * outputs
-    if secret is not None:
+    if isinstance(secret, dict):
         listed = secret.get("records")
-        values = max(secret["values"]) + 1 if listed is None else int(min(values ** len(listed), 2**30))
+        values = max(secret["values"]) + 1 if listed is None else values ** min(len(listed), 64)
+    values = min(values, MOST_SECRETS)
     cells = min(values * classes, 2 ** math.ceil(min(datasets, 62)))
     return Shape(classes, outputs, balls, values, max(cells, classes))
+
+
+def _enumerated(content: dict[str, Any]) -> Work:
+    """Datasets that are gone through one by one, and laws of sums whose records differ."""
+    reference = content["adversary"].get("reference") or {}
+    secret = content.get("secret") or {}
+    asked = named.query(content["problem"]["query"])
+    data = asked.statistic
+    datasets = 2 ** min(data.n * math.log2(max(data.alphabet(0), 1)), 40)
+    if "weights" in reference or "values" in secret or ("marginals" in reference and isinstance(data, Histogram)):
+        return Work(DATASET * datasets, 8 * OPERATION * datasets)
+    if isinstance(data, Histogram) or not reference:
+        return Work()
+    laws = reference["marginals"] if "marginals" in reference else [reference["marginal"]]
+    lost = sum(-math.log2(min(p for p in law if p > 0)) for law in laws) * (data.n / len(laws))
+    bits = _classes(asked) * (2 * PRECISION + lost)
+    return Work(bits / 2, bits * BIT)
 
 
 def _written(rows: Sequence[Any]) -> tuple[int, int]:
@@ -150,7 +200,7 @@ def _classes(asked: named.Query) -> int:
 
 def _points(quadrature: dict[str, Any]) -> int:
     many = quadrature["count"] if "count" in quadrature else quadrature["points"] * len(quadrature["edges"])
-    return int(many) + 3
+    return abs(int(many)) + 3
 
 
 def _rebuilt(shape: Shape) -> Work:
@@ -168,9 +218,9 @@ def _information(shape: Shape) -> Work:
     )
 
 
-def _real(witness: dict[str, Any], shape: Shape) -> Work:
+def _real(quadrature: dict[str, Any], shape: Shape) -> Work:
     """A witness with points of its own."""
-    outputs = _points(witness["quadrature"])
+    outputs = _points(quadrature)
     finer = Shape(shape.classes, outputs, shape.classes * outputs, shape.values, shape.cells)
     return _rebuilt(finer) + _information(finer)
 
@@ -196,7 +246,7 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
 
 
 def _groups(nested: Iterable[Sequence[int]]) -> int:
-    return max(max(groups) for groups in nested) + 1
+    return max(0, *(max(groups) for groups in nested)) + 1
 
 
 def _tree(tree: Sequence[Any], groups: int, cells: int, shape: Shape) -> Work:
@@ -209,7 +259,8 @@ def _tree(tree: Sequence[Any], groups: int, cells: int, shape: Shape) -> Work:
     making = MAKE * entries * (1 if held == entries else leaves)
     products = 2 * PRODUCT * entries + FUNCTION * (2 * cells + shape.outputs + 2 * shape.values * groups)
     once = making + OPERATION * (entries if coarse else 0) + FUNCTION * coarse
-    return Work(size, once + NODE * len(tree) + leaves * products)
+    tightened = 6 * FLOAT * shape.values * groups**2
+    return Work(size, once + (NODE + tightened) * len(tree) + leaves * products)
 
 
 def _simplices(tree: Sequence[Any], shape: Shape) -> Work:
