@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -204,7 +205,7 @@ def test_a_reference_survives_a_round_trip_and_has_words(tmp_path: Path) -> None
         answer.save(tmp_path / "audit.json")
         again = dl.load(tmp_path / "audit.json")
         assert isinstance(again, Audit)
-        assert again.summary() == answer.summary()
+        assert replace(again, loaded=False).summary() == answer.summary()
         assert again.to_dict() == answer.to_dict()
         assert again.reference.describe() == answer.reference.describe()
         assert words in answer.summary()

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_an_audit_of_a_secret_survives_a_round_trip(secret: object, said: object
     again = dl.load(tmp_path / "audit.json")
     assert isinstance(again, Audit)
     assert again.to_dict() == answer.to_dict()
-    assert again.summary() == answer.summary()
+    assert replace(again, loaded=False).summary() == answer.summary()
     assert words in answer.summary()
     assert again.to_dict()["secret"] == said
     assert type(again.secret) is type(answer.secret)

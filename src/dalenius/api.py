@@ -390,6 +390,12 @@ def verify(
     return verifier.verify(given, mechanism=mechanism, memory=memory)
 
 
-def load(path: str | os.PathLike[str]) -> Audit | Design:
-    """Read what `audit.save` or `design.save` wrote."""
-    return load_any(path)
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design:
+    """Read what `audit.save` or `design.save` wrote.
+
+    A file whose bounds, mechanism, adversary, secret or budget are not those of the certificate inside it is refused.
+    With verify=True the certificate is re-checked too: `verified` is then True, and a file whose certificate proves
+    nothing is refused; else `verified` is None. What the certificate does not carry (extremes, brackets of other
+    records, labels, history, seconds) is as the file says, and reports say so.
+    """
+    return load_any(path, verify=verify)

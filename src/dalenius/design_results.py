@@ -2,7 +2,7 @@
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -48,7 +48,7 @@ class Design:
     distortion: float
     leakage: Audit
     certificate: Certificate
-    stopped: Literal["gap", "time_limit", "interrupted", "method"]
+    stopped: Literal["gap", "nearly", "time_limit", "interrupted", "method"]
     proved: Literal["both", "upper"]
     tolerance: float
     seed: int
@@ -57,6 +57,8 @@ class Design:
     distortion_name: str
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 6 or 9, all starts
     reported: float | None = None  # what that algorithm takes for the leakage of its mechanism, in `unit`
+    verified: bool | None = field(default=None, compare=False)  # True: the certificate was checked; None: it was not
+    loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
 
     @property
     def method(self) -> Literal["certified", "paper"]:
@@ -158,14 +160,15 @@ class Design:
         save_design(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Design":
-        """Read what save wrote."""
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Design":
+        """Read what save wrote; see `dalenius.load`."""
         from dalenius.report.archive import load_design  # noqa: PLC0415
 
-        return load_design(path)
+        return load_design(path, verify=verify)
 
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept")
+        note += ", read from a file" if self.loaded else ""
         digits = decimals(self.upper)
         low, high = round_down(self.lower, digits), round_up(self.upper, digits)
         if self.goal == "leakage":

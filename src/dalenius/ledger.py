@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dalenius.api import audit as run_audit
@@ -272,12 +271,12 @@ class Ledger:
             ],
             "account": self._account.to_dict(),
         }
-        storage.write(Path(path), (json.dumps(content, allow_nan=False) + "\n").encode())
+        storage.write(storage.path_of(path), (json.dumps(content, allow_nan=False) + "\n").encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Ledger":
         """Read what save wrote; the numbers are taken from the file, not computed again."""
-        content = storage.read_format(Path(path), "a saved ledger", FORMAT, VERSION)
+        content = storage.read_format(storage.path_of(path), "a saved ledger", FORMAT, VERSION)
         try:
             return cls._read(content)
         except KeyError as error:

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from itertools import accumulate, chain, groupby
@@ -118,7 +118,7 @@ class Audit:
     unit: str
     lower: float
     upper: float
-    stopped: Literal["gap", "time_limit", "interrupted", "method"]
+    stopped: Literal["gap", "nearly", "time_limit", "interrupted", "method"]
     proved: Literal["both", "lower"]
     record: int | None
     records: Records
@@ -132,6 +132,8 @@ class Audit:
     bounds: str
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 1, all starts
     secret: Secret | None = None
+    verified: bool | None = field(default=None, compare=False)  # True: the certificate was checked; None: it was not
+    loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
 
     @property
     def method(self) -> Literal["certified", "paper"]:
@@ -227,14 +229,14 @@ class Audit:
         save_audit(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Audit":
-        """Read what save wrote."""
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Audit":
+        """Read what save wrote; see `dalenius.load`."""
         from dalenius.report.archive import load_audit  # noqa: PLC0415
 
-        return load_audit(path)
+        return load_audit(path, verify=verify)
 
     def __repr__(self) -> str:
-        note = "" if self.closed else ", gap open"
+        note = ("" if self.closed else ", gap open") + (", read from a file" if self.loaded else "")
         digits = decimals(self.upper)
         knows = (
             f"knowledge <= {self.knowledge:.6g}"

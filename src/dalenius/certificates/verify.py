@@ -23,8 +23,8 @@ from typing import Any, Protocol
 
 from flint import arb
 
-from . import design, large, large_histogram, real, reference, secret
-from .balls import ZERO, precision, short
+from . import design, large, large_histogram, real, reference, saved, secret
+from .balls import ZERO, Ball, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
 from .proofs import Audited, Knowledge, Question, check, held, information, prior_of
@@ -34,7 +34,6 @@ from .secret import Group, Secret
 
 AUDIT = "dalenius/audit-certificate"
 DESIGN = "dalenius/design-certificate"
-SAVED = ("dalenius/audit", "dalenius/design")  # carry their certificate
 VERSION = 1
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 
@@ -82,6 +81,8 @@ class _Report:
     problem: str = ""
     quantity: str = "L"
     unit: str = "nats"
+    knowledge: Ball = ZERO
+    universe: Ball | None = None  # log|X|, where entropy counts
 
 
 def verify(source: Any, mechanism: Describes | None = None, *, memory: int = MEMORY) -> Verification:  # noqa: ANN401 - path, dict or .data
@@ -110,8 +111,10 @@ def verify(source: Any, mechanism: Describes | None = None, *, memory: int = MEM
 
 def _check(content: dict[str, Any], mechanism: Describes | None, report: _Report) -> str:
     """Return what a certificate of either kind, or a saved result that carries one, establishes."""
-    if content.get("format") in SAVED:
-        content = mapping(field(content, "certificate", "the saved result"), "the certificate")
+    if content.get("format") in tuple(saved.FORMATS):
+        reason = _check(saved.certificate_of(content), mechanism, report)
+        saved.check_knowledge(content, report.knowledge, report.universe)
+        return reason
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
     if "blocks" in mapping(content.get("witness", {}), "the witness"):
@@ -153,6 +156,8 @@ def _posed(content: dict[str, Any], statistic: Statistic, channel: str, report: 
         report.problem += f"; the secret is {asked.text}"
     prior = reference.read(adversary["reference"], statistic) if "reference" in adversary else UNIFORM
     knowledge, words = _knowledge(adversary, statistic, prior)
+    report.knowledge = knowledge.most
+    report.universe = None if "reference" in adversary else statistic.log_universe()
     report.problem += f"; {words}"
     if asked is None:
         return _Posed(None, secret.of_record(witness, statistic, "the witness"), knowledge, prior)
@@ -271,7 +276,7 @@ def _design(content: dict[str, Any], mechanism: Describes | None, report: _Repor
     except Refused as reason:
         report.problem = inside.problem
         refuse(f"the audit of the mechanism: {reason}")
-    report.problem = inside.problem
+    report.problem, report.knowledge, report.universe = inside.problem, inside.knowledge, inside.universe
     task = design.read(content, audited)
     report.problem, report.quantity, report.unit = task.text, task.quantity, task.unit
     if lower > upper:

@@ -14,7 +14,7 @@ from dalenius.cli.design import design
 from dalenius.cli.profile import profile
 from dalenius.cli.reproduce import reproduce
 from dalenius.cli.verify import verify
-from dalenius.errors import InputError
+from dalenius.errors import InputError, printable
 
 BAD_INPUT = 2
 
@@ -51,7 +51,7 @@ class Program(click.Group):
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    click.echo(f"dalenius: {message}", err=True)
+    click.echo(f"dalenius: {printable(message)}", err=True)
     sys.exit(code)
 
 

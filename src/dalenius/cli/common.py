@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, printable
+from dalenius.model.files import obstacle
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -178,8 +179,8 @@ def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[P
 
 def _unwritable(path: Path) -> str:
     folder = path.parent
-    if path.is_dir():
-        return "it is a directory; name a file"
+    if problem := obstacle(path):
+        return problem
     if not folder.is_dir():
         return f"there is no directory {folder}; make it first"
     return "" if os.access(folder, os.W_OK) else f"the directory {folder} cannot be written to"
@@ -204,7 +205,7 @@ def finish(answer: Any, *, as_json: bool, certificate: Path | None, files: Seque
         print_json(answer.to_dict()) if as_json else click.echo(answer.summary())
     if not as_json:
         for line in written:
-            click.echo(line)
+            click.echo(printable(line))
     return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
 
 

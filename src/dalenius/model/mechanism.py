@@ -5,7 +5,6 @@ import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +73,7 @@ class Mechanism:
         header: Sequence[str] | None = None
         content: Any = matrix
         if isinstance(matrix, (str, os.PathLike)):
-            content, header = storage.read_matrix(Path(matrix))
+            content, header = storage.read_matrix(storage.path_of(matrix))
         try:
             rows = _numbers(content)
             if labels is None:
@@ -228,7 +227,7 @@ class Mechanism:
         the first column at which the sum is above r. That is exactly the channel, with no rounding.
         The weights have as many digits as they need: read them as integers of any size, not as floats.
         """
-        storage.write(Path(path), tables.integer_csv(self).encode())
+        storage.write(storage.path_of(path), tables.integer_csv(self).encode())
 
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data, as certificates carry it.
@@ -253,7 +252,7 @@ class Mechanism:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to .json; or the full matrix to .csv or .npy. The file appears whole or not at all."""
-        target = Path(path)
+        target = storage.path_of(path)
         if target.suffix == ".csv":
             storage.write(target, storage.csv_text(self.matrix(), self.labels).encode())
         elif target.suffix == ".npy":
@@ -264,7 +263,7 @@ class Mechanism:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Mechanism":
         """Read what save wrote as JSON."""
-        return storage.load_mechanism(Path(path))
+        return storage.load_mechanism(storage.path_of(path))
 
     def __repr__(self) -> str:
         what = self.name or "channel"

@@ -1,21 +1,29 @@
-"""Audits and designs as files: JSON that holds the mechanism, the numbers and the certificate."""
+"""Audits and designs as files: JSON that holds the mechanism, the numbers and the certificate.
+
+A file is read with suspicion. Bounds, mechanism, adversary, secret and budget must be those of the certificate inside
+(certificates/saved.py). What the certificate does not carry is checked as far as it can be, and results say that it is
+from the file: extremes, brackets of other records, labels, names, history, and how the search ended.
+"""
 
 import json
 import math
 import os
-from collections.abc import Callable
-from dataclasses import astuple
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, fields, replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
+from dalenius.certificates import saved
 from dalenius.certificates.certificate import Certificate
+from dalenius.certificates.reading import Refused
 from dalenius.design_results import Design
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_query
-from dalenius.model import storage
+from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
+from dalenius.model.distortion import MEASURES, measure_name, output_labels
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
@@ -58,10 +66,21 @@ OF_DESIGN: Plain = {
 }
 ALLOWED = {
     "unit": ("nats", "bits"),
-    "stopped": ("gap", "time_limit", "interrupted", "method"),
+    "stopped": ("gap", "nearly", "time_limit", "interrupted", "method"),
     "proved": ("both", "lower", "upper"),
     "goal": ("leakage", "distortion"),
+    "given": ("entropy", "knowledge"),
+    "distortion_name": ("absolute error", "squared error", "share of wrong answers", "distortion"),
 }
+LEAST = {"tolerance": 0, "seconds": 0, "seed": 0, "nodes": 0, "rounds": 0, "budget": 0, "distortion": 0}
+UPPER_BY = "upper_by" if "upper_by" in {field.name for field in fields(Audit)} else "bounds"
+LONGEST = 40  # characters of the name of a bound
+NEAR = 1e-9  # relative: by how much bounds of real outputs may differ that were rounded on different ways
+ULPS = 8 * 2.0**-52  # relative: log|X| - b in bits is rounded once more than in nats
+DAMAGED = (  # what reading a damaged file may raise; StopIteration and RuntimeError come out of iterators
+    TypeError, ValueError, LookupError, AttributeError, ArithmeticError, StopIteration, RuntimeError, MemoryError,
+    Refused,
+)  # fmt: skip
 
 
 def save_audit(audit: Audit, path: str | os.PathLike[str]) -> None:
@@ -69,10 +88,10 @@ def save_audit(audit: Audit, path: str | os.PathLike[str]) -> None:
     _write(path, AUDIT, {**_of_mechanism(audit.mechanism), **_of_audit(audit), "certificate": audit.certificate.data})
 
 
-def load_audit(path: str | os.PathLike[str]) -> Audit:
+def load_audit(path: str | os.PathLike[str], *, verify: bool = False) -> Audit:
     """Rebuild an audit; anything malformed is an InputError that names the file."""
-    content = storage.read_format(Path(path), "a saved audit", AUDIT, VERSION)
-    return _rebuilt(path, "audit", lambda: _audit(content, storage.mechanism_from(content["mechanism"])))
+    content = storage.read_format(storage.path_of(path), "a saved audit", AUDIT, VERSION)
+    return _rebuilt(path, content, _whole_audit, verify=verify)
 
 
 def save_design(design: Design, path: str | os.PathLike[str]) -> None:
@@ -94,36 +113,58 @@ def save_design(design: Design, path: str | os.PathLike[str]) -> None:
     _write(path, DESIGN, content)
 
 
-def load_design(path: str | os.PathLike[str]) -> Design:
+def load_design(path: str | os.PathLike[str], *, verify: bool = False) -> Design:
     """Rebuild a design; anything malformed is an InputError that names the file."""
-    content = storage.read_format(Path(path), "a saved design", DESIGN, VERSION)
-    return _rebuilt(path, "design", lambda: _design(content))
+    content = storage.read_format(storage.path_of(path), "a saved design", DESIGN, VERSION)
+    return _rebuilt(path, content, _design, verify=verify)
 
 
-def load_any(path: str | os.PathLike[str]) -> Audit | Design:
+def load_any(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design:
     """Read what `save` of an audit or of a design wrote."""
-    content = storage.read_json(Path(path))
+    content = storage.read_json(storage.path_of(path))
     kind = content.get("format") if isinstance(content, dict) else None
     if kind not in (AUDIT, DESIGN):
         message = f'{path} is neither a saved audit nor a saved design: it has no "format": "{AUDIT}" or "{DESIGN}"'
         raise InputError(message)
-    return load_audit(path) if kind == AUDIT else load_design(path)
+    return load_audit(path, verify=verify) if kind == AUDIT else load_design(path, verify=verify)
 
 
 def _write(path: str | os.PathLike[str], kind: str, content: dict[str, Any]) -> None:
     text = json.dumps({"format": kind, "version": VERSION, **content}, allow_nan=False, separators=(",", ":"))
-    storage.write(Path(path), f"{text}\n".encode())
+    storage.write(storage.path_of(path), f"{text}\n".encode())
 
 
-def _rebuilt(path: str | os.PathLike[str], what: str, build: Callable[[], Answer]) -> Answer:
+def _rebuilt(
+    path: str | os.PathLike[str], content: dict[str, Any], build: Callable[[dict[str, Any]], Answer], *, verify: bool
+) -> Answer:
+    """Return the result of a file whose certificate states the same, and verifies if that is asked for."""
+    if not isinstance(verify, bool):
+        message = f"verify = {verify!r} must be True or False"
+        raise InputError(message)
+    what = saved.FORMATS[content["format"]]
     try:
-        return build()
+        saved.certificate_of(content)
+        answer = build(content)
+        repr(answer)
     except KeyError as error:
         message = f"{path} is not a whole {what}: {error} is missing"
         raise InputError(message) from error
-    except (TypeError, ValueError, IndexError, AttributeError) as error:
-        message = f"{path} is not a sound {what}: {error}"
+    except DAMAGED as error:
+        message = f"{path} is not a sound {what}: {str(error) or type(error).__name__}"
         raise InputError(message) from error
+    return _verified(path, answer) if verify else answer
+
+
+def _verified(path: str | os.PathLike[str], answer: Answer) -> Answer:
+    from dalenius.certificates.verify import verify  # noqa: PLC0415 - python-flint, only where it is asked for
+
+    verdict = verify(answer.certificate)
+    if not verdict:
+        message = f"{path}: its certificate does not verify: {verdict.reason}"
+        raise InputError(message)
+    if isinstance(answer, Design):
+        return replace(answer, verified=True, leakage=replace(answer.leakage, verified=True))
+    return replace(answer, verified=True)
 
 
 def _of_mechanism(mechanism: Mechanism) -> dict[str, Any]:
@@ -132,6 +173,7 @@ def _of_mechanism(mechanism: Mechanism) -> dict[str, Any]:
 
 def _of_audit(audit: Audit) -> dict[str, Any]:
     """An audit without its mechanism and its certificate."""
+    extremes: Extremes | None = audit.extremes
     return {
         "adversary": _of_adversary(audit.adversary),
         **{key: getattr(audit, key) for key in OF_AUDIT},
@@ -144,7 +186,7 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
             }
             for members, lower, upper in audit.records.orbits
         ],
-        "extremes": [*map(finite, audit.extremes.unconstrained), finite(audit.extremes.uniform)],
+        "extremes": [*map(finite, extremes.unconstrained), finite(extremes.uniform)] if extremes is not None else None,
         **({"names": list(map(str, audit.secret.names))} if isinstance(audit.secret, Function) else {}),
         **_of_history(audit.history),
     }
@@ -157,22 +199,54 @@ def _of_adversary(adversary: Adversary) -> dict[str, Any]:
 
 
 def _adversary(content: dict[str, Any], certificate: dict[str, Any], records: tuple[int, ...]) -> Adversary:
+    """The adversary of the certificate; refused where the file says another."""
     plain = _plain(content, OF_ADVERSARY)
-    described = certificate.get("adversary", {}).get("reference")
-    reference = UNIFORM if described is None else Reference.from_user(next(iter(described.values())), records)
-    entropy = math.nan if plain["entropy"] is None else plain["entropy"]
-    free = bool(content.get("free", entropy == 0))  # older files do not say it
-    return Adversary(**{**plain, "entropy": entropy}, reference=reference, free=free)
+    reference = _reference(certificate, records)
+    found = Adversary.from_user(records, **{plain["given"]: plain["value"]}, reference=reference)
+    stored = math.nan if plain["entropy"] is None else plain["entropy"]
+    most = checks.log_universe(records) if reference.uniform else -reference.log_least(records)
+    slack = ULPS * max(1.0, most)
+    free = content.get("free", stored == 0)  # older files do not say it
+    agree = abs(plain["knowledge"] - found.knowledge) <= slack and math.isnan(stored) == math.isnan(found.entropy)
+    agree = agree and not abs(stored - found.entropy) > slack
+    if not agree or type(free) is not bool or (free != found.free and abs(most - found.knowledge) > slack):
+        message = f"its adversary is not that of the certificate, {plain['given']} {plain['value']!r} nats"
+        raise InputError(message)
+    return replace(found, knowledge=plain["knowledge"], entropy=stored)
 
 
-def _secret(content: dict[str, Any], records: tuple[int, ...]) -> Secret | None:
+def _reference(certificate: dict[str, Any], records: tuple[int, ...]) -> Reference:
+    described = certificate["adversary"].get("reference")
+    if described is None:
+        return UNIFORM
+    (listed,) = described.values()
+    reference = Reference.from_user(listed, records)
+    if reference.describe() != described:
+        message = "the reference prior of its certificate is not one of these records"
+        raise InputError(message)
+    return reference
+
+
+def _secret(content: dict[str, Any], certificate: dict[str, Any], records: tuple[int, ...]) -> Secret | None:
     """What the certificate says of the secret, and what its values were called."""
-    described = content["certificate"].get("secret")
+    described = certificate.get("secret")
     if described is None:
         return None
     if "records" in described:
         return from_user(described["records"], records)
-    return Function(np.array(described["values"], dtype=np.int64), tuple(content["names"]))
+    values, names = described["values"], content["names"]
+    many = max(values) + 1
+    if len(values) != checks.universe(records) or set(values) != set(range(many)) or not _whole_numbers(values):
+        message = "the secret of its certificate is not one value for every dataset"
+        raise InputError(message)
+    if type(names) is not list or len(names) != many or any(type(name) is not str for name in names):
+        message = f'"names" must list {many} texts, one for each value of the secret'
+        raise InputError(message)
+    return Function(np.array(values, dtype=np.int64), tuple(names))
+
+
+def _whole_numbers(listed: Sequence[object]) -> bool:
+    return all(type(value) is int for value in listed)
 
 
 def _of_history(history: tuple[Step, ...]) -> dict[str, Any]:
@@ -186,33 +260,120 @@ def _finite(x: float) -> float | None:
 
 def _history(content: dict[str, Any]) -> tuple[Step, ...]:
     return tuple(
-        Step(int(start), int(iteration), *(math.inf if x is None else float(x) for x in numbers))
+        Step(checks.whole("a start", start, 0), checks.whole("an iteration", iteration, 0), *map(_measured, numbers))
         for start, iteration, *numbers in content.get("history", ())
     )
 
 
-def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
-    secret = _secret(content, mechanism.records)
+def _measured(x: object) -> float:
+    return math.inf if x is None else checks.real("a number of the history", x, -math.inf, math.inf)
+
+
+def _whole_audit(content: dict[str, Any]) -> Audit:
+    return _audit(content, content["certificate"], storage.mechanism_from(content["mechanism"]))
+
+
+def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Audit:
+    _check_described(mechanism, certificate)
+    secret = _secret(content, certificate, mechanism.records)
     one = secret is None or isinstance(secret, int)
+    if "upper_by" in content:
+        content = {**content, "bounds": content["upper_by"]}
     plain = _plain(content, {**OF_AUDIT, "record": (int if one else type(None),)})
-    witness = content["certificate"]["witness"]
-    low, high, uniform = (math.nan if x is None else x for x in content["extremes"])
-    records = Records(tuple(_orbit(orbit) for orbit in content["orbits"]))
-    if len(records) != (mechanism.n if secret is None else 1):
-        message = f"it has brackets of {len(records)} records where the mechanism has {mechanism.n}"
+    if plain["proved"] == "upper" or len(plain["bounds"]) > LONGEST or not plain["bounds"].isprintable():
+        message = f"it is proved {plain['proved']!r}, the upper bound by {plain['bounds']!r}"
         raise InputError(message)
-    adversary = _adversary(content["adversary"], content["certificate"], mechanism.records)
+    witness = certificate["witness"]
+    adversary = _adversary(content["adversary"], certificate, mechanism.records)
+    plain[UPPER_BY] = plain.pop("bounds")
     return Audit(
         mechanism=mechanism,
         adversary=adversary,
-        records=records,
+        records=_records(content, certificate, None if secret is None else plain["record"], mechanism.n),
         secret=secret,
         prior=_witness(mechanism, witness["record"] if secret is None else secret, witness, adversary.reference),
-        certificate=Certificate.of(content["certificate"]),
-        extremes=Extremes((low, high), uniform),
+        certificate=Certificate.of(certificate),
+        extremes=_extremes(content["extremes"]),
         history=_history(content),
-        **plain,
+        loaded=True,
+        **_ended(plain),
     )
+
+
+def _ended(plain: dict[str, Any]) -> dict[str, Any]:
+    """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance."""
+    if plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > plain["tolerance"]:
+        return {**plain, "stopped": "nearly"}
+    return plain
+
+
+def _check_described(mechanism: Mechanism, certificate: dict[str, Any]) -> None:
+    """Refuse a mechanism that does not describe itself as the certificate does, whatever was stored of it."""
+    if mechanism.describe() != {key: x for key, x in certificate["problem"].items() if key != "quadrature"}:
+        message = "its mechanism is not the one that its certificate is about"
+        raise InputError(message)
+
+
+def _extremes(listed: list[Any] | None) -> Any:  # noqa: ANN401 - Extremes, or None where they were not computed
+    if listed is None:
+        return None
+    low, high, uniform = (math.nan if x is None else checks.real("an extreme", x, -NEAR, math.inf) for x in listed)
+    if low > high:
+        message = f"its extremes cross: {low!r} > {high!r}"
+        raise InputError(message)
+    return Extremes((low, high), uniform)
+
+
+def _records(content: dict[str, Any], certificate: dict[str, Any], record: int | None, n: int) -> Records:
+    """Every record's bracket; refused unless they are of all records, and of the certificate as far as it tells.
+
+    It tells the lower bound of the worst record and, but for real outputs, every upper bound.
+    """
+    groups = [_orbit(orbit) for orbit in content["orbits"]]
+    if "secret" in certificate:
+        sound = [group[0] for group in groups] == [(record,)]
+    else:
+        spans = sorted(span for members, _, _ in groups for span in _spans(members))
+        ends = [(0, 0), *spans, (n, n)]
+        sound = all(before[1] == after[0] for before, after in pairwise(ends)) and len(spans) > 0
+    if not sound:
+        message = f"its brackets are not of {'the secret' if 'secret' in certificate else f'the {n} records'}"
+        raise InputError(message)
+    records = Records(tuple(groups))
+    whose = record if "secret" in certificate else certificate["witness"]["record"]
+    worst = max(content["lower"], *(upper for _, _, upper in groups))
+    agree = records.orbit_of(whose)[1] == content["lower"] and abs(worst - content["upper"]) <= NEAR * max(1.0, worst)
+    if "quadrature" not in certificate["problem"]:
+        nats, proofs = saved.NATS[content["unit"]], certificate["proofs"]
+        agree = agree and len(proofs) == len(groups)
+        for proof in proofs:
+            _, _, stated = records.orbit_of(record if "secret" in certificate else proof["record"])
+            agree = agree and stated == (
+                proof["upper"] if nats == 1 else math.nextafter(proof["upper"] / nats, math.inf)
+            )
+    if not agree:
+        message = "the brackets of its records are not those of the certificate"
+        raise InputError(message)
+    return records
+
+
+def _orbit(orbit: dict[str, Any]) -> Group:
+    listed, spread = orbit["records"], orbit["range"]
+    lower, upper = (checks.real("a bound of a record", orbit[key], 0.0, math.inf) for key in ("lower", "upper"))
+    if type(listed) is not list or not listed or (listed != [None] and not _whole_numbers(listed)) or lower > upper:
+        message = f"it has no sound bracket of the records {str(listed)[:LONGEST]}"
+        raise InputError(message)
+    if spread is True:
+        first, last = listed
+        return range(first, last), lower, upper
+    return tuple(listed), lower, upper
+
+
+def _spans(members: range | tuple[int | None, ...]) -> list[tuple[int, int]]:
+    """Intervals of indices, each from its first to behind its last."""
+    if isinstance(members, range):
+        return [(members.start, members.stop)] if len(members) else []
+    return [(i, i + 1) for i in members if i is not None]
 
 
 def _witness(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
@@ -227,31 +388,61 @@ def _design(content: dict[str, Any]) -> Design:
     plain = _plain(content, OF_DESIGN)
     query = _query(content["query"])
     mechanism = storage.mechanism_from(content["mechanism"])
+    if query.records != mechanism.records or plain["proved"] == "lower":
+        message = f"its query is not about the records of its mechanism, or it is proved {plain['proved']!r}"
+        raise InputError(message)
     if mechanism.query is None:  # a function of the user's: files keep its answers beside the mechanism
         own = np.array_equal(mechanism.statistic.class_table(), query.statistic.class_table())
         statistic = query.statistic if own else mechanism.statistic
         mechanism = Mechanism(statistic, mechanism.given, mechanism.labels, query)
     certificate = Certificate.of(content["certificate"])
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
-    return Design(
+    _check_words(plain["distortion_name"], query, mechanism, certificate.data)
+    design = Design(
         query=query,
         adversary=_adversary(content["adversary"], inside, mechanism.records),
         mechanism=mechanism,
-        leakage=_audit({**content["leakage"], "certificate": inside}, mechanism),
+        leakage=_audit(content["leakage"], inside, mechanism),
         certificate=certificate,
         history=_history(content),
+        loaded=True,
         **(_plain(content, {"reported": (float, int)}) if "reported" in content else {}),
-        **plain,
+        **_ended(plain),
     )
+    checks.real("the slope of its certificate", design.slope if design.kept else 0.0, 0.0, math.inf)
+    return design
+
+
+def _check_words(name: str, query: Query, mechanism: Mechanism, certificate: dict[str, Any]) -> None:
+    """Refuse words for the distortion and labels of outputs other than the certificate's, where it has them."""
+    problem = certificate["problem"]
+    if "query" not in problem or "distortion" not in problem:
+        return
+    measure = problem["distortion"]
+    if name != measure_name(measure if measure in MEASURES else "table", query):
+        message = f'"distortion_name" cannot be {name!r} where the certificate has another distortion'
+        raise InputError(message)
+    listed = problem.get("outputs")
+    outputs = query.outputs if listed is None else tuple(map(_hashable, listed))
+    if mechanism.labels != output_labels(query, outputs):
+        message = "the labels of its mechanism are not the outputs of the certificate"
+        raise InputError(message)
 
 
 def _plain(content: dict[str, Any], fields: Plain) -> dict[str, Any]:
+    """Fields as they are stored: of the right type, finite, and not negative where that would mean nothing."""
+    found = {}
     for key, types in fields.items():
         value = content[key]
         if type(value) not in types or (key in ALLOWED and value not in ALLOWED[key]):
             message = f'"{key}" cannot be {value!r}'
             raise InputError(message)
-    return {key: content[key] for key in fields}
+        if float in types and value is not None:
+            value = checks.real(f'"{key}"', value, LEAST.get(key, -math.inf), math.inf)
+        elif int in types and value is not None:
+            checks.whole(f'"{key}"', value, 0)
+        found[key] = value
+    return found
 
 
 def _of_query(query: Query) -> str | dict[str, Any]:
@@ -270,15 +461,18 @@ def _of_query(query: Query) -> str | dict[str, Any]:
 def _query(content: str | dict[str, Any]) -> Query:
     if isinstance(content, str):
         return parse_query(content)
-    records, answers = tuple(content["records"]), content["answers"]
-    whole = all(type(y) is int for y in answers)
+    records, answers, classes = checks.alphabets(content["records"]), content["answers"], content["classes"]
+    whole = _whole_numbers(answers)
+    if not _whole_numbers(classes):
+        message = '"classes" of the query must be whole numbers'
+        raise InputError(message)
     return Query(
         name="function",
         arguments=(("records", records),),
-        statistic=Table(records, np.array(content["classes"])),
+        statistic=Table(records, np.array(classes)),
         answers=np.array(answers, dtype=np.int64) if whole else tuple(map(_hashable, answers)),
         outputs=tuple(map(_hashable, content["outputs"])),
-        sensitivity=float(content["sensitivity"]),
+        sensitivity=checks.real("sensitivity", content["sensitivity"], 0.0, math.inf),
         named=False,
     )
 
@@ -292,9 +486,9 @@ def _json(answer: object) -> object:
 
 
 def _hashable(answer: object) -> object:
-    return tuple(map(_hashable, answer)) if isinstance(answer, list) else answer
-
-
-def _orbit(orbit: dict[str, Any]) -> Group:
-    members = range(*orbit["records"]) if orbit["range"] else tuple(orbit["records"])
-    return members, orbit["lower"], orbit["upper"]
+    if isinstance(answer, list):
+        return tuple(map(_hashable, answer))
+    if not isinstance(answer, (int, float, str)) or (isinstance(answer, float) and not math.isfinite(answer)):
+        message = "answers and outputs are texts, finite numbers and lists of them"
+        raise InputError(message)
+    return answer

@@ -5,7 +5,7 @@ import math
 from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.model import checks
 from dalenius.report.numbers import decimals, round_down, round_up, short, short_up, written_up
-from dalenius.report.text import Facts, adversary_words, starts
+from dalenius.report.text import Facts, adversary_words, from_file, loaded_words, starts
 
 MOST_ROWS = 12  # rows of the mechanism that are shown
 WIDEST = 109  # characters of a row
@@ -14,13 +14,14 @@ WIDEST = 109  # characters of a row
 def design_facts(design: Design) -> Facts:
     """Return what a design says as pairs of a heading and lines of text."""
     return [
-        ("Designed", [_problem(design)]),
+        ("Designed", from_file(design, [_problem(design)], certified=_has_query(design))),
         ("Asked", [_asked(design)]),
-        ("Best", _best(design)),
+        ("Best", from_file(design, _best(design), certified=design.kept)),
         ("Mechanism", _mechanism(design)),
         ("Adversary", [adversary_words(design.leakage)]),
         ("Rows", _rows(design)),
-        ("Stopped", _stopped(design)),
+        ("Stopped", from_file(design, _stopped(design))),
+        *loaded_words(design),
     ]
 
 
@@ -49,6 +50,11 @@ def _problem(design: Design) -> str:
     query, outputs = design.query, len(design.mechanism.labels)
     records = "1 record" if query.n == 1 else f"{query.n} records"
     return f"a mechanism for {query}: {records}, {checks.size_text(query.records)} datasets, {outputs} outputs"
+
+
+def _has_query(design: Design) -> bool:
+    """Whether the certificate names the query; a function of the user's is known to the file alone."""
+    return "query" in design.certificate.data.get("problem", {})
 
 
 def _asked(design: Design) -> str:
@@ -88,7 +94,12 @@ def _mechanism(design: Design) -> list[str]:
         if math.isfinite(epsilon)
         else "it is not differentially private at any epsilon: some change of one record makes an output impossible"
     )
-    return [*_budget(design), leaks, costs, private]
+    return [
+        *from_file(design, _budget(design)),
+        *from_file(design, [leaks], certified=design.reported is None),
+        *from_file(design, [costs], certified=design.kept),
+        private,
+    ]
 
 
 def _budget(design: Design) -> list[str]:
@@ -113,6 +124,7 @@ def _rows(design: Design) -> list[str]:
 def _stopped(design: Design) -> list[str]:
     reasons = {
         "gap": f"the gap is small but above the tolerance {design.tolerance:.2g}; progress had become slow",
+        "nearly": f"the gap is small but above the tolerance {design.tolerance:.2g}; progress had become slow",
         "time_limit": "the time limit was reached",
         "interrupted": "it was interrupted",
         "method": "the method has no more to give",
@@ -123,7 +135,7 @@ def _stopped(design: Design) -> list[str]:
     done = f"the gap is within the tolerance {design.tolerance:.2g}"
     reason = done if design.closed and design.stopped == "gap" else reasons[design.stopped]
     lines = [f"{reason}; {design.seconds:.3g} s, {design.rounds} round{'' if design.rounds == 1 else 's'}"]
-    if not design.closed and design.stopped != "gap":
+    if not design.closed and design.stopped not in ("gap", "nearly"):
         gap = short_up(design.gap)
         lines.append(
             f"the gap of {gap} is open: both bounds are true, the optimum lies between; more time may close it"

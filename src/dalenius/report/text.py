@@ -2,10 +2,12 @@
 
 import html
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.errors import printable
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.datasets import commas
@@ -16,10 +18,14 @@ from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.paper.history import Step
 from dalenius.report.numbers import decimals, round_down, round_up, short, short_up
-from dalenius.results import Audit, in_unit
+from dalenius.results import Audit, Extremes, in_unit
+
+if TYPE_CHECKING:
+    from dalenius.design_results import Design
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
+FROM_FILE = "from the file"  # of what a certificate does not carry
 SHOWN = 4  # heaviest cells of the witness
 MOST_NAMES = 6  # values or probabilities that are listed
 MOST_LETTERS = 24  # of a value of a function
@@ -43,11 +49,12 @@ def problem(mechanism: Mechanism) -> str:
 
 
 def stacked(named: Facts) -> str:
-    """Return facts one under the other, headings to the left."""
+    """Return facts one under the other, headings to the left; names from files without control characters."""
     lines = []
     for name, content in named:
         lines += [
-            f"{label:{NAME_WIDTH}}{line}" for label, line in zip([name, *[""] * len(content)], content, strict=False)
+            f"{label:{NAME_WIDTH}}{printable(line)}"
+            for label, line in zip([name, *[""] * len(content)], content, strict=False)
         ]
     return "\n".join(lines)
 
@@ -56,23 +63,45 @@ def as_html(named: Facts) -> str:
     """Return facts as a table; spaces are kept, so that columns stay columns."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-        f"<td style='text-align:left;white-space:pre-wrap'>{'<br>'.join(map(html.escape, lines))}</td></tr>"
+        f"<td style='text-align:left;white-space:pre-wrap'>{'<br>'.join(map(_escaped, lines))}</td></tr>"
         for name, lines in named
     )
     return f"<table>{rows}</table>"
 
 
+def _escaped(line: str) -> str:
+    return html.escape(printable(line))
+
+
 def facts(audit: Audit) -> Facts:
     """Return what an audit says as pairs of a heading and lines of text."""
+    others = len(audit.records.orbits) > 1 and audit.proved != "lower"  # then other records' brackets are named
     return [
         ("Audited", [problem(audit.mechanism)]),
         ("Leakage", _leakage(audit)),
-        ("Record", [_records(audit)]) if audit.secret is None else ("Secret", [_secret(audit)]),
+        ("Record", from_file(audit, [_records(audit)], certified=not others))
+        if audit.secret is None
+        else ("Secret", from_file(audit, [_secret(audit)], certified=not isinstance(audit.secret, Function))),
         ("Adversary", [adversary_words(audit)]),
-        ("Compare", _compare(audit)),
+        ("Compare", from_file(audit, _compare(audit))),
         ("Witness", _witness(audit)),
-        ("Stopped", _stopped(audit)),
+        ("Stopped", from_file(audit, _stopped(audit))),
+        *loaded_words(audit),
     ]
+
+
+def from_file(answer: "Audit | Design", lines: list[str], *, certified: bool = False) -> list[str]:
+    """Mark lines that rest on a file where its certificate says nothing: of a result that was read from one."""
+    return lines if certified or not answer.loaded else [f"{line} ({FROM_FILE})" for line in lines]
+
+
+def loaded_words(answer: "Audit | Design") -> Facts:
+    """Say what a result that was read from a file rests on; nothing of one that was computed here."""
+    if not answer.loaded:
+        return []
+    checked = "was verified" if answer.verified else "was not verified here: load it with verify=True, or verify it"
+    words = "read from a file; bounds, mechanism, adversary and secret are those of its certificate"
+    return [("Loaded", [f"{words}, which {checked}"])]
 
 
 def heaviest(audit: Audit, many: int = SHOWN) -> tuple[list[Cell], int]:
@@ -227,7 +256,10 @@ def _beyond(audit: Audit) -> str:
 
 
 def _compare(audit: Audit) -> list[str]:
-    low, high = audit.extremes.unconstrained
+    extremes: Extremes | None = audit.extremes
+    if extremes is None:
+        return []
+    low, high = extremes.unconstrained
     digits = decimals(high)
     free = f"{round_down(low, digits)} to {round_up(high, digits)} {audit.unit}"
     uniform = f"{audit.extremes.uniform:.{decimals(audit.extremes.uniform)}f} {audit.unit}"
@@ -277,6 +309,7 @@ def _stopped(audit: Audit) -> list[str]:
     gap, tolerance = short_up(audit.gap), f"{audit.tolerance:.2g}"
     reasons = {
         "gap": f"the gap is small but above the tolerance {tolerance}; progress had become slow",
+        "nearly": f"the gap is small but above the tolerance {tolerance}; progress had become slow",
         "time_limit": "the time limit was reached",
         "interrupted": "it was interrupted",
         "method": "the method has no more to give",
@@ -290,7 +323,7 @@ def _stopped(audit: Audit) -> list[str]:
     reason = done if audit.closed and audit.stopped == "gap" else reasons[audit.stopped]
     by = f" by {audit.bounds}" if audit.bounds else ""
     lines = [f"{reason}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
-    if not audit.closed and audit.stopped != "gap":
+    if not audit.closed and audit.stopped not in ("gap", "nearly"):
         more = "" if audit.stopped == "method" else "; more time may close it"
         lines.append(f"the gap of {gap} is open: both bounds are true and L lies between them{more}")
     return lines
