@@ -2,6 +2,7 @@
 
 import difflib
 import sys
+import warnings
 from typing import Any, NoReturn
 
 import click
@@ -25,7 +26,13 @@ class Program(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - click's
         """Run a command and leave with its exit code: 0 done, 1 no, 2 bad input, 130 interrupted."""
         try:
-            code = super().main(*args, **{"prog_name": "dalenius", **extra, "standalone_mode": False})
+            with warnings.catch_warnings():
+                for kind in (
+                    RuntimeWarning,
+                    UserWarning,
+                ):  # of numpy and scipy; bounds are proved, whatever they warn of
+                    warnings.simplefilter("ignore", kind)
+                code = super().main(*args, **{"prog_name": "dalenius", **extra, "standalone_mode": False})
         except click.Abort:
             _fail("interrupted before there was a result", INTERRUPTED)
         except click.ClickException as error:

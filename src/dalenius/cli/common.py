@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -194,6 +195,8 @@ def _ending(option: str, path: Path) -> str:
 
 def finish(answer: Any, *, as_json: bool, certificate: Path | None, files: Sequence[Write]) -> int:  # noqa: ANN401 - with summary() and to_dict()
     """Write the files asked for, print the answer whatever happens to them, and return the exit code."""
+    if getattr(signal.getsignal(signal.SIGINT), "until_answered", False):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is an answer to lose
     written = []
     try:
         for path, write in files:

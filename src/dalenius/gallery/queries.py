@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.query import Query, UnlistedHistogram
+from dalenius.model.query import Name, Query, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table
 
 Ints = NDArray[np.int64]
@@ -88,8 +88,11 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object]) -> 
     """
     sizes = checks.alphabets(records)
     checks.universe(sizes)
+    if not callable(f):
+        message = f"f = {f!r} is not a function of a dataset; it is called with a tuple of the records' values"
+        raise InputError(message)
     found = [_plain(f(x)) for x in product(*map(range, sizes))]
-    arguments = (("records", sizes), ("f", f))
+    arguments = (("records", sizes), ("f", Name(getattr(f, "__name__", "f"))))  # the function need not pickle
     if all(isinstance(y, int) for y in found):
         values = np.array(found, dtype=np.int64)
         distinct, classes = np.unique(values, return_inverse=True)

@@ -207,7 +207,8 @@ def _distribution(weights: Floats, where: str) -> Floats:
         bad = weights[~np.isfinite(weights) | (weights < 0)][0]
         message = f"{where} holds {bad}; probabilities are finite and not negative"
         raise InputError(message)
-    total = float(weights.sum())
+    with np.errstate(over="ignore"):  # refused then
+        total = float(weights.sum())
     if abs(total - 1) > SUM_TOLERANCE:
         message = f"{where} sums to {total:.12g}; it must sum to 1 within {SUM_TOLERANCE:g}: divide it by its sum"
         raise InputError(message)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, neighbours, storage, tables
+from dalenius.model import checks, datasets, neighbours, storage, tables
+from dalenius.model.pickling import set_state
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Table
 
@@ -41,8 +42,14 @@ class Mechanism:
     name: str | None = None
     given: Floats = field(init=False)
 
+    __setstate__ = set_state
+
     def __post_init__(self) -> None:
+        if not hasattr(self.statistic, "class_of"):
+            message = f"{self.statistic!r} is no statistic; build mechanisms by from_matrix, from_rows or dl.mechanisms"
+            raise InputError(message)
         given = _numbers(self.rows)
+        object.__setattr__(self, "labels", _listed(self.labels))
         if given.ndim != 2 or given.shape[1] == 0:  # noqa: PLR2004 - a matrix
             message = f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}"
             raise InputError(message)
@@ -78,7 +85,7 @@ class Mechanism:
             rows = _numbers(content)
             if labels is None:
                 labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
-            return cls(statistic, rows, tuple(labels))
+            return cls(statistic, rows, _listed(labels))
         except InputError as error:
             if not isinstance(matrix, (str, os.PathLike)):
                 raise
@@ -88,11 +95,14 @@ class Mechanism:
     @classmethod
     def from_rows(cls, query: Query, rows: ArrayLike, labels: Sequence[Label] | None = None) -> "Mechanism":
         """Return the mechanism that answers a query with one row of probabilities per class."""
+        if not isinstance(query, Query):
+            message = f"from_rows needs a Query, not {type(query).__name__}; see dl.queries"
+            raise InputError(message)
         matrix = _numbers(rows)
         if labels is None:
             columns = matrix.shape[1] if matrix.ndim > 1 else 0
             labels = query.labels if columns == len(query.outputs) else range(columns)
-        return cls(query.statistic, matrix, tuple(labels), query)
+        return cls(query.statistic, matrix, _listed(labels), query)
 
     @property
     def records(self) -> tuple[int, ...]:
@@ -137,13 +147,13 @@ class Mechanism:
         rows as given divided by their exact sums, or the formula of a named mechanism; no 2^-k is lost to
         rounding. How long a draw takes is not hidden: keep timings from whoever must not learn the answer.
         """
-        if secure:
+        if checks.flag("secure", secure):
             from dalenius.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
 
             picks = np.array(columns(self, dataset, size, rng), dtype=np.int64)
         else:
-            row = self.rows[int(self.statistic.class_of(dataset))]
-            picks = np.random.default_rng(rng).choice(row.size, size=size, p=row)
+            row = self.rows[int(self.statistic.class_of(datasets.one(dataset, self.records)))]
+            picks = datasets.generator(rng).choice(row.size, size=checks.size(size), p=row)
         kinds = {type(label) for label in self.labels}
         if len(kinds) > 1 or tuple in kinds:
             return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
@@ -290,6 +300,10 @@ def _numbers(matrix: ArrayLike) -> Floats:
     if array.dtype.kind not in "biuf":
         raise InputError(message)
     return array.astype(float)
+
+
+def _listed(labels: object) -> tuple[Any, ...]:
+    return checks.listed(labels, f"labels = {labels!r} must be a list, one label for each output")
 
 
 def _label(label: Label) -> Label:

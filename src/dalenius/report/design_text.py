@@ -15,7 +15,7 @@ def design_facts(design: Design) -> Facts:
     """Return what a design says as pairs of a heading and lines of text."""
     return [
         ("Designed", from_file(design, [_problem(design)], certified=_has_query(design))),
-        ("Asked", [_asked(design)]),
+        ("Asked", from_file(design, [_asked(design)], certified=design.kept)),
         ("Best", from_file(design, _best(design), certified=design.kept)),
         ("Mechanism", _mechanism(design)),
         ("Adversary", [adversary_words(design.leakage)]),
@@ -86,7 +86,8 @@ def _mechanism(design: Design) -> list[str]:
     audit = design.leakage
     leaks = f"leaks {_between(audit.lower, audit.upper)} {design.unit} about a record, certified"
     if design.reported is not None:
-        leaks = f"the alternation reports {short(design.reported)} {design.unit}; the mechanism it returns {leaks}"
+        reports = from_file(design, [f"the alternation reports {short(design.reported)} {design.unit}"])[0]
+        leaks = f"{reports}; the mechanism it returns {leaks}"
     costs = f"its expected {design.distortion_name} is at most {written_up(design.distortion)}"
     epsilon = design.mechanism.dp_epsilon()
     private = (
@@ -96,7 +97,7 @@ def _mechanism(design: Design) -> list[str]:
     )
     return [
         *from_file(design, _budget(design)),
-        *from_file(design, [leaks], certified=design.reported is None),
+        leaks,
         *from_file(design, [costs], certified=design.kept),
         private,
     ]

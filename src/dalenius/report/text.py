@@ -22,6 +22,7 @@ from dalenius.results import Audit, Extremes, in_unit
 
 if TYPE_CHECKING:
     from dalenius.design_results import Design
+    from dalenius.ledger import Account
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
@@ -90,7 +91,7 @@ def facts(audit: Audit) -> Facts:
     ]
 
 
-def from_file(answer: "Audit | Design", lines: list[str], *, certified: bool = False) -> list[str]:
+def from_file(answer: "Audit | Design | Account", lines: list[str], *, certified: bool = False) -> list[str]:
     """Mark lines that rest on a file where its certificate says nothing: of a result that was read from one."""
     return lines if certified or not answer.loaded else [f"{line} ({FROM_FILE})" for line in lines]
 
