@@ -42,6 +42,7 @@ Method = Literal["certified", "paper"]
 
 METHODS = get_args(Method)
 MOST_POINTS = 10_000  # of a frontier
+LEAST_TOLERANCE = 1e-300  # a share of less would vanish in floats
 SOLVER_SHARE = 0.9  # the solver closes to this share of the tolerance; the rest is for rounding
 LEAST_SLACK = 1e-12  # relative: a distortion budget this close below the least possible one means it
 NAMED = {  # parameters at which a frontier shows the families of the gallery
@@ -365,7 +366,7 @@ def _check_paper(**given: object) -> None:
 def _limits(tolerance: float, time_limit: float, seed: int) -> tuple[float, float]:
     checks.whole("seed", seed, 0)
     return (
-        checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True),
+        checks.real("tolerance", tolerance, LEAST_TOLERANCE, math.inf),
         checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
     )
 

@@ -1,4 +1,4 @@
-"""python -m fuzz [certificates inputs differential numerics] --cases 10000 --seed 0, with tests/ on the path."""
+"""python -m fuzz [certificates inputs saved differential numerics] --cases 10000 --seed 0, with tests/ on the path."""
 
 import argparse
 import sys

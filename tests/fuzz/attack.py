@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from fuzz import certificates, differential, inputs, numerics
+from fuzz import certificates, differential, inputs, numerics, saved
 
 Case = Callable[[random.Random], str]
 
 FUZZERS: dict[str, tuple[Case, float]] = {  # and their share of all cases
-    "certificates": (certificates.case, 0.6),
-    "inputs": (inputs.case, 0.3),
+    "certificates": (certificates.case, 0.5),
+    "inputs": (inputs.case, 0.25),
+    "saved": (saved.case, 0.15),
     "differential": (differential.case, 0.05),
     "numerics": (numerics.case, 0.05),
 }

@@ -26,6 +26,7 @@ Label = str | int | float | tuple["Label", ...]  # tuples label joint releases
 ROW_TOLERANCE = 1e-9
 MOST_MATRIX = 2**24
 SHOWN = 8
+MOST_DIGITS = 50
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,7 +212,11 @@ class Mechanism:
 
         0 and 1 stand only where a probability is exactly that.
         """
-        return tables.table_text(self, checks.whole("digits", digits))
+        decimals = checks.whole("digits", digits)
+        if decimals > MOST_DIGITS:
+            message = f"digits = {decimals} is above the limit of {MOST_DIGITS}"
+            raise InputError(message)
+        return tables.table_text(self, decimals)
 
     def integer_rows(self) -> list[list[int]]:
         """Return every row as whole numbers exactly proportional to it.
