@@ -129,14 +129,16 @@ def secret(rng: random.Random, data: Json) -> None:
 def mechanism(rng: random.Random, data: Json) -> None:
     stored = data["mechanism"]
     key = rng.choice([key for key in ("mechanism", "query", "rows", "labels", "records", "classes") if key in stored])
-    if key in ("mechanism", "query") and rng.random() < 0.8:
+    if not stored[key]:
+        return
+    if isinstance(stored[key], str) and any(map(str.isdigit, stored[key])) and rng.random() < 0.8:
         digits = [i for i, c in enumerate(stored[key]) if c.isdigit()]
         i = rng.choice(digits)
         stored[key] = stored[key][:i] + rng.choice("123456789") + stored[key][i + 1 :]
-    elif key == "rows":
+    elif key == "rows" and isinstance(stored["rows"], list):
         row = rng.choice(stored["rows"])
         row[:] = row[::-1] if rng.random() < 0.5 else [1 / len(row)] * len(row)
-    elif key == "labels":
+    elif key == "labels" and isinstance(stored["labels"], list):
         stored["labels"] = rng.choice([stored["labels"][::-1], ["\x1b[31m\n"] * len(stored["labels"]), [None], "abc"])
     else:
         stored[key] = rng.choice([[2], [2, 2, 2], None, [], "count(n=9)", 7])

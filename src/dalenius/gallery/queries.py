@@ -118,8 +118,8 @@ def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> objec
         return f(x)
     except Exception as error:
         message = (
-            f"the function failed at x = {commas(x)}: {type(error).__name__}: {error}; it is called with a tuple of the "
-            "records' values"
+            f"the function failed at x = {commas(x)}: {type(error).__name__}: {error}; it is called with a tuple of "
+            "the records' values"
         )
         raise InputError(message) from error
 

@@ -67,6 +67,9 @@ class Prior:
         held = np.isfinite(log_rho)
         share = np.exp(np.where(held, log_rho, 0.0) - np.where(held, log_block[:, block_of], 0.0)) * held
         spread = given[:, block_of] * share
+        if not spread.sum() > 0:
+            message = "the blocks of a prior have no mass"
+            raise InputError(message)
         return cls(mechanism, secret, spread / spread.sum(), reference)
 
     @property

@@ -67,6 +67,7 @@ ALLOWED = {
 }
 LEAST = {"tolerance": 0, "seconds": 0, "seed": 0, "nodes": 0, "rounds": 0, "budget": 0, "distortion": 0}
 UPPER_BY = "upper_by" if "upper_by" in {field.name for field in fields(Audit)} else "bounds"
+OPTIONAL = "None" in str(Audit.__annotations__["extremes"])  # whether an audit may have no extremes
 LONGEST = 40  # characters of the name of a bound
 NEAR = 1e-9  # relative: by how much bounds of real outputs may differ that were rounded on different ways
 ULPS = 8 * 2.0**-52  # relative: log|X| - b in bits is rounded once more than in nats
@@ -180,8 +181,8 @@ def _check_described(mechanism: Mechanism, certificate: dict[str, Any]) -> None:
         raise InputError(message)
 
 
-def _extremes(listed: list[Any] | None) -> Any:  # noqa: ANN401 - Extremes, or None where they were not computed
-    if listed is None:
+def _extremes(listed: Any) -> Any:  # noqa: ANN401 - Extremes, or None where they were not computed
+    if listed is None and OPTIONAL:
         return None
     low, high, uniform = (math.nan if x is None else checks.real("an extreme", x, -NEAR, math.inf) for x in listed)
     if low > high:
