@@ -25,7 +25,7 @@ from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.secret import Function, Secret, from_user
+from dalenius.model.secret import Function, Secret, describe, from_user
 from dalenius.model.statistic import Table
 from dalenius.paper.history import Step
 from dalenius.results import Audit, Extremes, Group, Records
@@ -108,7 +108,11 @@ def _secret(content: dict[str, Any], certificate: dict[str, Any], records: tuple
     if described is None:
         return None
     if "records" in described:
-        return from_user(described["records"], records)
+        secret = from_user(described["records"], records)
+        if describe(secret) != described:
+            message = "the secret of its certificate does not list records in ascending order"
+            raise InputError(message)
+        return secret
     values, names = described["values"], content["names"]
     many = max(values) + 1
     if len(values) != checks.universe(records) or set(values) != set(range(many)) or not _whole_numbers(values):
