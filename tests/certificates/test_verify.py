@@ -521,6 +521,7 @@ FILES = (
     "real",
     "reference",
     "rows",
+    "saved",
     "secret",
     "simplices",
     "verify",

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from dalenius.cli import main
+from dalenius.model.mechanism import Mechanism
 
 EVIL = "\x1b[2J\x1b]0;x\x07\u202e"
 QUICK = ["--tolerance", "1e-2", "--time-limit", "2"]
@@ -73,3 +74,13 @@ def test_a_target_that_is_no_regular_file_is_refused_before_any_work(option: str
         assert f"it is {words}; name a file" in done.stderr
         assert done.stdout == ""
     assert pipe.is_fifo()
+
+
+def test_names_of_files_and_tables_of_labels(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["audit", "--load", str(tmp_path / f"{EVIL}\nm.json"), "--entropy", "1"])
+    assert done.exit_code == 2
+    assert clean(done.stderr)
+    assert len(done.stderr.splitlines()) == 1
+    table = Mechanism.from_matrix([[0.9, 0.1], [0.2, 0.8]], [2], labels=[f"{EVIL}\nno", "yes"]).table()
+    assert clean(table)
+    assert len(table.splitlines()) == 3

@@ -308,6 +308,8 @@ def _numbers(matrix: ArrayLike) -> Floats:
 
 
 def _listed(labels: object) -> tuple[Any, ...]:
+    if isinstance(labels, str):  # one letter for each output
+        return tuple(labels)
     return checks.listed(labels, f"labels = {labels!r} must be a list, one label for each output")
 
 
