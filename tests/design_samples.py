@@ -1,10 +1,11 @@
 """Designs with closed forms, built by hand: what is shown of a design does not need a solver."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from samples import binary, built
+from samples import binary, built, consistent, in_unit_down, in_unit_up
 from scipy.optimize import brentq
 
 from dalenius.certificates.certificate import Certificate
@@ -94,6 +95,32 @@ def any_design(query: Query, mechanism: Mechanism | None = None, **changes: obje
         "certificate": Certificate(data),
     }
     return parity_design(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def consistent_design(design: Design) -> Design:
+    """The same design with certificates that state what it does, as saved designs must; they prove nothing."""
+    audit = replace(consistent(replace(design.leakage, mechanism=design.mechanism)), unit=design.unit)
+    if not design.kept:
+        return replace(design, leakage=audit, certificate=audit.certificate, lower=0.0)
+    primal, nats = design.goal == "leakage", NATS_PER_UNIT[design.unit]
+    scale = nats if primal else 1.0
+    lower, upper = min(design.lower, design.upper) * scale, design.upper * scale
+    data: dict[str, Any] = {
+        "format": "dalenius/design-certificate",
+        "problem": {"query": str(design.query)} if design.query.named else {},
+        "adversary": audit.certificate.data["adversary"],
+        "budget": {"distortion": design.budget} if primal else {"leakage": design.budget * nats},
+        "distortion": design.distortion,
+        "audit": audit.certificate.data,
+    }
+    return replace(
+        design,
+        leakage=audit,
+        lower=in_unit_down(lower, scale),
+        upper=in_unit_up(upper, scale),
+        certificate=Certificate({**design.certificate.data, **data, "lower": lower, "upper": upper}),
+        stopped="nearly" if design.stopped == "gap" and not design.closed else design.stopped,
+    )
 
 
 def parity_frontier(b: float = 2.2, unit: str = "nats", points: int = 6) -> Frontier:

@@ -1,6 +1,7 @@
 """Audits with closed forms, built by hand: what the reports and the command line show does not need a solver."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from dalenius.information import entropy
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
-from dalenius.results import Audit, Extremes, Records
+from dalenius.results import NATS_PER_UNIT, Audit, Extremes, Records
+from dalenius.solvers.certify import adversary_data
 
 FLIP = 0.3
 
@@ -80,3 +82,40 @@ def _certificate(prior: Prior, lower: float, upper: float) -> Certificate:
     """The parts that reports need; it proves nothing."""
     witness = {"record": prior.record, "masses": prior.masses.tolist()}
     return Certificate({"lower": lower, "upper": upper, "problem": prior.mechanism.describe(), "witness": witness})
+
+
+def consistent(audit: Audit) -> Audit:
+    """The same audit with a certificate that states what the audit does, as saved audits must; it proves nothing."""
+    nats = NATS_PER_UNIT[audit.unit]
+    orbits = [[members, lower * nats, upper * nats] for members, lower, upper in audit.records.orbits]
+    orbits[0][2] = audit.upper * nats
+    for orbit in orbits:
+        orbit[1] = audit.lower * nats if audit.record in orbit[0] else min(orbit[1], audit.lower * nats)
+        orbit[2] = max(orbit[1], orbit[2])
+    witness = {"record": audit.record, "masses": audit.prior.masses.tolist()}
+    data = {
+        "format": "dalenius/audit-certificate",
+        "version": 1,
+        "problem": audit.mechanism.describe(),
+        "adversary": adversary_data(audit.adversary),
+        "lower": audit.lower * nats,
+        "upper": audit.upper * nats,
+        "witness": witness,
+        "proofs": [{"record": members[0], "upper": upper} for members, _, upper in orbits],
+    }
+    return replace(
+        audit,
+        lower=in_unit_down(audit.lower * nats, nats),
+        upper=in_unit_up(audit.upper * nats, nats),
+        records=Records(tuple((m, in_unit_down(a, nats), in_unit_up(b, nats)) for m, a, b in orbits)),
+        certificate=Certificate(data),
+        stopped="nearly" if audit.stopped == "gap" and not audit.closed else audit.stopped,
+    )
+
+
+def in_unit_down(x: float, nats: float) -> float:
+    return x if nats == 1 else max(0.0, math.nextafter(x / nats, -math.inf))
+
+
+def in_unit_up(x: float, nats: float) -> float:
+    return x if nats == 1 else math.nextafter(x / nats, math.inf)

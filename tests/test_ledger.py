@@ -254,6 +254,13 @@ def test_bad_input() -> None:
         {"account": {"releases": 2}},
         {"account": {"added": [0.0]}},
         {"account": {"upper": "much"}},
+        {"account": {"upper": 10**400}},
+        {"account": {"upper": 5.0}},
+        {"account": {"lower": 0.6, "upper": 0.6}},
+        {"account": {"entropy_left": 99.0}},
+        {"account": {"added": [0.2, 0.1]}},
+        {"adversary": {"entropy": 1, "knowledge": 1}},
+        {"adversary": {}},
         {"unit": "bits"},
         {"records": [2, 2]},
         {"adversary": {"wisdom": 1}},
@@ -272,6 +279,30 @@ def test_altered_files_are_refused(change: dict[str, Any], tmp_path: Path) -> No
     path.write_text(json.dumps(content))
     with pytest.raises(dl.InputError, match=r"ledger\.json is not a"):
         dl.Ledger.load(path)
+
+
+def test_a_ledger_from_a_file_says_what_it_trusts_and_computes_it_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    book = filled(PARITY)
+    book.save(path)
+    content = json.loads(path.read_text())
+    content["account"]["upper"] = content["account"]["lower"] = content["account"]["lower"] / 2  # false, but not absurd
+    content["account"]["added"] = [0.0, content["account"]["upper"]]
+    content["releases"][0]["name"] = "\x1b[2Jparity\nLeaked     nothing"
+    path.write_text(json.dumps(content))
+    trusted = dl.Ledger.load(path)
+    assert trusted.account().loaded
+    assert trusted.release(PARITY).loaded  # it builds on the account of the file
+    for text in (trusted.summary(), trusted.account().summary(), repr(trusted), trusted._repr_html_()):
+        assert "from the file" in text
+        assert all(c.isprintable() or c == "\n" for c in text)
+    assert "Ledger.load(path, verify=True)" in trusted.summary()
+    checked = dl.Ledger.load(path, verify=True)
+    assert not checked.account().loaded
+    assert checked.account().to_dict() == book.account().to_dict()
+    assert "from the file" not in checked.summary()
+    with pytest.raises(dl.InputError, match="must be True or False"):
+        dl.Ledger.load(path, verify=1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("key", ["account", "releases", "unit"])

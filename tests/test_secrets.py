@@ -126,7 +126,7 @@ def test_an_audit_of_a_secret_survives_a_round_trip(secret: object, said: object
     again = dl.load(tmp_path / "audit.json")
     assert isinstance(again, Audit)
     assert again.to_dict() == {**answer.to_dict(), "verified": None}
-    assert again.summary() == replace(answer).summary()  # a copy is not verified
+    assert replace(again, loaded=False).summary() == replace(answer).summary()  # a copy is not verified
     assert words in answer.summary()
     assert again.to_dict()["secret"] == said
     assert type(again.secret) is type(answer.secret)

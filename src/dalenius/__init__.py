@@ -5,10 +5,11 @@ mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip
 dl.audit(mechanism, entropy=2.2)
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here: the command starts quickly, and Ctrl-C finds it ready (see __main__.py).
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dalenius import paper
     from dalenius.api import audit, curve, design, frontier, load, verify
     from dalenius.calibration import calibrate
@@ -55,11 +56,13 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
+def __getattr__(name: str) -> "Any":  # noqa: ANN401 - any public object
     """Import a public name when it is first asked for (PEP 562)."""
     if name not in _HOME:
         message = f"module 'dalenius' has no attribute {name!r}"
         raise AttributeError(message)
+    from importlib import import_module  # noqa: PLC0415 - only here
+
     module = import_module(_HOME[name])
     return module if name in ("queries", "mechanisms", "paper") else getattr(module, name)
 

@@ -43,6 +43,8 @@ from dalenius.solvers.watch import Progress, Watch
 Method = Literal["certified", "paper"]
 
 METHODS = get_args(Method)
+MOST_POINTS = 10_000  # of a frontier
+LEAST_TOLERANCE = 1e-300  # a share of less would vanish in floats
 SOLVER_SHARE = 0.9  # the solver closes to this share of the tolerance; the rest is for rounding
 LEAST_SLACK = 1e-12  # relative: a distortion budget this close below the least possible one means it
 NAMED = {  # parameters at which a frontier shows the families of the gallery
@@ -129,7 +131,7 @@ class _Question:
         adversary = Adversary.from_user(
             mechanism.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho
         )
-        with Watch(self.time_limit, self.report) as watch:
+        with Watch(self.time_limit, self.report) as watch, np.errstate(all="ignore"):
             run = Run(unit, self.tolerance, self.seed, watch)
             if self.method == "paper":
                 found = search_leakage(mechanism, adversary, watch, self.seed)
@@ -268,7 +270,7 @@ def design(  # noqa: PLR0913 - the public surface
         gap *= NATS_PER_UNIT[unit]
     if alone and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)
-    with Watch(checking.searching(limit, verify), _report(progress)) as watch:
+    with Watch(checking.searching(limit, verify), _report(progress)) as watch, np.errstate(all="ignore"):
         run = Run(unit, tolerance, seed, watch)
         if method == "paper":
             found = search_mechanism(problem, task, adversary, tolerance=SOLVER_SHARE * gap, watch=watch, seed=seed)
@@ -308,13 +310,17 @@ def frontier(  # noqa: PLR0913 - the public surface
     adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho)
     gap, limit = _limits(tolerance, time_limit, seed)
     many = checks.whole("points", points, 2)
+    if many > MOST_POINTS:
+        message = f"points = {many} is above the limit of {MOST_POINTS}"
+        raise InputError(message)
+    checks.flag("named", named)
     domain = reduce(task, rho)
     first = Problem(domain, adversary.knowledge, "leakage", 0.0)
     budgets = np.linspace(first.least, first.distortion(first.constant()), many)
     families = _gallery(task) if named else []
     designs: list[Design] = []
     known: tuple[Attack, ...] = ()
-    with Watch(limit, _report(progress)) as watch:
+    with Watch(limit, _report(progress)) as watch, np.errstate(all="ignore"):
         for k, budget in enumerate(budgets.tolist()):
             problem = Problem(domain, adversary.knowledge, "leakage", budget)
             part = Watch(watch.left / (many - k + len(families) / 4), parent=watch)
@@ -368,9 +374,7 @@ def _check_possible(problem: Problem, task: Distortion) -> None:
 
 
 def _check_method(method: str) -> None:
-    if method not in METHODS:
-        message = f"method = {method!r} is unknown; use {' or '.join(map(repr, METHODS))}"
-        raise InputError(message)
+    checks.choice("method", method, METHODS)
 
 
 def _check_paper(**given: object) -> None:
@@ -386,13 +390,15 @@ def _check_paper(**given: object) -> None:
 def _limits(tolerance: float, time_limit: float, seed: int) -> tuple[float, float]:
     checks.whole("seed", seed, 0)
     return (
-        checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True),
+        checks.real("tolerance", tolerance, LEAST_TOLERANCE, math.inf),
         checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
     )
 
 
 def _report(progress: bool | Callable[[Progress], None]) -> Callable[[Progress], None] | None:  # noqa: FBT001 - as given
-    return progress if callable(progress) else _print_progress if progress else None
+    if callable(progress):
+        return progress
+    return _print_progress if checks.flag("progress", progress) else None
 
 
 def verify(
@@ -418,6 +424,12 @@ def verify(
     return verifier.verify(given, mechanism=mechanism, memory=memory, time_limit=time_limit)
 
 
-def load(path: str | os.PathLike[str]) -> Audit | Design:
-    """Read what `audit.save` or `design.save` wrote."""
-    return load_any(path)
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design:
+    """Read what `audit.save` or `design.save` wrote.
+
+    A file whose bounds, mechanism, adversary, secret or budget are not those of the certificate inside it is refused.
+    With verify=True the certificate is re-checked too: `verified` is then True, and a file whose certificate proves
+    nothing is refused; else `verified` is None. What the certificate does not carry (extremes, brackets of other
+    records, labels, history, seconds) is as the file says, and reports say so.
+    """
+    return load_any(path, verify=verify)

@@ -116,7 +116,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
         raise InputError(_too_small(family, query, budget, unit))
     accuracy = max(accuracy, min(COARSEST, tolerance / budget))  # audits show no more of a budget as small as that
     adversary = {"entropy": entropy, "knowledge": knowledge, "unit": unit, "seed": seed}
-    with Watch(limit) as watch:
+    with Watch(limit) as watch, np.errstate(all="ignore"):
         search = _Search(family, chosen, query, budget, tolerance, accuracy, adversary, progress, watch)
         return search.run()
 

@@ -61,6 +61,7 @@ class Design:
     distortion_name: str
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 6 or 9, all starts
     reported: float | None = None  # what that algorithm takes for the leakage of its mechanism, in `unit`
+    loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
     verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
     refused: str = field(default="", init=False, compare=False)  # the same
 
@@ -172,15 +173,16 @@ class Design:
         save_design(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Design":
-        """Read what save wrote."""
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Design":
+        """Read what save wrote; see `dalenius.load`."""
         from dalenius.report.archive import load_design  # noqa: PLC0415
 
-        return load_design(path)
+        return load_design(path, verify=verify)
 
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept")
         note += ", NOT verified" if self.refused else ""
+        note += ", read from a file" if self.loaded else ""
         digits = decimals(self.upper)
         low, high = round_down(self.lower, digits), round_up(self.upper, digits)
         if self.goal == "leakage":

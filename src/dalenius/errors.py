@@ -1,5 +1,19 @@
-"""The one exception a user of dalenius is meant to see."""
+"""The one exception a user of dalenius is meant to see, and text that is safe to show."""
 
 
 class InputError(ValueError):
     """Something given by the user cannot be used; the message names value, place and remedy."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())  # messages quote names from files, and end on a terminal
+
+
+def printable(text: str) -> str:
+    r"""Return one line without control characters: each stands as its escape, such as \x1b or \n.
+
+    Labels and names come from files that anybody may have written. Raw, they could move the cursor, colour the screen,
+    turn the direction of the text, or begin a line that looks like one of ours.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -26,6 +26,7 @@ from dalenius.certificates.balls import ONE, Ball, precision
 from dalenius.certificates.reading import Refused, number
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.datasets import one
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
@@ -42,8 +43,8 @@ GUARD = 64  # bits by which balls are finer than U
 def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
     """Return the columns of `size` independent outputs on a dataset; rng is only there to be refused."""
     _check_bits(rng)
-    many = checks.whole("size", size)
-    t = int(mechanism.statistic.class_of(dataset))
+    many = checks.size(size, 1)
+    t = int(mechanism.statistic.class_of(one(dataset, mechanism.records)))
     draw = _by_formula(mechanism, t) if mechanism.by_formula else _by_weights(integer_row(mechanism.given[t].tolist()))
     return [draw() for _ in range(many)]
 
@@ -51,7 +52,7 @@ def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) ->
 def noisy_counts(mechanism: NoisyHistogram, counts: Sequence[int], size: int, rng: object) -> list[list[int]]:
     """Return `size` independent lists of noisy counts; rng is only there to be refused."""
     _check_bits(rng)
-    many, name, query = checks.whole("size", size), mechanism.name, str(mechanism.query)
+    many, name, query = checks.size(size, 1), mechanism.name, str(mechanism.query)
     try:
         asked = named.query(query, listed=False)
         named.added(name, asked)  # what it refuses it refuses now

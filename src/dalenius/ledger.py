@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dalenius.api import audit as run_audit
@@ -26,7 +25,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.report.numbers import decimals, round_down, round_up, short
-from dalenius.report.text import Facts, as_html, checked_words, problem, stacked
+from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, problem, stacked
 from dalenius.results import NATS_PER_UNIT, Audit, in_unit
 from dalenius.solvers.record import MOST_OUTPUTS
 from dalenius.solvers.watch import Watch
@@ -37,11 +36,16 @@ FORMAT = "dalenius/ledger"
 VERSION = 1
 LEAST_SECONDS = 0.05  # of an audit that is begun at all
 ROUNDING = 1e-14  # relative: more than sums of a few thousand numbers lose
+LOOSE = 1e-9  # by which numbers of a file may contradict each other: rounding and the margins of audits
 HOW: dict[str, str] = {
     "audit": "by an audit of all releases together",
     "chain rule": "a sound bound: what an audited part leaks, plus what the others can tell at all",
     "trivial": "only the trivial bound, log|A|: the releases may tell everything about a record",
 }
+TRUSTED = (
+    "read from a file, whose numbers were not computed again and which has no certificate; "
+    "Ledger.load(path, verify=True) computes them"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +66,7 @@ class Account:
     entropy_left: the least average entropy H(X | Y_1..Y_k) that such an adversary still has; an average over
     outputs, not for every output.
     audit: of the composition, where one was made; a ledger read from a file has none until the next release.
+    loaded: whether the numbers rest on a file that was read without computing them again; reports then say so.
     """
 
     releases: int
@@ -72,6 +77,7 @@ class Account:
     added: tuple[float, float]
     entropy_left: float
     audit: Audit | None = None
+    loaded: bool = False
 
     @property
     def exact(self) -> bool:
@@ -95,7 +101,7 @@ class Account:
     def __repr__(self) -> str:
         return (
             f"<Account of {_counted(self.releases)}: {_bracket(self.lower, self.upper)} {self.unit}, by {self.bound}; "
-            f"entropy left at least {round_down(self.entropy_left)}>"
+            f"entropy left at least {round_down(self.entropy_left)}{f', {FROM_FILE}' if self.loaded else ''}>"
         )
 
     def _repr_html_(self) -> str:
@@ -215,7 +221,8 @@ class Ledger:
             ways.append(((some.upper + outside) * (1 + ROUNDING), "chain rule"))
         upper, bound = min(ways)
         added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
-        return Account(len(releases), self.unit, lower, upper, bound, added, self._left(told), whole)
+        left = self._left(told)
+        return Account(len(releases), self.unit, lower, upper, bound, added, left, whole, before.loaded)
 
     def _audit(self, groups: Sequence[Group], seconds: float) -> Audit:
         limit = max(LEAST_SECONDS, seconds)
@@ -273,23 +280,31 @@ class Ledger:
             ],
             "account": self._account.to_dict(),
         }
-        storage.write(Path(path), (json.dumps(content, allow_nan=False) + "\n").encode())
+        storage.write(storage.path_of(path), (json.dumps(content, allow_nan=False) + "\n").encode())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Ledger":
-        """Read what save wrote; the numbers are taken from the file, not computed again."""
-        content = storage.read_format(Path(path), "a saved ledger", FORMAT, VERSION)
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Ledger":
+        """Read what save wrote.
+
+        A ledger has no certificate. By default the account and what each release can tell at most are trusted as the
+        file states them, later accounts build on them, and reports say that they are from the file. With verify=True
+        nothing but the list of releases is trusted: every number is computed again, which takes as long as it did.
+        """
+        if not isinstance(verify, bool):
+            message = f"verify = {verify!r} must be True or False"
+            raise InputError(message)
+        content = storage.read_format(storage.path_of(path), "a saved ledger", FORMAT, VERSION)
         try:
-            return cls._read(content)
+            return cls._read(content, verify=verify)
         except KeyError as error:
             message = f"{path} is not a whole ledger: {error} is missing"
             raise InputError(message) from error
-        except (TypeError, ValueError, AttributeError) as error:  # an InputError is a ValueError
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError) as error:
             message = f"{path} is not a sound ledger: {error}"
             raise InputError(message) from error
 
     @classmethod
-    def _read(cls, content: dict[str, Any]) -> "Ledger":
+    def _read(cls, content: dict[str, Any], *, verify: bool) -> "Ledger":
         given: dict[str, Any] = {k: math.inf if v is None else v for k, v in content["adversary"].items()}
         settings = {key: content[key] for key in ("unit", "tolerance", "time_limit", "most_entries")}
         ledger = cls(content["records"], **given, **settings)
@@ -297,8 +312,15 @@ class Ledger:
             mechanism = storage.mechanism_from(entry["mechanism"])
             ledger._check_data(mechanism)
             capacity = checks.real("capacity", entry["capacity"], 0.0, math.inf)
-            ledger._releases += (Release(str(entry["name"]), mechanism, capacity),)
-        ledger._account = _account(content["account"], ledger)
+            if not isinstance(entry["name"], str):
+                message = f"the name of a release is {entry['name']!r}, not a text"
+                raise InputError(message)
+            if verify:
+                ledger.release(mechanism, entry["name"])
+            else:
+                ledger._releases += (Release(entry["name"], mechanism, capacity),)
+        account = _account(content["account"], ledger)
+        ledger._account = ledger.account() if verify else account
         return ledger
 
     def __repr__(self) -> str:
@@ -317,6 +339,7 @@ class Ledger:
             f"{k}. {r.name}: at most {round_up(r.capacity)} {self.unit} about the data"
             for k, r in enumerate(self._releases, 1)
         ]
+        shown = from_file(self._account, shown)
         return [("Data", [records_text(self.records)]), ("Adversary", [self._knows()]), *_facts(self._account, shown)]
 
 
@@ -327,10 +350,17 @@ def _account(content: dict[str, Any], ledger: Ledger) -> Account:
         for x in (content["lower"], content["upper"], content["entropy_left"], *content["added"])
     )
     bound, many = content["bound"], len(ledger.releases)
-    if bound not in get_args(Bound) or lower > upper or content["releases"] != many or content["unit"] != ledger.unit:
+    sound = bound in get_args(Bound) and content["releases"] == many and content["unit"] == ledger.unit
+    told = math.fsum(release.capacity for release in ledger.releases)
+    trivial = math.log(max(ledger.records)) / NATS_PER_UNIT[ledger.unit]
+    highest = in_unit(ledger.adversary.entropy, ledger.unit)
+    crossed = lower > upper or least > most or (not many and (upper > 0 or most > 0))
+    beyond = upper > (trivial + LOOSE) * (1 + LOOSE) or most > (upper + LOOSE) * (1 + LOOSE)
+    beyond = beyond or lower > (told + LOOSE) * (1 + LOOSE) or left > highest * (1 + LOOSE)
+    if not sound or crossed or beyond:
         message = f"its account is not one of {_counted(many)}"
         raise InputError(message)
-    return Account(many, ledger.unit, lower, upper, bound, (least, most), left)
+    return Account(many, ledger.unit, lower, upper, bound, (least, most), left, loaded=True)
 
 
 def _grouped(releases: Sequence[Release]) -> list[Group]:
@@ -374,15 +404,17 @@ def _facts(account: Account, releases: Sequence[str] = ()) -> Facts:
     low, high = (
         turn(x, decimals(account.added[1])) for turn, x in zip((round_down, round_up), account.added, strict=True)
     )
+    how, mark = _how(account), partial(from_file, account)
     return [
         ("Released", [_counted(account.releases), *releases]),
-        ("Leaked", [f"{_bracket(account.lower, account.upper)} {account.unit} about a record", _how(account)]),
-        ("Added", [f"{low} to {high} {account.unit} by the last release"]),
+        ("Leaked", mark([f"{_bracket(account.lower, account.upper)} {account.unit} about a record", how])),
+        ("Added", mark([f"{low} to {high} {account.unit} by the last release"])),
         (
             "Left",
             [
-                f"at least {round_down(account.entropy_left)} {account.unit} of entropy about the data",
+                *mark([f"at least {round_down(account.entropy_left)} {account.unit} of entropy about the data"]),
                 "an average over outputs, not for every output",
             ],
         ),
+        *([("Loaded", [TRUSTED])] if account.loaded else []),
     ]

@@ -169,7 +169,7 @@ def profile(  # noqa: PLR0913 - the public surface
         _ = mechanism.rows  # refused: hardly a measure is left without a table
     notes: list[str] = []
     scale = NATS_PER_UNIT[unit]
-    with Watch(limit) as watch:
+    with Watch(limit) as watch, np.errstate(all="ignore"):
         found = _unless_refused("capacity", lambda: _capacity(mechanism, watch), notes)
         dp_epsilon = _unless_refused("dp_epsilon", mechanism.dp_epsilon, notes)
         dp_delta = _unless_refused("dp_delta", lambda: mechanism.dp_delta(at), notes)

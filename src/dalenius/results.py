@@ -147,6 +147,7 @@ class Audit:
     upper_by: str
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 1, all starts
     secret: Secret | None = None
+    loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
     verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
     refused: str = field(default="", init=False, compare=False)  # the same
 
@@ -259,14 +260,15 @@ class Audit:
         save_audit(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Audit":
-        """Read what save wrote."""
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Audit":
+        """Read what save wrote; see `dalenius.load`."""
         from dalenius.report.archive import load_audit  # noqa: PLC0415
 
-        return load_audit(path)
+        return load_audit(path, verify=verify)
 
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + (", NOT verified" if self.refused else "")
+        note += ", read from a file" if self.loaded else ""
         digits = decimals(self.upper)
         knows = (
             f"knowledge <= {self.knowledge:.6g}"

@@ -525,6 +525,7 @@ FILES = (
     "real",
     "reference",
     "rows",
+    "saved",
     "secret",
     "simplices",
     "verify",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from samples import parity
+from samples import consistent, parity
 
 import dalenius
 from dalenius.certificates.certificate import Certificate
@@ -156,13 +156,14 @@ def test_channels_and_saved_mechanisms_are_read(solver: Solver, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("solver")
-def test_files_are_written_and_named(tmp_path: Path) -> None:
+def test_files_are_written_and_named(solver: Solver, tmp_path: Path) -> None:
+    solver.answer = audit = consistent(parity())
     certificate, save, plot = tmp_path / "c.json", tmp_path / "a.json", tmp_path / "p.png"
     result = run(*PARITY, "--entropy", 2.2, "--certificate", certificate, "--save", save, "--plot", plot)
     assert result.exit_code == 0
     assert f"dalenius verify {certificate}" in result.stdout
-    assert Certificate.load(certificate) == parity().certificate
-    assert Audit.load(save).to_dict() == parity().to_dict()
+    assert Certificate.load(certificate) == audit.certificate
+    assert Audit.load(save).to_dict() == audit.to_dict()
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert len(list(tmp_path.iterdir())) == 3
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from design_samples import parity_design
+from design_samples import consistent_design, parity_design
 
 import dalenius
 from dalenius.certificates.certificate import Certificate
@@ -116,16 +116,17 @@ def test_outputs_are_numbers_or_count_vectors() -> None:
 
 
 @pytest.mark.usefixtures("solver")
-def test_files_are_written_and_named(tmp_path: Path) -> None:
+def test_files_are_written_and_named(solver: Solver, tmp_path: Path) -> None:
+    solver.answer = design = consistent_design(parity_design())
     names = {"certificate": "c.json", "out": "m.json", "table": "t.csv", "save": "d.json", "plot": "p.png"}
     options = [word for option, name in names.items() for word in (f"--{option}", tmp_path / name)]
     result = run(*ASKED, *options)
     assert result.exit_code == 0
     assert f"check it with: dalenius verify {tmp_path / 'c.json'}" in result.stdout
     assert all(f"Wrote      {tmp_path / name}" in result.stdout for name in names.values())
-    assert Certificate.load(tmp_path / "c.json") == parity_design().certificate
-    assert Design.load(tmp_path / "d.json").to_dict() == parity_design().to_dict()
-    np.testing.assert_array_equal(Mechanism.load(tmp_path / "m.json").rows, parity_design().mechanism.rows)
+    assert Certificate.load(tmp_path / "c.json") == design.certificate
+    assert Design.load(tmp_path / "d.json").to_dict() == design.to_dict()
+    np.testing.assert_array_equal(Mechanism.load(tmp_path / "m.json").rows, design.mechanism.rows)
     assert (tmp_path / "t.csv").read_text().startswith("class,0,1,total\n")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert len(list(tmp_path.iterdir())) == 5

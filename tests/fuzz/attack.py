@@ -9,14 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from fuzz import certificates, differential, forgeries, inputs, numerics
+from fuzz import certificates, differential, forgeries, inputs, numerics, saved
 
 Case = Callable[[random.Random], str]
 
 FUZZERS: dict[str, tuple[Case, float]] = {  # and their share of all cases
-    "certificates": (certificates.case, 0.55),
+    "certificates": (certificates.case, 0.45),
     "forgeries": (forgeries.case, 0.1),
-    "inputs": (inputs.case, 0.25),
+    "inputs": (inputs.case, 0.2),
+    "saved": (saved.case, 0.15),
     "differential": (differential.case, 0.05),
     "numerics": (numerics.case, 0.05),
 }

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -65,8 +67,12 @@ def designed(**options: Json) -> Sample:
     return Sample(json.loads(design.certificate.text()), design.lower, design.upper)
 
 
-def saved(sample: Sample) -> Sample:
-    return Sample({"format": "dalenius/audit", "version": 1, "certificate": sample.data}, sample.lower, sample.upper)
+def saved(build: Callable[[], dl.Mechanism], **options: Json) -> Sample:
+    """A whole saved audit, which carries its certificate."""
+    audit = dl.audit(build(), **options, tolerance=1e-3, time_limit=2)
+    with TemporaryDirectory() as folder:
+        audit.save(path := Path(folder) / "audit.json")
+        return Sample(json.loads(path.read_text()), audit.lower, audit.upper)
 
 
 def parity() -> dl.Mechanism:
@@ -128,7 +134,7 @@ def samples() -> dict[str, Sample]:
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),
-        "saved": saved(free),
+        "saved": saved(small, knowledge=2.0),
     }
 
 

@@ -8,13 +8,15 @@ from random import Random
 import numpy as np
 import pytest
 from large_samples import HISTOGRAMS, both_histograms
+from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius import exact_sampling
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.additive import Additive, Noise
+from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noise import Geometric
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import Histogram
@@ -157,9 +159,15 @@ def test_small_histograms_are_listed_as_ever() -> None:
     assert small == [list(c) for c in product(range(4), repeat=2) if sum(c) == 3]
 
 
+class Three(Geometric):
+    """-1, 0 or 1."""
+
+    def tail(self, k: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 0.25 * (k < 2)
+
+
 def test_one_law_of_noise_serves_all_counts() -> None:
-    noise = Noise(lambda k: 0.25 * (k < 2), lambda d: d, lambda _, s: s)  # -1, 0 or 1
-    large = NoisyHistogram(queries.histogram(n=40, k=6), "three(values)", noise)
+    large = NoisyHistogram(queries.histogram(n=40, k=6), "three(values)", Three(1.0))
     drawn = large.sample([0] * 39 + [5], 2000, rng=0)
     counts = np.array([[int(c) for c in y.split(",")] for y in drawn])
     assert set(counts[:, 1].tolist()) == {0, 1}

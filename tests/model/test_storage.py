@@ -115,7 +115,7 @@ NAMED = {"query": "count(n=1)", "mechanism": "symmetric(flip=0.25)", "rows": [[0
         ({**BASE, "rows": [[1, 0]], "records": [1], "classes": [0.5]}, '"classes" must be null'),
         ({**BASE, "rows": [[1, 0]], "records": [10**9, 10**9]}, "too many to enumerate"),
         ({**BASE, "rows": [[1, 0]], "records": [1], "labels": [[], 0]}, '"labels" must hold'),
-        ({**BASE, "rows": [[1, 0]], "records": [1], "labels": [0, float("nan")]}, "nan cannot label an output"),
+        ({**BASE, "rows": [[1, 0]], "records": [1], "labels": [0, float("nan")]}, "NaN is not a number of JSON"),
         ({**BASE, "rows": [[1, 0]], "records": [1], "statistic": "sum"}, "\"statistic\" is 'sum'; only"),
         ({**BASE, "rows": [[1, 0]], "records": [2, 3], "statistic": "histogram"}, "one alphabet size, not [2, 3]"),
         ({**BASE, "rows": [[1, 0]], "records": [], "statistic": "histogram"}, "records is empty"),

@@ -3,7 +3,6 @@
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from dalenius.errors import InputError
@@ -32,13 +31,13 @@ class Certificate:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON; the file appears whole or not at all."""
-        storage.write(Path(path), self.text().encode())
+        storage.write(storage.path_of(path), self.text().encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Certificate":
         """Read what save wrote; whether it proves anything is for `verify` to say."""
         try:
-            return cls.of(storage.read_json(Path(path)))
+            return cls.of(storage.read_json(storage.path_of(path)))
         except InputError as error:
             message = str(error) if str(path) in str(error) else f"{path}: {error}"
             raise InputError(message) from error

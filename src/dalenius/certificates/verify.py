@@ -23,8 +23,8 @@ from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import design, large, large_histogram, process, real, reference, secret, work
-from .balls import ZERO, precision, short
+from . import design, large, large_histogram, process, real, reference, saved, secret, work
+from .balls import ZERO, Ball, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
 from .limits import LARGEST, LONGEST, MEMORY, TIME_LIMIT, NotChecked, tick, within
@@ -33,7 +33,6 @@ from .reading import AUDIT, DESIGN, Refused, field, mapping, number, read, refus
 from .reference import UNIFORM, Reference
 from .secret import Group, Secret
 
-SAVED = ("dalenius/audit", "dalenius/design")  # carry their certificate
 VERSION = 1
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
@@ -82,6 +81,8 @@ class _Report:
     problem: str = ""
     quantity: str = "L"
     unit: str = "nats"
+    knowledge: Ball = ZERO
+    universe: Ball | None = None  # log|X|, where entropy counts
 
     def fields(self) -> dict[str, Any]:
         """Return them by name."""
@@ -128,9 +129,13 @@ def _verdict(
     verified = False
     try:
         with precision(), within(time_limit):
-            content = _certificate(mapping(source(), "the certificate"))
-            work.admit(content, mechanism, memory, time_limit)
-            reason = _check(content, mechanism, report)
+            content = mapping(source(), "the certificate")
+            stored = isinstance(content.get("format"), str) and content["format"] in saved.FORMATS
+            certificate = saved.certificate_of(content) if stored else content
+            work.admit(certificate, mechanism, memory, time_limit)
+            reason = _check(certificate, mechanism, report)
+            if stored:
+                saved.check_knowledge(content, report.knowledge, report.universe)
             tick()
         verified = True
     except (Refused, NotChecked) as refusal:
@@ -141,13 +146,6 @@ def _verdict(
         # Nothing above should raise these; if it does, the certificate is not verified, and the user has no traceback.
         reason = f"it cannot be checked ({type(error).__name__}: {show(str(error))})"
     return {**report.fields(), "verified": verified, "reason": reason}
-
-
-def _certificate(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a certificate as it is, or the one that a saved result carries."""
-    if content.get("format") in SAVED:
-        return mapping(field(content, "certificate", "the saved result"), "the certificate")
-    return content
 
 
 def _check(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
@@ -193,6 +191,8 @@ def _posed(content: dict[str, Any], statistic: Statistic, channel: str, report: 
         report.problem += f"; the secret is {asked.text}"
     prior = reference.read(adversary["reference"], statistic) if "reference" in adversary else UNIFORM
     knowledge, words = _knowledge(adversary, statistic, prior)
+    report.knowledge = knowledge.most
+    report.universe = None if "reference" in adversary else statistic.log_universe()
     report.problem += f"; {words}"
     if asked is None:
         return _Posed(None, secret.of_record(witness, statistic, "the witness"), knowledge, prior)
@@ -311,7 +311,7 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
     except Refused as reason:
         report.problem = inside.problem
         refuse(f"the audit of the mechanism: {reason}")
-    report.problem = inside.problem
+    report.problem, report.knowledge, report.universe = inside.problem, inside.knowledge, inside.universe
     task = design.read(content, audited)
     report.problem, report.quantity, report.unit = task.text, task.quantity, task.unit
     if lower > upper:

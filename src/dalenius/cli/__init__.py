@@ -2,6 +2,7 @@
 
 import difflib
 import sys
+import warnings
 from typing import Any, NoReturn
 
 import click
@@ -14,7 +15,7 @@ from dalenius.cli.design import design
 from dalenius.cli.profile import profile
 from dalenius.cli.reproduce import reproduce
 from dalenius.cli.verify import verify
-from dalenius.errors import InputError
+from dalenius.errors import InputError, printable
 
 BAD_INPUT = 2
 
@@ -25,7 +26,13 @@ class Program(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - click's
         """Run a command and leave with its exit code: 0 done, 1 no, 2 bad input, 130 interrupted."""
         try:
-            code = super().main(*args, **{"prog_name": "dalenius", **extra, "standalone_mode": False})
+            with warnings.catch_warnings():
+                for kind in (
+                    RuntimeWarning,
+                    UserWarning,
+                ):  # of numpy and scipy; bounds are proved, whatever they warn of
+                    warnings.simplefilter("ignore", kind)
+                code = super().main(*args, **{"prog_name": "dalenius", **extra, "standalone_mode": False})
         except click.Abort:
             _fail("interrupted before there was a result", INTERRUPTED)
         except click.ClickException as error:
@@ -51,7 +58,7 @@ class Program(click.Group):
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    click.echo(f"dalenius: {message}", err=True)
+    click.echo(f"dalenius: {printable(message)}", err=True)
     sys.exit(code)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, printable
+from dalenius.model.files import obstacle
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -186,8 +188,8 @@ def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[P
 
 def _unwritable(path: Path) -> str:
     folder = path.parent
-    if path.is_dir():
-        return "it is a directory; name a file"
+    if problem := obstacle(path):
+        return problem
     if not folder.is_dir():
         return f"there is no directory {folder}; make it first"
     return "" if os.access(folder, os.W_OK) else f"the directory {folder} cannot be written to"
@@ -201,6 +203,8 @@ def _ending(option: str, path: Path) -> str:
 
 def finish(answer: Any, *, as_json: bool, certificate: Path | None, files: Sequence[Write]) -> int:  # noqa: ANN401 - with summary() and to_dict()
     """Write the files asked for, print the answer whatever happens to them, and return the exit code."""
+    if getattr(signal.getsignal(signal.SIGINT), "until_answered", False):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is an answer to lose
     written = []
     try:
         for path, write in files:
@@ -212,7 +216,7 @@ def finish(answer: Any, *, as_json: bool, certificate: Path | None, files: Seque
         print_json(answer.to_dict()) if as_json else click.echo(answer.summary())
     if not as_json:
         for line in written:
-            click.echo(line)
+            click.echo(printable(line))
     return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
 
 

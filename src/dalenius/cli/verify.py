@@ -8,6 +8,7 @@ import click
 
 from dalenius.certificates.limits import MEMORY, TIME_LIMIT
 from dalenius.cli.common import print_json
+from dalenius.errors import printable
 
 if TYPE_CHECKING:
     from dalenius.certificates.verify import Verification
@@ -61,14 +62,14 @@ def _words(verdict: "Verification") -> str:
     """What was checked, the bounds and the verdict; digits rounded outward."""
     from dalenius.report.numbers import decimals, round_down, round_up  # noqa: PLC0415 - only for people
 
-    lines = [f"Problem    {_problem(verdict.problem)}"] if verdict.problem else []
+    lines = [f"Problem    {_problem(printable(verdict.problem))}"] if verdict.problem else []
     if not verdict.verified or verdict.lower is None or verdict.upper is None:
-        return "\n".join([*lines, f"Verdict    NOT VERIFIED: {verdict.reason}"])
+        return "\n".join([*lines, f"Verdict    NOT VERIFIED: {printable(verdict.reason)}"])
     digits = decimals(verdict.upper)
     lower, upper = round_down(verdict.lower, digits), round_up(verdict.upper, digits)
     bounds = f"{lower} <= {verdict.quantity} <= {upper} {verdict.unit}".rstrip()
     return "\n".join(
-        [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {verdict.reason}"]
+        [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {printable(verdict.reason)}"]
     )
 
 

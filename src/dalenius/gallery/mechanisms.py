@@ -4,18 +4,18 @@ Sensitivity is the query's unless overridden; sigma and flip are never scaled.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import k1, log_ndtr, ndtr
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.additive import Additive, Noise
+from dalenius.model.additive import Additive
 from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noise import Clamped, Gaussian, Geometric, Laplace, times
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query, call_string
 from dalenius.model.real import Gaussian as RealGaussian
@@ -24,13 +24,13 @@ from dalenius.model.real import Real
 from dalenius.model.statistic import Table
 
 Floats = NDArray[np.float64]
-Between = Callable[[Floats, Floats], Floats]
 
 MOST_RESPONSES = 2**12  # datasets of randomized_response: its matrix has their square
 
 
 def symmetric(query: Query, *, flip: float) -> Mechanism:
     """q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) at every other value of the range."""
+    _asked(query)
     p = checks.real("flip", flip, 0.0, 1.0)
     others = len(query.outputs) - 1
     if others == 0 and p > 0:
@@ -46,30 +46,8 @@ def geometric(query: Query, *, epsilon: float, sensitivity: float | None = None)
 
     alpha = exp(-epsilon/sensitivity); the mass beyond an end point is put on it.
     """
-    rate = _rate(query, epsilon, sensitivity)
-
-    def rows(answers: Floats, outputs: Floats) -> Floats:
-        power = np.exp(-_times(rate, np.abs(outputs - answers)))
-        inside = -np.expm1(-rate) / (1 + np.exp(-rate)) * power
-        inside[:, [0, -1]] = power[:, [0, -1]] / (1 + np.exp(-rate))
-        return inside if outputs.size > 1 else np.ones_like(inside)
-
-    def tail(k: Floats) -> Floats:
-        return np.asarray(np.exp(-_times(rate, k)) / (1 + np.exp(-rate)))
-
-    def divergence(d: Floats) -> Floats:
-        """Rate x mean of |noise + d| - |noise|, that is rate x (d - 2 sum of the tail from 1 to d)."""
-        with np.errstate(invalid="ignore"):  # no noise at all: infinity where answers differ
-            spread = 2 * np.exp(-rate) * np.expm1(-_times(rate, d)) / ((1 + np.exp(-rate)) * np.expm1(-rate))
-            return np.where(d == 0, 0.0, rate * (d - spread))
-
-    def contraction(spread: float, counts: int) -> float:
-        """Rounded Laplace noise of this rate with probability 1 / cosh(rate/2), else none at all."""
-        rounded = 2 * math.exp(-rate / 2) / (1 + math.exp(-rate))
-        return 1 - rounded**counts * (1 - _of_laplace(rate, spread, counts))
-
-    noise = Noise(tail, divergence, lambda _, s: _times(rate, s), contraction)
-    return _additive(query, "geometric", {"epsilon": epsilon, "sensitivity": sensitivity}, rows, noise)
+    noise = Geometric(_rate(query, epsilon, sensitivity))
+    return _additive(query, "geometric", {"epsilon": epsilon, "sensitivity": sensitivity}, noise)
 
 
 def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, output: str = "integer") -> Mechanism:
@@ -81,18 +59,7 @@ def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, o
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity}
     if _is_real(output):
         return Real(query, _call("laplace", {**arguments, "output": "real"}), RealLaplace(rate))
-
-    def between(low: Floats, high: Floats) -> Floats:
-        return -0.5 * np.exp(-_times(rate, low)) * np.expm1(-_times(rate, high - low))
-
-    def divergence(d: Floats) -> Floats:
-        return _times(rate, d) + np.expm1(-_times(rate, d))
-
-    def contraction(spread: float, counts: int) -> float:
-        return _of_laplace(rate, spread, counts)
-
-    noise = Noise(_beyond(between), divergence, lambda _, s: _times(rate, s), contraction)
-    return _additive(query, "laplace", arguments, _rounded(between), noise)
+    return _additive(query, "laplace", arguments, Laplace(rate))
 
 
 def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanism:
@@ -100,31 +67,17 @@ def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanis
 
     output="real": the real number itself, neither rounded nor clamped.
     """
+    _asked(query)
     scale = checks.real("sigma", sigma, 0.0, math.inf, open_low=True)
     if _is_real(output):
         return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), RealGaussian(scale))
-
-    def between(low: Floats, high: Floats) -> Floats:
-        return np.asarray(ndtr(-low / scale) - ndtr(-high / scale))
-
-    def divergence(d: Floats) -> Floats:
-        return np.asarray((d / scale) ** 2 / 2)
-
-    def drop(k: Floats, s: Floats) -> Floats:
-        return np.asarray(log_ndtr((0.5 - k) / scale) - log_ndtr((0.5 - k - s) / scale))
-
-    def contraction(spread: float, counts: int) -> float:
-        """Every record has a part of variance sigma^2/n: BC^2 = exp(-d^2 n / (4 sigma^2)), d^2 = 1 or 1 + 1."""
-        return -math.expm1(-spread * min(counts, 2) / 4 / scale / scale)
-
-    noise = Noise(_beyond(between), divergence, drop, contraction)
-    return _additive(query, "gaussian", {"sigma": sigma}, _rounded(between), noise)
+    return _additive(query, "gaussian", {"sigma": sigma}, Gaussian(scale))
 
 
 def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Mechanism:
     """q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range."""
     rate = _rate(query, epsilon, sensitivity)
-    weights = np.exp(-_times(rate / 2, query.distance()))  # the nearest value, f(x), has weight 1
+    weights = np.exp(-times(rate / 2, query.distance()))  # the nearest value, f(x), has weight 1
     rows = weights / weights.sum(axis=1, keepdims=True)
     return _named(query, "exponential", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
 
@@ -134,6 +87,7 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
 
     Otherwise another value of its alphabet, uniformly; epsilon is per record.
     """
+    _asked(query)
     rate = checks.real("epsilon", epsilon, 0.0, math.inf, open_low=True)
     checks.universe(query.records, MOST_RESPONSES)
     matrix: Floats = np.ones((1, 1))
@@ -148,6 +102,7 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
 
 def constant(query: Query) -> Mechanism:
     """Always the value of the range with least expected distance to f(x), x uniform; lowest on ties."""
+    _asked(query)
     expected = np.exp(query.statistic.log_class_sizes()) @ query.distance()
     best = int(np.argmax(expected <= expected.min() + 1e-12 * (1 + expected.min())))
     rows = np.zeros((query.statistic.size, len(query.outputs)))
@@ -169,9 +124,7 @@ def _call(family: str, arguments: Mapping[str, object]) -> str:
     return call_string(family, [(key, value) for key, value in arguments.items() if value is not None])
 
 
-def _additive(
-    query: Query, family: str, arguments: Mapping[str, object], rows: Callable[[Floats, Floats], Floats], noise: Noise
-) -> Mechanism:
+def _additive(query: Query, family: str, arguments: Mapping[str, object], noise: Clamped) -> Mechanism:
     """Integer noise on the answer; on histograms on every cell by itself, clamped to 0..n.
 
     On sums and histograms of too many records for a matrix the noise alone is kept.
@@ -181,7 +134,7 @@ def _additive(
             return Additive(query, _call(family, arguments), noise)
         checks.entries(len(query.answers), len(query.outputs), f"{family} noise on {query}")
         answers = np.asarray(query.answers, dtype=float)[:, None]
-        return _named(query, family, arguments, rows(answers, np.asarray(query.outputs, dtype=float)))
+        return _named(query, family, arguments, noise.rows(answers, np.asarray(query.outputs, dtype=float)))
     if not query.vector:
         message = (
             f"{family} adds integer noise, but the answers of {query} are not integers; use symmetric or exponential"
@@ -193,7 +146,7 @@ def _additive(
     counts = np.asarray(query.answers)
     checks.entries(len(counts), side**cells, f"{family} noise on {query}")
     grid = np.arange(side, dtype=float)
-    cell = rows(grid[:, None], grid)
+    cell = noise.rows(grid[:, None], grid)
     joint = np.ones((len(counts), 1))
     for j in range(cells):
         joint = (joint[:, :, None] * cell[counts[:, j]][:, None, :]).reshape(len(counts), -1)
@@ -201,41 +154,9 @@ def _additive(
     return _named(query, family, arguments, joint, labels)
 
 
-def _rounded(between: Between) -> Callable[[Floats, Floats], Floats]:
-    """Rows of symmetric real noise, rounded and clamped; between(l, h) = P(l < noise < h), 0 <= l <= h.
-
-    Intervals left of the noise's centre are reflected and those around it are split there, so that
-    only small tail masses are ever subtracted.
-    """
-
-    def rows(answers: Floats, outputs: Floats) -> Floats:
-        low = np.where(outputs == outputs[0], -np.inf, outputs - 0.5) - answers
-        high = np.where(outputs == outputs[-1], np.inf, outputs + 0.5) - answers
-        zero = np.zeros(1)
-        right = between(np.maximum(low, zero), np.maximum(high, zero))
-        left = between(np.maximum(-high, zero), np.maximum(-low, zero))
-        return left + right
-
-    return rows
-
-
-def _beyond(between: Between) -> Callable[[Floats], Floats]:
-    """P(noise >= k) of symmetric real noise rounded to integers, k >= 1."""
-    return lambda k: between(k - 0.5, np.full_like(k, np.inf))
-
-
-def _of_laplace(rate: float, spread: float, counts: int) -> float:
-    """The contraction of Laplace noise, which is Gaussian with variance 2 E / rate^2, E exponential of mean 1.
-
-    Told E, a Gaussian contracts by 1 - exp(-c/E), c = n d^2 rate^2 / 8, and the mean over E is 1 - z K_1(z),
-    z = 2 sqrt(c). Of k counts two move, at worst those of least E: both are at least the least, whose mean is 1/k.
-    """
-    z = 2 * math.sqrt(spread / 8 * (2 * counts if counts > 1 else 1)) * rate
-    return 1 - z * float(k1(z)) if 0 < z < math.inf else 1.0
-
-
 def _rate(query: Query, epsilon: float, sensitivity: float | None) -> float:
     """epsilon / sensitivity; infinite, that is no noise, for a query with a single answer."""
+    _asked(query)
     number = checks.real("epsilon", epsilon, 0.0, math.inf, open_low=True)
     spread: float = query.sensitivity
     if sensitivity is not None:
@@ -247,14 +168,11 @@ def _rate(query: Query, epsilon: float, sensitivity: float | None) -> float:
     return rate
 
 
-def _times(rate: float, distance: Floats) -> Floats:
-    """Rate x distance with infinity x 0 = 0: no noise moves nothing."""
-    with np.errstate(over="ignore"):  # infinity is the right answer then
-        return np.where(distance == 0, 0.0, rate * np.where(distance == 0, 1.0, distance))
-
-
 def _is_real(output: str) -> bool:
-    if output not in ("integer", "real"):
-        message = f"output = {output!r} is unknown; use 'integer' (rounded and clamped, the default) or 'real'"
+    return checks.choice("output", output, ("integer", "real")) == "real"
+
+
+def _asked(query: object) -> None:
+    if not isinstance(query, Query):
+        message = f"a mechanism answers a Query, not {type(query).__name__}; see dl.queries"
         raise InputError(message)
-    return output == "real"

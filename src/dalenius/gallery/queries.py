@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.query import Query, UnlistedHistogram
+from dalenius.model.datasets import commas
+from dalenius.model.query import Name, Query, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table
 
 Ints = NDArray[np.int64]
@@ -88,8 +89,11 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object]) -> 
     """
     sizes = checks.alphabets(records)
     checks.universe(sizes)
-    found = [_plain(f(x)) for x in product(*map(range, sizes))]
-    arguments = (("records", sizes), ("f", f))
+    if not callable(f):
+        message = f"f = {f!r} is not a function of a dataset; it is called with a tuple of the records' values"
+        raise InputError(message)
+    found = [_plain(_answer(f, x)) for x in product(*map(range, sizes))]
+    arguments = (("records", sizes), ("f", Name(getattr(f, "__name__", "f"))))  # the function need not pickle
     if all(isinstance(y, int) for y in found):
         values = np.array(found, dtype=np.int64)
         distinct, classes = np.unique(values, return_inverse=True)
@@ -107,6 +111,17 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object]) -> 
     else:
         spread = float(_sensitivity(classes.reshape(sizes)) > 0)
     return Query("function", arguments, Table(sizes, classes), labels, labels, spread, named=False)
+
+
+def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> object:
+    try:
+        return f(x)
+    except Exception as error:
+        message = (
+            f"the function failed at x = {commas(x)}: {type(error).__name__}: {error}; it is called with a tuple of "
+            "the records' values"
+        )
+        raise InputError(message) from error
 
 
 def _integers(low: int, high: int) -> tuple[int, ...]:

@@ -1,37 +1,23 @@
 """Integer noise on the answer of a query of so many records that its channel is never written out."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks
+from dalenius.model import checks, datasets
 from dalenius.model.mechanism import Floats, Mechanism
 from dalenius.model.neighbours import ROUNDING
+from dalenius.model.noise import Noise
 from dalenius.model.query import Query
 from dalenius.model.statistic import Sum
 
 Ints = NDArray[np.int64]
-Law = Callable[[Floats], Floats]
 
 MOST_VALUES = 64  # of a record
 NEGLIGIBLE = 2.0**-60  # mass of the noise that is left out of sight
 LEAST_CONTRACTION = 1e-12
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Integer noise that is symmetric around 0 with a log-concave law, by what is asked of it."""
-
-    tail: Law  # P(noise >= k) for k >= 1
-    divergence: Law  # at least D(f + noise || f' + noise) for |f - f'| = d
-    drop: Callable[[Floats, Floats], Floats]  # log P(noise >= k) - log P(noise >= k + s) for k >= 1, s >= 0
-    contraction: Callable[[float, int], float] = lambda *_: (
-        1.0
-    )  # (records x spread^2, counts): see Additive.contraction
 
 
 class Additive(Mechanism):
@@ -267,12 +253,12 @@ class Additive(Mechanism):
         By inversion of P(noise <= k), bisecting for the least k with P(noise <= k) >= u. In floats u has 53 bits and
         tails some 1e-16 of error; secure=True draws exactly, as `Mechanism.sample` says.
         """
-        if secure:
+        if checks.flag("secure", secure):
             from dalenius.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
 
             return self.low + np.array(columns(self, dataset, size, rng))
-        answer = int(self.answers[int(self.statistic.class_of(dataset))])
-        return self.around(answer, np.random.default_rng(rng).random(size))
+        answer = int(self.answers[int(self.statistic.class_of(datasets.one(dataset, self.records)))])
+        return self.around(answer, datasets.generator(rng).random(checks.size(size)))
 
     def around(self, answer: int, u: Floats) -> Ints:
         """The output for every u of (0, 1): the least y with P(Y <= y | answer) >= u."""

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
+from numbers import Real
 from typing import Literal
 
 from dalenius.errors import InputError
@@ -51,9 +52,7 @@ class Adversary:
             how = "neither was given" if entropy is None else "both were given"
             message = f"give exactly one of entropy and knowledge; {how}"
             raise InputError(message)
-        if unit not in ("nats", "bits"):
-            message = f"unit = {unit!r} is unknown; use 'nats' or 'bits'"
-            raise InputError(message)
+        checks.choice("unit", unit, ("nats", "bits"))
         if entropy is not None and not reference.uniform:
             message = (
                 f"entropy = {entropy} was given with reference=, but entropy counts from the uniform prior; give "
@@ -87,7 +86,7 @@ class Adversary:
 
     @classmethod
     def _known(cls, knowledge: float | None, scale: Decimal, most: Decimal) -> "Adversary":
-        if knowledge == math.inf:
+        if _unlimited(knowledge):
             return cls(float(most), 0.0, "knowledge", _at_least(most), free=True)
         k = Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale
         if k >= most:
@@ -97,10 +96,15 @@ class Adversary:
     @classmethod
     def _beyond(cls, reference: Reference, most: float, knowledge: float | None, scale: Decimal) -> "Adversary":
         """Of D(p || rho) <= knowledge; log(1/rho_min), good to rounding, and more mean no constraint."""
-        k = 0.0 if knowledge == math.inf else float(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale)
-        if k >= most or knowledge == math.inf:
+        free = _unlimited(knowledge)
+        k = 0.0 if free else float(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale)
+        if k >= most or free:
             return cls(most, math.nan, "knowledge", max(k, most * (1 + ROUNDING)), reference, free=True)
         return cls(k, math.nan, "knowledge", k, reference)
+
+
+def _unlimited(knowledge: object) -> bool:
+    return isinstance(knowledge, Real) and knowledge == math.inf
 
 
 def _at_least(number: Decimal) -> float:

@@ -14,6 +14,7 @@ MOST_CLASSES = 2**22
 MOST_ENTRIES = 2**23
 MOST_RECORDS = 10**8
 LARGEST = 2**40
+MOST_DRAWN = 10**8
 
 
 def whole(name: str, value: object, least: int = 1) -> int:
@@ -55,28 +56,58 @@ def real(name: str, value: object, low: float, high: float, *, open_low: bool = 
     return number
 
 
+def choice(name: str, value: object, allowed: Sequence[str]) -> str:
+    """Return value if it is one of these words."""
+    if not isinstance(value, str) or value not in allowed:
+        message = f"{name} = {value!r} is unknown; use {' or '.join(map(repr, allowed))}"
+        raise InputError(message)
+    return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Return value if it is True or False."""
+    if value is not True and value is not False:
+        message = f"{name} = {value!r} must be True or False"
+        raise InputError(message)
+    return value
+
+
+def size(value: object, least: int = 0) -> int:
+    """Return how many draws are asked for."""
+    many = whole("size", value, least)
+    if many > MOST_DRAWN:
+        message = f"size = {many} is above the limit of {MOST_DRAWN} draws at a time"
+        raise InputError(message)
+    return many
+
+
+def listed(values: object, message: str) -> tuple[object, ...]:
+    """Return the entries of something iterable, a text excepted; an InputError with this message of anything else."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InputError(message)
+    try:
+        return tuple(values)
+    except TypeError:  # such as an array without dimensions, which is iterable by type only
+        raise InputError(message) from None
+
+
 def integers(name: str, values: object) -> tuple[int, ...]:
     """Return a list of one or more integers, each below 2^40 in size, as a tuple."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        message = f"{name} = {values!r} must be a list of integers, such as [0, 1, 5]"
+    entries = listed(values, f"{name} = {values!r} must be a list of integers, such as [0, 1, 5]")
+    found = tuple(whole(f"entry {i} of {name}", v, -LARGEST) for i, v in enumerate(entries))
+    if not found or max(found) > LARGEST:
+        message = f"{name} = {list(found)} must hold one integer or more, none above 2^40"
         raise InputError(message)
-    listed = tuple(whole(f"entry {i} of {name}", v, -LARGEST) for i, v in enumerate(values))
-    if not listed or max(listed) > LARGEST:
-        message = f"{name} = {list(listed)} must hold one integer or more, none above 2^40"
-        raise InputError(message)
-    return listed
+    return found
 
 
 def alphabets(records: object) -> tuple[int, ...]:
     """Return the alphabet sizes of the records: one or more integers, each at least 1."""
-    if isinstance(records, (str, bytes)) or not isinstance(records, Iterable):
-        message = f"records = {records!r} must list one alphabet size per record, such as [2, 2, 2]"
-        raise InputError(message)
-    sizes = tuple(cast("Iterable[object]", records))
+    sizes = listed(records, f"records = {records!r} must list one alphabet size per record, such as [2, 2, 2]")
     if not sizes:
         message = "records is empty; list one alphabet size per record, such as [2, 2, 2]"
         raise InputError(message)
-    if all(type(size) is int and size >= 1 for size in Counter(sizes)):
+    if all(type(size) is int for size in sizes) and min(cast("tuple[int, ...]", sizes)) >= 1:
         return cast("tuple[int, ...]", sizes)
     return tuple(whole(f"alphabet size of record {i}", size) for i, size in enumerate(sizes))
 

@@ -29,9 +29,30 @@ def check_record(record: int, n: int) -> None:
         raise InputError(message)
 
 
+def one(dataset: ArrayLike, records: tuple[int, ...]) -> Ints:
+    """Return one dataset as integers, each inside its alphabet; a list of several datasets is refused."""
+    x = checked(dataset, records)
+    if x.ndim != 1:
+        message = f"give one dataset, a list of {len(records)} whole numbers; got an array of shape {x.shape}"
+        raise InputError(message)
+    return x
+
+
+def generator(rng: object) -> np.random.Generator:
+    """Return numpy's generator of a seed, of a generator, or of None for a fresh one."""
+    try:
+        return np.random.default_rng(rng)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        message = f"rng = {rng!r} is no source of random numbers; give a seed, a numpy Generator, or leave it out"
+        raise InputError(message) from None
+
+
 def checked(datasets: ArrayLike, records: tuple[int, ...]) -> Ints:
     """Return datasets as integers, the last axis one value per record, each inside its alphabet."""
-    x = np.asarray(datasets)
+    try:
+        x = np.asarray(datasets)
+    except (TypeError, ValueError):  # rows of unequal length
+        x = np.empty(())
     if x.ndim == 0 or x.shape[-1] != len(records) or x.dtype.kind not in "iub":
         message = f"a dataset lists {len(records)} whole numbers, one per record; got {datasets!r}"
         raise InputError(message)

@@ -143,21 +143,31 @@ class Distortion:
     @property
     def labels(self) -> tuple[str | int | float, ...]:
         """The outputs as column labels."""
-        if self.outputs == self.query.outputs:
-            return self.query.labels
-        return tuple(
-            y if isinstance(y, (int, float, str)) else ",".join(map(str, y)) if isinstance(y, tuple) else str(y)
-            for y in self.outputs
-        )
+        return output_labels(self.query, self.outputs)
 
     @property
     def name(self) -> str:
         """Words for reports."""
-        wrong = "share of wrong answers"
-        if self.measure in MEASURES and not (self.query.real or self.query.vector):
-            return wrong
-        words = {"absolute": "absolute error", "squared": "squared error", "zero-one": wrong}
-        return words.get(self.measure, "distortion")
+        return measure_name(self.measure, self.query)
+
+
+def output_labels(query: Query, outputs: tuple[object, ...]) -> tuple[str | int | float, ...]:
+    """Return outputs of a query's mechanism as column labels."""
+    if outputs == query.outputs:
+        return query.labels
+    return tuple(
+        y if isinstance(y, (int, float, str)) else ",".join(map(str, y)) if isinstance(y, tuple) else str(y)
+        for y in outputs
+    )
+
+
+def measure_name(measure: str, query: Query) -> str:
+    """Return words for a measure of distortion; any that has no name of its own is `distortion`."""
+    wrong = "share of wrong answers"
+    if measure in MEASURES and not (query.real or query.vector):
+        return wrong
+    words = {"absolute": "absolute error", "squared": "squared error", "zero-one": wrong}
+    return words.get(measure, "distortion")
 
 
 def class_of_counts(statistic: Statistic, counts: Ints) -> Ints:
@@ -197,7 +207,8 @@ def _distribution(weights: Floats, where: str) -> Floats:
         bad = weights[~np.isfinite(weights) | (weights < 0)][0]
         message = f"{where} holds {bad}; probabilities are finite and not negative"
         raise InputError(message)
-    total = float(weights.sum())
+    with np.errstate(over="ignore"):  # refused then
+        total = float(weights.sum())
     if abs(total - 1) > SUM_TOLERANCE:
         message = f"{where} sums to {total:.12g}; it must sum to 1 within {SUM_TOLERANCE:g}: divide it by its sum"
         raise InputError(message)

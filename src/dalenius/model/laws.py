@@ -10,6 +10,7 @@ from dalenius.errors import InputError
 from dalenius.model.counting import Law
 
 SUM_TOLERANCE = 1e-9
+LARGEST = 1e100  # of a number that is added up at all
 WAYS = (
     "give one law for all records, one law per record, one weight per dataset, or a pandas column or frame of the data"
 )
@@ -41,7 +42,7 @@ def checked_law(listed: object, place: str, size: int) -> Law:
         at = int(np.argmax(bad))
         message = f"{place} holds {numbers[at]} at place {at}; probabilities are finite and not negative"
         raise InputError(message)
-    total = math.fsum(numbers)
+    total = math.fsum(numbers) if numbers.max(initial=0.0) < LARGEST else math.inf
     if abs(total - 1) > SUM_TOLERANCE:
         message = (
             f"{place} sums to {total:.12g}; probabilities must sum to 1 within {SUM_TOLERANCE:g}: give more digits, "

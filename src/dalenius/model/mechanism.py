@@ -5,14 +5,14 @@ import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, neighbours, storage, tables
+from dalenius.model import checks, datasets, neighbours, storage, tables
+from dalenius.model.pickling import set_state
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Table
 
@@ -26,6 +26,7 @@ Label = str | int | float | tuple["Label", ...]  # tuples label joint releases
 ROW_TOLERANCE = 1e-9
 MOST_MATRIX = 2**24
 SHOWN = 8
+MOST_DIGITS = 50
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,8 +43,14 @@ class Mechanism:
     name: str | None = None
     given: Floats = field(init=False)
 
+    __setstate__ = set_state
+
     def __post_init__(self) -> None:
+        if not hasattr(self.statistic, "class_of"):
+            message = f"{self.statistic!r} is no statistic; build mechanisms by from_matrix, from_rows or dl.mechanisms"
+            raise InputError(message)
         given = _numbers(self.rows)
+        object.__setattr__(self, "labels", _listed(self.labels))
         if given.ndim != 2 or given.shape[1] == 0:  # noqa: PLR2004 - a matrix
             message = f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}"
             raise InputError(message)
@@ -74,12 +81,12 @@ class Mechanism:
         header: Sequence[str] | None = None
         content: Any = matrix
         if isinstance(matrix, (str, os.PathLike)):
-            content, header = storage.read_matrix(Path(matrix))
+            content, header = storage.read_matrix(storage.path_of(matrix))
         try:
             rows = _numbers(content)
             if labels is None:
                 labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
-            return cls(statistic, rows, tuple(labels))
+            return cls(statistic, rows, _listed(labels))
         except InputError as error:
             if not isinstance(matrix, (str, os.PathLike)):
                 raise
@@ -89,11 +96,14 @@ class Mechanism:
     @classmethod
     def from_rows(cls, query: Query, rows: ArrayLike, labels: Sequence[Label] | None = None) -> "Mechanism":
         """Return the mechanism that answers a query with one row of probabilities per class."""
+        if not isinstance(query, Query):
+            message = f"from_rows needs a Query, not {type(query).__name__}; see dl.queries"
+            raise InputError(message)
         matrix = _numbers(rows)
         if labels is None:
             columns = matrix.shape[1] if matrix.ndim > 1 else 0
             labels = query.labels if columns == len(query.outputs) else range(columns)
-        return cls(query.statistic, matrix, tuple(labels), query)
+        return cls(query.statistic, matrix, _listed(labels), query)
 
     @property
     def records(self) -> tuple[int, ...]:
@@ -138,13 +148,13 @@ class Mechanism:
         rows as given divided by their exact sums, or the formula of a named mechanism; no 2^-k is lost to
         rounding. How long a draw takes is not hidden: keep timings from whoever must not learn the answer.
         """
-        if secure:
+        if checks.flag("secure", secure):
             from dalenius.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
 
             picks = np.array(columns(self, dataset, size, rng), dtype=np.int64)
         else:
-            row = self.rows[int(self.statistic.class_of(dataset))]
-            picks = np.random.default_rng(rng).choice(row.size, size=size, p=row)
+            row = self.rows[int(self.statistic.class_of(datasets.one(dataset, self.records)))]
+            picks = datasets.generator(rng).choice(row.size, size=checks.size(size), p=row)
         kinds = {type(label) for label in self.labels}
         if len(kinds) > 1 or tuple in kinds:
             return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
@@ -202,7 +212,11 @@ class Mechanism:
 
         0 and 1 stand only where a probability is exactly that.
         """
-        return tables.table_text(self, checks.whole("digits", digits))
+        decimals = checks.whole("digits", digits)
+        if decimals > MOST_DIGITS:
+            message = f"digits = {decimals} is above the limit of {MOST_DIGITS}"
+            raise InputError(message)
+        return tables.table_text(self, decimals)
 
     def integer_rows(self) -> list[list[int]]:
         """Return every row as whole numbers exactly proportional to it.
@@ -228,7 +242,7 @@ class Mechanism:
         the first column at which the sum is above r. That is exactly the channel, with no rounding.
         The weights have as many digits as they need: read them as integers of any size, not as floats.
         """
-        storage.write(Path(path), tables.integer_csv(self).encode())
+        storage.write(storage.path_of(path), tables.integer_csv(self).encode())
 
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data, as certificates carry it.
@@ -253,7 +267,7 @@ class Mechanism:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to .json; or the full matrix to .csv or .npy. The file appears whole or not at all."""
-        target = Path(path)
+        target = storage.path_of(path)
         if target.suffix == ".csv":
             storage.write(target, storage.csv_text(self.matrix(), self.labels).encode())
         elif target.suffix == ".npy":
@@ -264,7 +278,7 @@ class Mechanism:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Mechanism":
         """Read what save wrote as JSON."""
-        return storage.load_mechanism(Path(path))
+        return storage.load_mechanism(storage.path_of(path))
 
     def __repr__(self) -> str:
         what = self.name or "channel"
@@ -291,6 +305,12 @@ def _numbers(matrix: ArrayLike) -> Floats:
     if array.dtype.kind not in "biuf":
         raise InputError(message)
     return array.astype(float)
+
+
+def _listed(labels: object) -> tuple[Any, ...]:
+    if isinstance(labels, str):  # one letter for each output
+        return tuple(labels)
+    return checks.listed(labels, f"labels = {labels!r} must be a list, one label for each output")
 
 
 def _label(label: Label) -> Label:

@@ -5,9 +5,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.additive import LEAST_CONTRACTION, MOST_VALUES, Additive, Noise
-from dalenius.model.datasets import checked, commas
+from dalenius.model.additive import LEAST_CONTRACTION, MOST_VALUES, Additive
+from dalenius.model.datasets import commas, generator, one
 from dalenius.model.mechanism import Floats, Label, Mechanism
+from dalenius.model.noise import Noise
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Sum
 
@@ -66,7 +67,7 @@ class NoisyHistogram(Mechanism):
 
     def cell(self, value: int) -> "NoisyCount":
         """Return the part of the release that is the noisy count of one value."""
-        if not 0 <= value < self.k:
+        if checks.whole("value", value, 0) >= self.k:
             message = f"value {value} does not exist; values are numbered 0 to {self.k - 1}"
             raise InputError(message)
         return NoisyCount(self, value)
@@ -104,13 +105,13 @@ class NoisyHistogram(Mechanism):
 
         In floats as `Additive.sample`; secure=True draws exactly, as `Mechanism.sample` says.
         """
-        counts = np.bincount(checked(dataset, self.records), minlength=self.k).tolist()
-        if secure:
+        counts = np.bincount(one(dataset, self.records), minlength=self.k).tolist()
+        if checks.flag("secure", secure):
             from dalenius.exact_sampling import noisy_counts  # noqa: PLC0415 - the verifier's formulas, and flint
 
             return np.array([commas(y) for y in noisy_counts(self, counts, size, rng)])
-        one, uniform = self.cell(0), np.random.default_rng(rng).random((self.k, checks.whole("size", size, 0)))
-        drawn = np.stack([one.around(t, u) for t, u in zip(counts, uniform, strict=True)], axis=1)
+        count, uniform = self.cell(0), generator(rng).random((self.k, checks.size(size)))
+        drawn = np.stack([count.around(t, u) for t, u in zip(counts, uniform, strict=True)], axis=1)
         return np.array([commas(y) for y in drawn.tolist()])
 
     def __repr__(self) -> str:

@@ -10,8 +10,9 @@ from dalenius.information import mutual_information
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
-from dalenius.model.datasets import checked
+from dalenius.model.datasets import generator, one
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.pickling import set_state
 from dalenius.model.real import Real
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
@@ -30,6 +31,8 @@ class Prior:
     secret: Secret
     masses: Floats
     reference: Reference = UNIFORM
+
+    __setstate__ = set_state
 
     def __post_init__(self) -> None:
         log_rho = self._log_joint()
@@ -64,6 +67,9 @@ class Prior:
         held = np.isfinite(log_rho)
         share = np.exp(np.where(held, log_rho, 0.0) - np.where(held, log_block[:, block_of], 0.0)) * held
         spread = given[:, block_of] * share
+        if not spread.sum() > 0:
+            message = "the blocks of a prior have no mass"
+            raise InputError(message)
         return cls(mechanism, secret, spread / spread.sum(), reference)
 
     @property
@@ -87,17 +93,17 @@ class Prior:
     def probability(self, dataset: ArrayLike) -> float:
         """Return p(x) of one dataset; it may underflow to 0 where there are very many."""
         statistic = self.mechanism.statistic
-        x = checked(dataset, statistic.records)
+        x = one(dataset, statistic.records)
         a, t = secrets.value(self.secret, x, statistic.records), int(statistic.class_of(x))
         return float(np.exp(self._log_excess()[a, t] + self.reference.log_probability(x, statistic.records)))
 
     def sample(self, size: int = 1, rng: np.random.Generator | int | None = None) -> Ints:
         """Draw `size` datasets, as (size, n)."""
-        generator = np.random.default_rng(rng)
-        picks = generator.choice(self.masses.size, size=size, p=self.masses.ravel() / self.masses.sum())
+        source = generator(rng)
+        picks = source.choice(self.masses.size, size=checks.size(size), p=self.masses.ravel() / self.masses.sum())
         cells = np.stack(np.unravel_index(picks, self.masses.shape), axis=1).tolist()
         statistic = self.mechanism.statistic
-        return np.array([self.reference.draw(statistic, self.secret, a, t, generator) for a, t in cells])
+        return np.array([self.reference.draw(statistic, self.secret, a, t, source) for a, t in cells])
 
     def entropy(self) -> float:
         """Return H(X) = -sum masses E[ log p(X) | a, t ], in nats: log|X| - D(p || rho) where rho is uniform."""

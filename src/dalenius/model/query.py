@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, printable
 from dalenius.model import checks
 from dalenius.model.datasets import commas
+from dalenius.model.pickling import set_state
 from dalenius.model.statistic import Histogram, Statistic
 
 Floats = NDArray[np.float64]
@@ -17,6 +18,16 @@ Floats = NDArray[np.float64]
 def call_string(name: str, arguments: Sequence[tuple[str, object]]) -> str:
     """Return `name(key=value, ...)`, the text that gallery.parse reads back."""
     return f"{name}({', '.join(f'{key}={_literal(value)}' for key, value in arguments)})"
+
+
+@dataclass(frozen=True)
+class Name:
+    """What an argument is called that has no text of its own: a function of the user's."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return printable(self.name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,6 +46,8 @@ class Query:
     outputs: tuple[object, ...]
     sensitivity: float
     named: bool = True
+
+    __setstate__ = set_state
 
     def __post_init__(self) -> None:
         if len(self.answers) != self.statistic.size:
@@ -148,4 +161,4 @@ def _literal(value: object) -> str:
         return f"[{', '.join(_literal(v) for v in value)}]"
     if isinstance(value, np.generic):
         value = value.item()
-    return getattr(value, "__name__", "f") if callable(value) else repr(value)
+    return str(value) if isinstance(value, Name) else repr(value)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, quadrature
+from dalenius.model import checks, datasets, quadrature
 from dalenius.model.mechanism import Floats, Mechanism
 from dalenius.model.query import Query
 
@@ -141,14 +141,14 @@ class Real(Mechanism):
         secure=True is refused. A float is not a real number: which floats answer + noise can be depends on the
         answer, so that the last bits of an output may tell it, whatever was certified (Mironov 2012).
         """
-        if secure:
+        if checks.flag("secure", secure):
             message = (
                 f"secure=True: {self.name} has real outputs, and the last bits of a float may tell the answer that was "
                 "hidden; leave output='real' out, which rounds the output and is drawn exactly"
             )
             raise InputError(message)
-        answer = self.answers[int(self.statistic.class_of(dataset))]
-        return np.asarray(answer + self.noise.sample(np.random.default_rng(rng), size))
+        answer = self.answers[int(self.statistic.class_of(datasets.one(dataset, self.records)))]
+        return np.asarray(answer + self.noise.sample(datasets.generator(rng), checks.size(size)))
 
     def dp_epsilon(self) -> float:
         """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""

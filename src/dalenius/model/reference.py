@@ -23,6 +23,7 @@ from dalenius.model import secret as secrets
 from dalenius.model.counting import Law, Parts, log_law, log_multinomial, mixed_law, sum_law
 from dalenius.model.datasets import checked
 from dalenius.model.laws import WAYS, checked_law, listed_in, of_pandas
+from dalenius.model.pickling import set_state
 from dalenius.model.secret import Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
 
@@ -41,6 +42,8 @@ class Reference:
 
     laws: tuple[Law, ...] = ()
     weights: Floats | None = None
+
+    __setstate__ = set_state
 
     @classmethod
     def from_user(cls, value: object, records: tuple[int, ...]) -> "Reference":

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.datasets import checked, commas, values_of
+from dalenius.model.pickling import set_state
 from dalenius.model.query import Query
 
 Ints = NDArray[np.int64]
@@ -37,6 +38,8 @@ class Function:
 
     values: Ints
     names: tuple[object, ...]
+
+    __setstate__ = set_state
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False

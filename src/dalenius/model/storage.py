@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from tokenize import TokenError
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.files import path_of, read_bytes, read_format, read_json, write
 from dalenius.model.statistic import Histogram, Table
 
 if TYPE_CHECKING:
@@ -22,59 +21,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+__all__ = ["path_of", "read_bytes", "read_format", "read_json", "write"]  # of files.py, for whoever stores things
+
 FORMAT = "dalenius/mechanism"
 VERSION = 1
 MOST_NESTED = 32  # joint releases of joint releases
-
-
-def write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: a temporary neighbour, then one rename."""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(temporary).chmod(0o666 & ~umask)  # as an ordinary new file
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        message = f"cannot write {path}: {error.strerror or error}"
-        raise InputError(message) from error
-
-
-def read_bytes(path: Path) -> bytes:
-    """Read a file; an InputError when it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
-        raise InputError(message) from error
-
-
-def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
-    """Read a JSON file; an InputError when it is none."""
-    content = read_bytes(path)
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        message = f"{path} is not valid JSON: {error}"
-        raise InputError(message) from error
-
-
-def read_format(path: Path, what: str, expected: str, version: int) -> dict[str, Any]:
-    """Read a JSON object of this format and version."""
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != expected:
-        message = f'{path} is not {what}: it has no "format": "{expected}"'
-        raise InputError(message)
-    if content.get("version") != version:
-        message = f"{path} has version {content.get('version')!r}; this dalenius reads version {version}"
-        raise InputError(message)
-    return content
 
 
 def read_matrix(path: Path) -> tuple[Any, list[str] | None]:

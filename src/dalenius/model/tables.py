@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.errors import printable
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 
@@ -79,9 +80,9 @@ def table_text(mechanism: "Mechanism", digits: int) -> str:
     rows, columns = (
         min(size, most) for size, most in zip(mechanism.rows.shape, (MOST_ROWS, MOST_COLUMNS), strict=True)
     )
-    body = [["", *map(str, mechanism.labels[:columns])]]
+    body = [["", *(printable(str(label)) for label in mechanism.labels[:columns])]]
     shown = zip(row_names(mechanism, rows), mechanism.rows[:rows, :columns].tolist(), strict=True)
-    body += [[name, *(_rounded(q, digits) for q in row)] for name, row in shown]
+    body += [[printable(name), *(_rounded(q, digits) for q in row)] for name, row in shown]
     widths = [max(map(len, column)) for column in zip(*body, strict=True)]
     lines = [
         "  ".join(

@@ -9,7 +9,7 @@ from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
 from dalenius.report.numbers import decimals, round_down, round_up, short
-from dalenius.report.plots import DARK, LIGHT, class_axis, figure_of, tick_step, tidy
+from dalenius.report.plots import DARK, LIGHT, axes_of, class_axis, figure_of, tick_step, tidy
 from dalenius.results import limit_words
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def plot_design(design: Design, ax: Any = None) -> "Figure":  # noqa: ANN401 - m
         channel, bracket = figure.subplots(1, 2, width_ratios=(1.1, 1))
         figure.suptitle(_headline(design), fontsize=10)
     else:
-        given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        given = axes_of(ax)
         channel, bracket = (given[0] if given.size > 1 else None), given[-1]
         figure = bracket.figure
     if channel is not None:
@@ -50,8 +50,7 @@ def plot_channels(channels: list[tuple[str, Mechanism]]) -> "Figure":
 
 def plot_frontier(frontier: Frontier, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
     """Draw the certified band of the least leakage along the distortion, named mechanisms above it."""
-    if ax is None:
-        ax = figure_of(7.2, 4.6).subplots()
+    ax = figure_of(7.2, 4.6).subplots() if ax is None else axes_of(ax)[-1]
     d, lower, upper = frontier.distortions, frontier.lower, frontier.upper
     grid = np.union1d(np.linspace(d[0], d[-1], BAND_POINTS), d)
     low, high = frontier.band(grid)

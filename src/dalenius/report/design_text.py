@@ -5,7 +5,17 @@ import math
 from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.model import checks
 from dalenius.report.numbers import decimals, epsilon_up, round_down, round_up, short, short_up, written_up
-from dalenius.report.text import Facts, adversary_words, all_checked_words, checked_words, more_time, starts, why
+from dalenius.report.text import (
+    Facts,
+    adversary_words,
+    all_checked_words,
+    checked_words,
+    from_file,
+    loaded_words,
+    more_time,
+    starts,
+    why,
+)
 
 MOST_ROWS = 12  # rows of the mechanism that are shown
 WIDEST = 109  # characters of a row
@@ -14,13 +24,14 @@ WIDEST = 109  # characters of a row
 def design_facts(design: Design) -> Facts:
     """Return what a design says as pairs of a heading and lines of text."""
     return [
-        ("Designed", [_problem(design)]),
-        ("Asked", [_asked(design)]),
-        ("Best", _best(design)),
+        ("Designed", from_file(design, [_problem(design)], certified=_has_query(design))),
+        ("Asked", from_file(design, [_asked(design)], certified=design.kept)),
+        ("Best", from_file(design, _best(design), certified=design.kept)),
         ("Mechanism", _mechanism(design)),
         ("Adversary", [adversary_words(design.leakage)]),
         ("Rows", _rows(design)),
-        ("Stopped", _stopped(design)),
+        ("Stopped", from_file(design, _stopped(design))),
+        *loaded_words(design),
     ]
 
 
@@ -50,6 +61,11 @@ def _problem(design: Design) -> str:
     query, outputs = design.query, len(design.mechanism.labels)
     records = "1 record" if query.n == 1 else f"{query.n} records"
     return f"a mechanism for {query}: {records}, {checks.size_text(query.records)} datasets, {outputs} outputs"
+
+
+def _has_query(design: Design) -> bool:
+    """Whether the certificate names the query; a function of the user's is known to the file alone."""
+    return "query" in design.certificate.data.get("problem", {})
 
 
 def _asked(design: Design) -> str:
@@ -84,7 +100,8 @@ def _mechanism(design: Design) -> list[str]:
     if not design.kept:  # the certificate is about this alone
         leaks = f"{leaks}; {checked_words(design)}"
     if design.reported is not None:
-        leaks = f"the alternation reports {short(design.reported)} {design.unit}; the mechanism it returns {leaks}"
+        reports = from_file(design, [f"the alternation reports {short(design.reported)} {design.unit}"])[0]
+        leaks = f"{reports}; the mechanism it returns {leaks}"
     costs = f"its expected {design.distortion_name} is at most {written_up(design.distortion)}"
     epsilon = design.mechanism.dp_epsilon()
     private = (
@@ -92,7 +109,12 @@ def _mechanism(design: Design) -> list[str]:
         if math.isfinite(epsilon)
         else "it is not differentially private at any epsilon: some change of one record makes an output impossible"
     )
-    return [*_budget(design), leaks, costs, private]
+    return [
+        *from_file(design, _budget(design)),
+        leaks,
+        *from_file(design, [costs], certified=design.kept),
+        private,
+    ]
 
 
 def _budget(design: Design) -> list[str]:

@@ -5,7 +5,6 @@ import html
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import quote
 
 from dalenius.model import storage
@@ -60,7 +59,7 @@ def write_report(path: str | os.PathLike[str], title: str, sections: Iterable[Se
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{heading}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{heading}</h1>\n{body}</body>\n</html>\n"
     )
-    storage.write(Path(path), page.encode())
+    storage.write(storage.path_of(path), page.encode())
 
 
 def _section(section: Section) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.errors import InputError
 from dalenius.model.datasets import commas
 from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
@@ -34,7 +35,7 @@ def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matp
         figure = figure_of(9.0, 3.6)
         witness, bracket = figure.subplots(1, 2, width_ratios=(1.1, 1))
     else:
-        given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        given = axes_of(ax)
         witness, bracket = (given[0] if given.size > 1 else None), given[-1]
         figure = bracket.figure
     if witness is not None:
@@ -43,13 +44,21 @@ def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matp
     return figure
 
 
+def axes_of(ax: Any) -> Any:  # noqa: ANN401 - the same
+    """Return matplotlib axes as a flat array; anything else is refused, a file's name too."""
+    given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+    if not given.size or not all(hasattr(one, "set_xlabel") and hasattr(one, "figure") for one in given):
+        message = f"ax = {ax!r} is not matplotlib axes; leave it out, and write a picture by .savefig() of the figure"
+        raise InputError(message)
+    return given
+
+
 def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
     """Draw L(b) with its certified band; between points the band holds because L never rises with b.
 
     Of the paper's method the lower bounds alone, for its upper ones are trivial.
     """
-    if ax is None:
-        ax = figure_of(6.4, 4.0).subplots()
+    ax = figure_of(6.4, 4.0).subplots() if ax is None else axes_of(ax)[-1]
     b, lower, upper = _points(curve)
     searched = any(audit.proved == "lower" for audit in curve.audits)
     if not searched:

@@ -32,8 +32,9 @@ def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 
 
     Of very many records brackets against knowledge, on logarithmic axes: all of it happens next to b = log|X|.
     """
-    from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
+    from dalenius.report.plots import axes_of, plot_curve  # noqa: PLC0415 - matplotlib takes a second
 
+    ax = None if ax is None else axes_of(ax)[-1]
     many = isinstance(profile.mechanism, UNWRITTEN)
     figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax)
     axes = figure.axes[-1] if ax is None else ax

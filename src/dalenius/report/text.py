@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.errors import printable
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.datasets import commas
@@ -22,9 +23,11 @@ from dalenius.results import Audit, Stopped, in_unit
 
 if TYPE_CHECKING:
     from dalenius.design_results import Design
+    from dalenius.ledger import Account
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
+FROM_FILE = "from the file"  # of what a certificate does not carry
 SHOWN = 4  # heaviest cells of the witness
 MOST_NAMES = 6  # values or probabilities that are listed
 MOST_LETTERS = 24  # of a value of a function
@@ -57,11 +60,12 @@ def problem(mechanism: Mechanism) -> str:
 
 
 def stacked(named: Facts) -> str:
-    """Return facts one under the other, headings to the left."""
+    """Return facts one under the other, headings to the left; names from files without control characters."""
     lines = []
     for name, content in named:
         lines += [
-            f"{label:{NAME_WIDTH}}{line}" for label, line in zip([name, *[""] * len(content)], content, strict=False)
+            f"{label:{NAME_WIDTH}}{printable(line)}"
+            for label, line in zip([name, *[""] * len(content)], content, strict=False)
         ]
     return "\n".join(lines)
 
@@ -70,10 +74,14 @@ def as_html(named: Facts) -> str:
     """Return facts as a table; spaces are kept, so that columns stay columns."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-        f"<td style='text-align:left;white-space:pre-wrap'>{'<br>'.join(map(html.escape, lines))}</td></tr>"
+        f"<td style='text-align:left;white-space:pre-wrap'>{'<br>'.join(map(_escaped, lines))}</td></tr>"
         for name, lines in named
     )
     return f"<table>{rows}</table>"
+
+
+def _escaped(line: str) -> str:
+    return html.escape(printable(line))
 
 
 def checked_words(result: "Audit | Design") -> str:
@@ -94,16 +102,34 @@ def all_checked_words(results: Iterable["Audit | Design"]) -> str:
 
 def facts(audit: Audit) -> Facts:
     """Return what an audit says as pairs of a heading and lines of text."""
+    others = len(audit.records.orbits) > 1 and audit.proved != "lower"  # then other records' brackets are named
     named: Facts = [
         ("Audited", [problem(audit.mechanism)]),
         ("Leakage", _leakage(audit)),
-        ("Record", [_records(audit)]) if audit.secret is None else ("Secret", [_secret(audit)]),
+        ("Record", from_file(audit, [_records(audit)], certified=not others))
+        if audit.secret is None
+        else ("Secret", from_file(audit, [_secret(audit)], certified=not isinstance(audit.secret, Function))),
         ("Adversary", [adversary_words(audit)]),
-        ("Compare", _compare(audit)),
+        ("Compare", from_file(audit, _compare(audit))),
         ("Witness", _witness(audit)),
-        ("Stopped", _stopped(audit)),
+        ("Stopped", from_file(audit, _stopped(audit))),
+        *loaded_words(audit),
     ]
     return [(name, lines) for name, lines in named if lines]
+
+
+def from_file(answer: "Audit | Design | Account", lines: list[str], *, certified: bool = False) -> list[str]:
+    """Mark lines that rest on a file where its certificate says nothing: of a result that was read from one."""
+    return lines if certified or not answer.loaded else [f"{line} ({FROM_FILE})" for line in lines]
+
+
+def loaded_words(answer: "Audit | Design") -> Facts:
+    """Say what a result that was read from a file rests on; nothing of one that was computed here."""
+    if not answer.loaded:
+        return []
+    checked = "was verified" if answer.verified else "was not verified here: load it with verify=True, or verify it"
+    words = "read from a file; bounds, mechanism, adversary and secret are those of its certificate"
+    return [("Loaded", [f"{words}, which {checked}"])]
 
 
 def heaviest(audit: Audit, many: int = SHOWN) -> tuple[list[Cell], int]:

@@ -1,0 +1,109 @@
+"""Files: read with care, written whole or not at all. The standard library alone, so that commands start quickly."""
+
+import json
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dalenius.errors import InputError
+
+
+def path_of(path: object) -> Path:
+    """Return the path that a user gave; an InputError where it is none."""
+    if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
+        message = f"{path!r} is not a path; give the name of a file as text or as a pathlib.Path"
+        raise InputError(message)
+    if "\0" in os.fspath(path):
+        message = f"{path!r} is not a path: it holds a null character"
+        raise InputError(message)
+    return Path(path)
+
+
+def obstacle(path: Path) -> str:
+    """Return why a file of this name cannot be written, or nothing: what is there must be a regular file, or nothing.
+
+    A rename would put a plain file in place of a device, a FIFO or a socket that other programs rely on.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return f"it cannot be looked at: {getattr(error, 'strerror', None) or error}"
+    if stat.S_ISREG(mode):
+        return ""
+    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
+    return f"it is {kinds.get(stat.S_IFMT(mode), 'a device')}; name a file"
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: a temporary neighbour, brought to the disk, then one rename."""
+    if problem := obstacle(path):
+        message = f"cannot write {path}: {problem}"
+        raise InputError(message)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())  # else a crash after the rename could leave an empty file under the name
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(temporary).chmod(0o666 & ~umask)  # as an ordinary new file
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        message = f"cannot write {path}: {error.strerror or error}"
+        raise InputError(message) from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file; an InputError when it cannot be read. A device is refused: /dev/zero never ends."""
+    try:
+        if path.is_char_device() or path.is_block_device():
+            message = f"cannot read {path}: it is a device; name a file"
+            raise InputError(message)
+        return path.read_bytes()
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror or error}"
+        raise InputError(message) from error
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
+    """Read a JSON file; an InputError when it is none, holds NaN, or names a key twice."""
+    content = read_bytes(path)
+    try:
+        return json.loads(content, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
+    except (ValueError, RecursionError) as error:
+        message = f"{path} is not valid JSON: {str(error)[:200]}"
+        raise InputError(message) from error
+
+
+def _no_constant(name: str) -> NoReturn:
+    message = f"{name} is not a number of JSON"
+    raise ValueError(message)
+
+
+def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        message = "an object names the same key twice"
+        raise ValueError(message)
+    return content
+
+
+def read_format(path: Path, what: str, expected: str, version: int) -> dict[str, Any]:
+    """Read a JSON object of this format and version."""
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != expected:
+        message = f'{path} is not {what}: it has no "format": "{expected}"'
+        raise InputError(message)
+    if content.get("version") != version or isinstance(content["version"], bool):
+        message = f"{path} has version {content.get('version')!r}; this dalenius reads version {version}"
+        raise InputError(message)
+    return content

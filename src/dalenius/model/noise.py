@@ -1,0 +1,167 @@
+"""Laws of integer noise: two-sided geometric, and Laplace and Gaussian noise rounded to integers.
+
+Plain data with methods, so that a mechanism with such noise can be pickled.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import k1, log_ndtr, ndtr
+
+Floats = NDArray[np.float64]
+
+
+class Noise(Protocol):
+    """Integer noise that is symmetric around 0 with a log-concave law, by what is asked of it."""
+
+    def tail(self, k: Floats) -> Floats:
+        """P(noise >= k) for k >= 1."""
+
+    def divergence(self, d: Floats) -> Floats:
+        """At least D(f + noise || f' + noise) for |f - f'| = d."""
+
+    def drop(self, k: Floats, s: Floats) -> Floats:
+        """Log P(noise >= k) - log P(noise >= k + s) for k >= 1, s >= 0."""
+
+    def contraction(self, spread: float, counts: int) -> float:
+        """What a divergence keeps; spread is records x spread^2 of their values. See Additive.contraction."""
+
+
+class Clamped(Noise, Protocol):
+    """Noise of which the channel of a few answers can be written out."""
+
+    def rows(self, answers: Floats, outputs: Floats) -> Floats:
+        """P(answer + noise, clamped to the outputs) as (K, Y), for answers (K, 1)."""
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """P(noise = d) = (1-alpha)/(1+alpha) alpha^|d|, alpha = exp(-rate)."""
+
+    rate: float
+
+    def rows(self, answers: Floats, outputs: Floats) -> Floats:
+        """Put the mass beyond an end point on it."""
+        rate = self.rate
+        power = np.exp(-times(rate, np.abs(outputs - answers)))
+        inside = -np.expm1(-rate) / (1 + np.exp(-rate)) * power
+        inside[:, [0, -1]] = power[:, [0, -1]] / (1 + np.exp(-rate))
+        return inside if outputs.size > 1 else np.ones_like(inside)
+
+    def tail(self, k: Floats) -> Floats:
+        """P(noise >= k) for k >= 1."""
+        return np.asarray(np.exp(-times(self.rate, k)) / (1 + np.exp(-self.rate)))
+
+    def divergence(self, d: Floats) -> Floats:
+        """Rate x mean of |noise + d| - |noise|, that is rate x (d - 2 sum of the tail from 1 to d)."""
+        rate = self.rate
+        with np.errstate(invalid="ignore"):  # no noise at all: infinity where answers differ
+            spread = 2 * np.exp(-rate) * np.expm1(-times(rate, d)) / ((1 + np.exp(-rate)) * np.expm1(-rate))
+            return np.where(d == 0, 0.0, rate * (d - spread))
+
+    def drop(self, k: Floats, s: Floats) -> Floats:  # noqa: ARG002 - the same for every k
+        """Rate x s."""
+        return times(self.rate, s)
+
+    def contraction(self, spread: float, counts: int) -> float:
+        """Rounded Laplace noise of this rate with probability 1 / cosh(rate/2), else none at all."""
+        rate = self.rate
+        rounded = 2 * math.exp(-rate / 2) / (1 + math.exp(-rate))
+        return 1 - rounded**counts * (1 - _of_laplace(rate, spread, counts))
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Density rate/2 exp(-rate |noise|), rounded to the nearest integer."""
+
+    rate: float
+
+    def rows(self, answers: Floats, outputs: Floats) -> Floats:
+        """See `_rounded`."""
+        return _rounded(self, answers, outputs)
+
+    def tail(self, k: Floats) -> Floats:
+        """P(noise >= k) for k >= 1."""
+        return self.between(k - 0.5, np.full_like(k, np.inf))
+
+    def between(self, low: Floats, high: Floats) -> Floats:
+        """P(low < noise < high) before it is rounded, 0 <= low <= high."""
+        return -0.5 * np.exp(-times(self.rate, low)) * np.expm1(-times(self.rate, high - low))
+
+    def divergence(self, d: Floats) -> Floats:
+        """That of the noise before it is rounded."""
+        return times(self.rate, d) + np.expm1(-times(self.rate, d))
+
+    def drop(self, k: Floats, s: Floats) -> Floats:  # noqa: ARG002 - the same for every k
+        """Rate x s."""
+        return times(self.rate, s)
+
+    def contraction(self, spread: float, counts: int) -> float:
+        """That of the noise before it is rounded."""
+        return _of_laplace(self.rate, spread, counts)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Normal noise of standard deviation sigma, rounded to the nearest integer."""
+
+    sigma: float
+
+    def rows(self, answers: Floats, outputs: Floats) -> Floats:
+        """See `_rounded`."""
+        return _rounded(self, answers, outputs)
+
+    def tail(self, k: Floats) -> Floats:
+        """P(noise >= k) for k >= 1."""
+        return self.between(k - 0.5, np.full_like(k, np.inf))
+
+    def between(self, low: Floats, high: Floats) -> Floats:
+        """P(low < noise < high) before it is rounded, 0 <= low <= high."""
+        with np.errstate(over="ignore"):  # infinity is the right answer then
+            return np.asarray(ndtr(-low / self.sigma) - ndtr(-high / self.sigma))
+
+    def divergence(self, d: Floats) -> Floats:
+        """That of the noise before it is rounded."""
+        with np.errstate(over="ignore"):
+            return np.asarray((d / self.sigma) ** 2 / 2)
+
+    def drop(self, k: Floats, s: Floats) -> Floats:
+        """Log P(noise >= k) - log P(noise >= k + s)."""
+        return np.asarray(log_ndtr((0.5 - k) / self.sigma) - log_ndtr((0.5 - k - s) / self.sigma))
+
+    def contraction(self, spread: float, counts: int) -> float:
+        """Every record has a part of variance sigma^2/n: BC^2 = exp(-d^2 n / (4 sigma^2)), d^2 = 1 or 1 + 1."""
+        return -math.expm1(-spread * min(counts, 2) / 4 / self.sigma / self.sigma)
+
+
+def _rounded(noise: Laplace | Gaussian, answers: Floats, outputs: Floats) -> Floats:
+    """Rows of symmetric real noise, rounded and clamped.
+
+    Intervals left of the noise's centre are reflected and those around it are split there, so that
+    only small tail masses are ever subtracted.
+    """
+    low = np.where(outputs == outputs[0], -np.inf, outputs - 0.5) - answers
+    high = np.where(outputs == outputs[-1], np.inf, outputs + 0.5) - answers
+    zero = np.zeros(1)
+    right = noise.between(np.maximum(low, zero), np.maximum(high, zero))
+    left = noise.between(np.maximum(-high, zero), np.maximum(-low, zero))
+    return left + right
+
+
+def _of_laplace(rate: float, spread: float, counts: int) -> float:
+    """The contraction of Laplace noise, which is Gaussian with variance 2 E / rate^2, E exponential of mean 1.
+
+    Told E, a Gaussian contracts by 1 - exp(-c/E), c = n d^2 rate^2 / 8, and the mean over E is 1 - z K_1(z),
+    z = 2 sqrt(c). Of k counts two move, at worst those of least E: both are at least the least, whose mean is 1/k.
+    """
+    z = 2 * math.sqrt(spread / 8 * (2 * counts if counts > 1 else 1)) * rate
+    return 1 - z * float(k1(z)) if 0 < z < math.inf else 1.0
+
+
+def times(rate: float, distance: Floats) -> Floats:
+    """Rate x distance with infinity x 0 = 0: no noise moves nothing."""
+    with np.errstate(over="ignore"):  # infinity is the right answer then
+        return np.where(distance == 0, 0.0, rate * np.where(distance == 0, 1.0, distance))

@@ -1,0 +1,189 @@
+"""Saved results: refused where they do not state what their certificate does, and marked where it states nothing."""
+
+import json
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from cases import random_channel
+
+import dalenius as dl
+from dalenius.errors import InputError
+
+Json = Any
+HERE = Path(__file__).parent
+
+
+@cache
+def saved(name: str) -> str:
+    """The text of a saved result."""
+    small, count = random_channel([2, 2], 3, 5), dl.queries.count(n=2)
+    quick: Json = {"tolerance": 1e-2, "time_limit": 3}
+    build: dict[str, Callable[[], Any]] = {
+        "audit": lambda: dl.audit(small, knowledge=0.3, **quick),
+        "bits": lambda: dl.audit(small, entropy=1.0, unit="bits", **quick),
+        "group": lambda: dl.audit(small, knowledge=0.3, secret=[0, 1], **quick),
+        "function": lambda: dl.audit(small, knowledge=0.3, secret=lambda x: x[0] ^ x[1], **quick),
+        "reference": lambda: dl.audit(small, knowledge=0.3, reference=[[0.8, 0.2], [0.3, 0.7]], **quick),
+        "real": lambda: dl.audit(dl.mechanisms.laplace(count, epsilon=1, output="real"), entropy=0.5, **quick),
+        "design": lambda: dl.design(count, distortion=0.3, entropy=0.5, **quick),
+        "dual": lambda: dl.design(count, leakage=0.1, entropy=0.5, unit="bits", **quick),
+    }
+    with TemporaryDirectory() as folder:
+        build[name]().save(path := Path(folder) / "saved.json")
+        return path.read_text()
+
+
+NAMES = ["audit", "bits", "group", "function", "reference", "real", "design", "dual"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_of_ours_is_read_and_verified(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "saved.json"
+    path.write_text(saved(name))
+    plain, checked = dl.load(path), dl.load(path, verify=True)
+    assert (plain.verified, checked.verified) == (None, True)
+    assert dl.verify(path)
+    assert "(from the file)" in plain.summary()
+    assert "(from the file)" in plain._repr_html_()
+    assert "read from a file" in repr(plain)
+    assert "was not verified" in plain.summary()
+    assert "which was verified" in checked.summary()
+
+
+def change(data: Json, *keys: Json, to: Json) -> None:
+    for key in keys[:-1]:
+        data = data[key]
+    data[keys[-1]] = to(data[keys[-1]]) if callable(to) else to
+
+
+FORGED: list[tuple[str, tuple[Json, ...], Json]] = [
+    ("audit", ("upper",), lambda x: x / 2 + 1e-3),
+    ("audit", ("upper",), lambda x: math.nextafter(x, 0)),
+    ("audit", ("lower",), 0.0),
+    ("bits", ("upper",), lambda x: x * math.log(2)),
+    ("bits", ("unit",), "nats"),
+    ("audit", ("adversary", "value"), 0.2),
+    ("audit", ("adversary", "knowledge"), 0.2),
+    ("audit", ("adversary", "entropy"), 1.3),
+    ("audit", ("adversary", "given"), "entropy"),
+    ("reference", ("adversary", "knowledge"), 0.1),
+    ("audit", ("record",), lambda x: 1 - x),
+    ("group", ("record",), 0),
+    ("group", ("names",), ["a", "b"]),
+    ("audit", ("mechanism", "rows", 0), [0.2, 0.3, 0.5]),
+    ("real", ("mechanism", "mechanism"), "laplace(epsilon=2, output='real')"),
+    ("real", ("mechanism", "query"), "count(n=3)"),
+    ("design", ("upper",), lambda x: x / 2),
+    ("design", ("lower",), lambda x: x * 1.01),
+    ("design", ("leakage", "upper"), lambda x: x / 2),
+    ("design", ("leakage", "adversary", "value"), 0.9),
+    ("design", ("adversary", "value"), 0.9),
+    ("design", ("budget",), 0.1),
+    ("design", ("distortion",), 0.1),
+    ("design", ("goal",), "distortion"),
+    ("design", ("query",), "count(n=3)"),
+    ("dual", ("budget",), 0.05),
+    ("dual", ("leakage", "unit"), "nats"),
+]
+
+
+@pytest.mark.parametrize(("name", "keys", "to"), FORGED)
+def test_a_forged_result_is_refused_by_load_and_by_verify(
+    name: str, keys: tuple[Json, ...], to: Json, tmp_path: Path
+) -> None:
+    content, path = json.loads(saved(name)), tmp_path / "saved.json"
+    change(content, *keys, to=to)
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"saved\.json"):
+        dl.load(path)
+    assert not dl.verify(path)
+
+
+UNSOUND: list[tuple[str, tuple[Json, ...], Json]] = [
+    ("audit", ("orbits", 0, "upper"), 0.0),
+    ("audit", ("orbits", 0, "lower"), 9.0),
+    ("audit", ("orbits", 0, "records"), [0, 1]),
+    ("audit", ("orbits", 0, "records"), [0, 10**30]),
+    ("audit", ("extremes",), [1.0, 0.5, 0.0]),
+    ("audit", ("extremes",), [10**400, 10**400, 0]),
+    ("audit", ("tolerance",), 10**400),
+    ("audit", ("seconds",), -1),
+    ("audit", ("nodes",), True),
+    ("audit", ("bounds",), "\x1b[2J"),
+    ("audit", ("proved",), "upper"),
+    ("audit", ("adversary", "free"), True),
+    ("audit", ("history",), [[0, 0, 1, 1, 1, 10**400]]),
+    ("audit", ("history",), [[0, 0]]),
+    ("function", ("names",), "ab"),
+    ("function", ("names",), ["a"]),
+    ("reference", ("certificate", "adversary", "reference"), {}),
+    ("reference", ("certificate", "adversary", "reference"), {"weights": [[0.8, 0.2], [0.3, 0.7]]}),
+    ("design", ("distortion_name",), "harmless\nnoise"),
+    ("design", ("distortion_name",), "squared error"),
+    ("design", ("mechanism", "labels"), [2, 1, 0]),
+    ("design", ("certificate", "multiplier"), "x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "keys", "to"), UNSOUND)
+def test_what_the_certificate_does_not_carry_must_be_sound(
+    name: str, keys: tuple[Json, ...], to: Json, tmp_path: Path
+) -> None:
+    content, path = json.loads(saved(name)), tmp_path / "saved.json"
+    change(content, *keys, to=to)
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"saved\.json"):
+        dl.load(path)
+
+
+@pytest.mark.parametrize("text", ["NaN", "1e999", '0.1,"upper":0.1'])
+def test_numbers_that_are_none_and_repeated_keys_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "saved.json"
+    for key in ("upper", "seconds"):
+        value = json.dumps(json.loads(saved("audit"))[key])
+        path.write_text(saved("audit").replace(f'"{key}":{value}', f'"{key}":{text}', 1))
+        with pytest.raises(InputError, match=r"saved\.json"):
+            dl.load(path)
+
+
+def test_a_certificate_that_proves_nothing_is_loaded_but_not_with_verify(tmp_path: Path) -> None:
+    content, path = json.loads(saved("audit")), tmp_path / "saved.json"
+    for proof in content["certificate"]["proofs"]:
+        proof["upper"] /= 4
+    content["certificate"]["upper"] = content["upper"] = max(p["upper"] for p in content["certificate"]["proofs"])
+    content["certificate"]["lower"] = content["lower"] = 0.0
+    for orbit in content["orbits"]:
+        orbit["lower"], orbit["upper"] = 0.0, orbit["upper"] / 4
+    path.write_text(json.dumps(content))
+    assert dl.load(path).verified is None
+    assert not dl.verify(path)
+    with pytest.raises(InputError, match=r"saved\.json: its certificate does not verify: "):
+        dl.load(path, verify=True)
+    with pytest.raises(InputError, match="must be True or False"):
+        dl.load(path, verify="yes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "stopped"), [("audit", "nearly"), ("design", "gap")])
+def test_files_of_version_0_1_are_read(name: str, stopped: str) -> None:
+    loaded = dl.load(HERE / f"{name}_0_1.json", verify=True)
+    content = json.loads((HERE / f"{name}_0_1.json").read_text())
+    assert content["stopped"] == "gap"  # then also of a gap that was only nearly within the tolerance
+    assert (content["upper"] - content["lower"] > content["tolerance"]) == (stopped == "nearly")
+    assert loaded.stopped == stopped
+    assert (loaded.lower, loaded.upper) == (content["lower"], content["upper"])
+    assert ("the gap is small but above the tolerance" in loaded.summary()) == (stopped == "nearly")
+
+
+def test_names_from_a_file_reach_no_terminal_as_they_are(tmp_path: Path) -> None:
+    content, path = json.loads(saved("function")), tmp_path / "saved.json"
+    content["names"] = ["\x1b[2J", "x\nLeakage    0 <= L <= 0"]
+    path.write_text(json.dumps(content))
+    loaded = dl.load(path)
+    assert "\\x1b[2J, x\\nLeakage" in loaded.summary()
+    assert all(c.isprintable() or c == "\n" for c in loaded.summary())
+    assert sum(line.startswith("Leakage") for line in loaded.summary().splitlines()) == 1

@@ -1,0 +1,73 @@
+"""Everything public can be sent to another process."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalenius as dl
+
+COUNT = dl.queries.count(n=3)
+PARITY = dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.1)
+LARGE = dl.queries.count(n=5000)
+QUICK: dict[str, Any] = {"tolerance": 1e-2, "time_limit": 3}
+MECHANISMS = {
+    "rows": PARITY,
+    "geometric": dl.mechanisms.geometric(LARGE, epsilon=0.5),
+    "laplace": dl.mechanisms.laplace(LARGE, epsilon=0.5),
+    "gaussian": dl.mechanisms.gaussian(LARGE, sigma=3),
+    "histogram": dl.mechanisms.geometric(dl.queries.histogram(n=2000, k=3), epsilon=1),
+    "real": dl.mechanisms.laplace(COUNT, epsilon=1, output="real"),
+    "function": dl.mechanisms.symmetric(dl.queries.function([2, 3], lambda x: "ab"[x[0] * x[1] % 2]), flip=0.1),
+    "joint": dl.compose(PARITY, PARITY),
+}
+
+
+def ledger() -> dl.Ledger:
+    book = dl.Ledger(COUNT, entropy=1.0, tolerance=1e-2)
+    book.release(PARITY)
+    return book
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "audit": lambda: dl.audit(PARITY, entropy=1.0, **QUICK),
+    "audit of a secret": lambda: dl.audit(PARITY, knowledge=0.3, secret=lambda x: x[0] ^ x[1], **QUICK),
+    "audit of very many": lambda: dl.audit(MECHANISMS["histogram"], knowledge=0.1, **QUICK),
+    "audit of real outputs": lambda: dl.audit(MECHANISMS["real"], knowledge=0.3, **QUICK),
+    "curve": lambda: dl.curve(PARITY, [0.0, 1.0], **QUICK),
+    "design": lambda: dl.design(dl.queries.count(n=2), distortion=0.3, entropy=0.5, **QUICK),
+    "design of a function": lambda: dl.design(
+        dl.queries.function([2, 2], lambda x: x[0] + x[1]), distortion=0.3, entropy=0.5, **QUICK
+    ),
+    "frontier": lambda: dl.frontier(dl.queries.count(n=2), entropy=0.5, points=2, **QUICK),
+    "calibration": lambda: dl.calibrate("geometric", COUNT, leakage=0.05, entropy=1.0, accuracy=0.1, tolerance=1e-3),
+    "profile": lambda: PARITY.profile([0.5], **QUICK),
+    "ledger": ledger,
+    "account": lambda: ledger().account(),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_pickles(name: str) -> None:
+    mechanism = MECHANISMS[name]
+    for again in (pickle.loads(pickle.dumps(mechanism)), copy.deepcopy(mechanism)):  # noqa: S301 - our own
+        assert again.describe() == mechanism.describe()
+        assert (repr(again), repr(again.query)) == (repr(mechanism), repr(mechanism.query))
+        data = [0] * mechanism.n
+        np.testing.assert_array_equal(again.sample(data, 5, rng=1), mechanism.sample(data, 5, rng=1))
+        arrays = [value for value in vars(again).values() if isinstance(value, np.ndarray)]
+        assert not any(array.flags.writeable for array in arrays)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_pickles(name: str) -> None:
+    result = RESULTS[name]()
+    again = pickle.loads(pickle.dumps(result))  # noqa: S301 - our own
+    assert repr(again) == repr(result)
+    if hasattr(result, "summary"):
+        assert again.summary() == result.summary()
+    if hasattr(result, "to_dict"):
+        assert again.to_dict() == result.to_dict()
