@@ -185,7 +185,7 @@ class Record:
             starts = [pi for pi in (choices.prior if choices else None, self.known.prior) if pi is not None]
             self._raise(ascend(cells, watch, rng, starts))
             self._offer(self._stationary(watch))
-            if choices:
+            if choices and self.gap > self.tolerance:  # L(0) by itself is not worth a search
                 self._choose(choices, watch)
         if choices:
             self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
@@ -203,7 +203,7 @@ class Record:
     @property
     def _simple(self) -> bool:
         """Whether simplices are so small that they come before all else."""
-        return self.exact_cells and self.cells.size <= SIMPLE and not self._flat
+        return self.exact_cells and self.cells.size <= SIMPLE
 
     def _begin_many(self, watch: Watch, rng: np.random.Generator) -> None:
         """Very many cells: the constrained capacity, shared by all records, the convex bound, and an ascent."""
@@ -284,18 +284,19 @@ class Record:
         binary = self.cells.a_size == 2 and bool(frames)  # noqa: PLR2004 - one posterior per group
         narrow = binary and frames[0].g_size <= NARROW * (self.cells.size - self.cells.a_size)
         few = self.cells.y_size <= FEW_OUTPUTS
+        flat = self._flat and not self._simple
         rows = Route(self._rows(watch, best, tell), MANY_BATCHES if few else TURN)
         posteriors = self._posteriors(frames or self._posterior_frames(), watch, best, tell)
         boxes = self._boxes(watch, best, tell)
         routes = [
             Route(posteriors, 2 * SOME_BATCHES if narrow else TURN, favoured=narrow),
-            Route(boxes, SOME_BATCHES if self._flat else TURN, favoured=self._flat and not narrow),
+            Route(boxes, SOME_BATCHES if flat else TURN, favoured=flat and not narrow),
         ]
         if self.exact_cells and self.cells.size <= MOST_VERTICES:
             search = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
-            cheap = self.cells.size <= FEW_VERTICES and not (self._flat or narrow)
+            cheap = self.cells.size <= FEW_VERTICES and not (flat or narrow)
             batches = MANY_BATCHES if cheap else SOME_BATCHES
-            routes.append(Route(self._grow(search, watch, best, tell), batches, favoured=not self._flat))
+            routes.append(Route(self._grow(search, watch, best, tell), batches, favoured=not flat))
         routes.sort(key=lambda route: not route.favoured)
         routes = [routes[0], convex, rows, *routes[1:]] if self._simple else [rows, *routes]
         self._take_turns(routes, watch, best)
