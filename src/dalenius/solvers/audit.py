@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dalenius.gallery.parse import unwritten
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
@@ -13,12 +14,13 @@ from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.solvers.cells import Cells
 from dalenius.solvers.convex_bound import Common
-from dalenius.solvers.large import audit_large
+from dalenius.solvers.large import audit_large, closed_forms, from_below, refusal
 from dalenius.solvers.large_histogram import audit_histogram
 from dalenius.solvers.record import Known, Record
 from dalenius.solvers.watch import Watch
 
 TURN = 64  # batches of a record before the next one has its turn: some seconds
+WORTH = 1.05  # times the upper bound so far: a closed form above that is not worth a coarse audit
 LEAST_BATCHES = 16  # of a record that is not the worst, for its own bracket
 
 
@@ -104,15 +106,49 @@ def audit_records(  # noqa: PLR0913 - one per limit
             item.audit.climb(watch, rng)
         watch.tell(item.record, len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
-    spent = _close(found, watch, enough - tolerance)
-    if bracket(found)[1] > enough:
-        for item in found:
-            spent -= _finish(item, found, watch, -np.inf, max(LEAST_BATCHES, spent))
+    _close(found, watch, enough - tolerance)
+    if len(found) == 1 and bracket(found)[1] > enough:
+        found[0] = _without_rows(found[0], mechanism, watch, reference)
     return found
 
 
-def _close(found: list[Audited], watch: Watch, enough: float) -> int:
-    """Close the bracket of the worst record, all records in turns of ever more batches; return how many there were."""
+def _without_rows(item: Audited, mechanism: Mechanism, watch: Watch, reference: Reference) -> Audited:
+    """The better of an audit of written rows and one of the same mechanism as noise on a sum, if it is that.
+
+    Its closed forms use what the rows do not show: records are independent, and the noise has a part for each.
+    """
+    if item.audit.gap <= item.audit.tolerance:
+        return item
+    noisy = unwritten(mechanism)
+    if noisy is None or refusal(noisy, item.secret, reference) is not None:
+        return item
+    knowledge, upper = item.audit.cells.knowledge, item.audit.upper
+    proofs = [p for p in closed_forms(noisy, knowledge, item.secret, reference) if p.upper < WORTH * upper]
+    if not proofs:
+        return item
+    audit, lift, grid = from_below(
+        noisy,
+        knowledge,
+        item.audit.tolerance,
+        watch,
+        secret=item.secret,
+        reference=reference,
+        proofs=proofs,
+        outputs=len(noisy.labels),
+        known=item.lift.masses(item.audit.pi),
+    )
+    if audit.gap >= item.audit.gap:
+        return item
+    low, high = zip(audit.unconstrained, item.audit.unconstrained, strict=True)
+    audit.unconstrained = (max(low), min(high))
+    return Audited(item.members, audit, lift, grid, item.other)
+
+
+def _close(found: list[Audited], watch: Watch, enough: float) -> None:
+    """Close the bracket of the worst record, all in turns of ever more batches; then, in as many again, every record's.
+
+    enough + tolerance is an upper bound that will do.
+    """
     spent, turn, open_ones = 0, TURN, found
     while open_ones:
         still = []
@@ -122,7 +158,9 @@ def _close(found: list[Audited], watch: Watch, enough: float) -> int:
             if done == turn:  # else it is closed, left, exhausted, or the time is over
                 still.append(item)
         open_ones, turn = still, 2 * turn
-    return spent
+    if bracket(found)[1] > enough + found[0].audit.tolerance:
+        for item in found:
+            spent -= _finish(item, found, watch, -np.inf, max(LEAST_BATCHES, spent))
 
 
 def _finish(item: Audited, found: list[Audited], watch: Watch, best: float, batches: int) -> int:

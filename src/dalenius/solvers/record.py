@@ -9,8 +9,9 @@ Cheapest first; the best bracket is kept at every moment:
    where L(b) may be L(0);
 4. the lower bound by many ascents (MATH 3), and the contraction certificate with eta = 1 at a stationary prior,
    which closes the gap where the multiplier s is above 1, at every size (MATH 4.3);
-5. the convex bound, a tree of one node, for every size (MATH 4.4; where s > eta it is the contraction
-   certificate 4.3 and closes the gap by itself);
+5. Sibson's information of the best order (MATH 4.8); the capacity of the whole channel, where choices were too many;
+   the convex bound, a tree of one node (MATH 4.4; where s > eta it is the contraction certificate 4.3 and closes the
+   gap by itself), of many outputs the constrained capacity, which is the simplest of its kind;
 6. branch and bound, several trees in turns of growing length: posteriors (MATH 4.10), best for binary secrets;
    simplices of conditionals (MATH 4.7), where rows have few cells; and boxes of output laws (MATH 4.5, 4.6). Outputs
    are first as coarse as contraction allows at the multiplier s of the best prior, then finer where a tree
@@ -18,12 +19,15 @@ Cheapest first; the best bracket is kept at every moment:
    ascents.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 
-from dalenius.solvers import many_cells, stationary
+from dalenius.solvers import many_cells, stationary, whole
 from dalenius.solvers.blahut_arimoto import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
 from dalenius.solvers.box_bound import Frame
 from dalenius.solvers.branch_and_bound import Search
@@ -62,6 +66,8 @@ NARROW = 0.8  # outputs for each dimension of the conditionals up to which poste
 STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer frame follows
 LEAST_S = 1e-3
 MOST_ASCENTS = 3  # of a record, each from a new sample, where there are very many cells
+LEAST_ORDER_S, MOST_ORDER_S = 1e-6, 100.0  # 1 / (order - 1)
+RARE = 80.0  # nats below the likeliest row: orders matter no more
 ROUNDED = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
 
 
@@ -92,6 +98,42 @@ class Maximal:
         likeliest = np.full(len(cells.lumped.channel), -np.inf)
         np.maximum.at(likeliest, cells.lumped.row, given)
         return cls(cells.knowledge + float(np.logaddexp.reduce(likeliest)))
+
+
+@dataclass(frozen=True)
+class Sibson(Maximal):
+    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information, T the sum (MATH 4.8)."""
+
+    order: float = math.inf
+
+    @classmethod
+    def of(cls, cells: Cells) -> "Sibson":
+        """The rows of the channel as T."""
+        log_reference = np.full((cells.a_size, len(cells.lumped.channel)), -np.inf)
+        log_reference[cells.secret, cells.lumped.row] = cells.log_rho
+        return cls.best(log_reference[:, np.unique(cells.lumped.row)], cells.knowledge)
+
+    @classmethod
+    def best(cls, log_reference: Floats, knowledge: float) -> "Sibson":
+        """Choose the order, for log rho(a,t) as (A, K).
+
+        I_order = order/(order-1) log sum_t ( sum_a rho(a) rho(t|a)^order )^(1/order). In rare classes max_a rho(t|a)
+        stands for the mean of that order, which it bounds.
+        """
+        log_p = logsumexp(log_reference, axis=1, keepdims=True)
+        log_p, log_reference = log_p[np.isfinite(log_p[:, 0])], log_reference[np.isfinite(log_p[:, 0])]
+        given = log_reference - log_p
+        top = given.max(axis=0)
+        common = top > top.max() - RARE
+        rest, given = np.logaddexp.reduce(top[~common], initial=-np.inf), given[:, common]
+
+        def bound(log_s: float) -> float:
+            s = math.exp(log_s)
+            means = logsumexp(log_p + (1 + 1 / s) * given, axis=0) / (1 + 1 / s)
+            return (1 + s) * (knowledge + float(np.logaddexp(logsumexp(means), rest)))
+
+        found = minimize_scalar(bound, bounds=(math.log(LEAST_ORDER_S), math.log(MOST_ORDER_S)), method="bounded")
+        return cls(float(found.fun), 1 + math.exp(-float(found.x)))
 
 
 Tree = Search | SimplexSearch | PosteriorSearch
@@ -206,7 +248,16 @@ class Record:
         if choices:
             self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
         self.unconstrained = (max(self.lower, self.unconstrained[0]), self.unconstrained[1])
-        if cells.knowledge > 0 and self.gap > self.tolerance and cells.y_size <= MOST_OUTPUTS and not self._simple:
+        if cells.knowledge <= 0 or self.gap <= self.tolerance or self._simple:
+            return
+        self._offer(Sibson.of(cells))
+        if choices is None:
+            root = whole.unconstrained(cells, max(0.3 * self.tolerance, FINEST), self.upper, watch)
+            self._offer(root)
+            self.unconstrained = (self.unconstrained[0], min(root.upper, self.unconstrained[1]))
+        if cells.y_size > MOST_OUTPUTS:
+            self._offer_convex(*whole.constrained(cells, watch))
+        else:
             capacity = self._search([[0] * cells.y_size] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
             capacity.open_root(watch)
             self._offer(capacity)
