@@ -252,7 +252,7 @@ class Record:
             return
         self._offer(Sibson.of(cells))
         if choices is None:
-            root = whole.unconstrained(cells, max(0.3 * self.tolerance, FINEST), self.upper, watch)
+            root = whole.unconstrained(cells, FINEST, self.upper, watch)
             self._offer(root)
             self.unconstrained = (self.unconstrained[0], min(root.upper, self.unconstrained[1]))
         if cells.y_size > MOST_OUTPUTS:

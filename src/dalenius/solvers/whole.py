@@ -8,6 +8,7 @@ some passes over the channel, and are certified as those are, by an output law r
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -37,28 +38,44 @@ def unconstrained(cells: Cells, tolerance: float, ceiling: float, watch: Watch) 
 def constrained(cells: Cells, watch: Watch) -> tuple[Dual, float]:
     """A dual point of the convex bound with theta = 0, and its bound, by the alternating iteration.
 
-    At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), as far as never lowers
-    I(p) - s D(p || rho).
+    At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), all the way where that brings
+    the bound down, else a part of the way: s / (1 + s) never lowers I(p) - s D(p || rho).
     """
     rows, place = np.unique(cells.lumped.row, return_inverse=True)
     channel = cells.lumped.channel[rows]
     log_rho = np.full(rows.size, -np.inf)
     np.logaddexp.at(log_rho, place, cells.log_rho)
-    neg_entropy, log_p = neg_entropies(channel), log_rho
-    best: tuple[Floats, float, float] = (np.zeros(cells.y_size), 1.0, math.inf)
+    neg_entropy, log_p, way = neg_entropies(channel), log_rho, 1.0
+    best = _Seen(log_p, np.zeros(cells.y_size), log_rho, 1.0, math.inf)
     for _ in range(ROUNDS):
         log_r = np.log(np.maximum(np.exp(log_p) @ channel, TINY))
         log_r -= lse(log_r[None])[0]
         divergence = neg_entropy - channel @ log_r
         s, bound = _best_s(log_rho, divergence, cells.knowledge)
-        gained = best[2] - bound
-        best = (log_r, s, bound) if gained > 0 else best
-        if gained < STILL * abs(bound) or watch.expired():
+        gained = best.bound - bound
+        if gained > 0:
+            best = _Seen(log_p, log_r, log_rho + divergence / s, s, bound)
+        if gained < STILL * abs(bound):
+            shortest = best.s / (1 + best.s)
+            if way <= shortest:
+                break
+            way = max(0.5 * way, shortest)
+        if watch.expired():
             break
-        log_p = (log_p + s * log_rho + divergence) / (1 + s)
+        log_p = (1 - way) * best.log_p + way * best.tilted
         log_p = log_p - logsumexp(log_p)
-    log_r, s, bound = best
-    return Dual(log_r, np.zeros((cells.a_size, cells.y_size)), s, 0.0, np.empty(0)), bound
+    return Dual(best.log_r, np.zeros((cells.a_size, cells.y_size)), best.s, 0.0, np.empty(0)), best.bound
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A law of rows, what its outputs and the best s give, and where to go from it."""
+
+    log_p: Floats
+    log_r: Floats
+    tilted: Floats
+    s: float
+    bound: float
 
 
 def _best_s(log_rho: Floats, divergence: Floats, knowledge: float) -> tuple[float, float]:
