@@ -35,9 +35,10 @@ def test_the_bound_does_not_jump_where_the_search_ends(epsilon: float, knowledge
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["geometric", "gaussian"])
-@pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1])
-@pytest.mark.parametrize("knowledge", [0.01, 0.1, 1.0, math.inf])
+@pytest.mark.parametrize(
+    ("family", "epsilon", "knowledge"),
+    [("geometric", 0.001, 0.1), ("geometric", 0.001, math.inf), ("geometric", 0.01, 1.0), ("gaussian", 0.01, 0.01)],
+)
 def test_the_bound_does_not_jump_where_rows_end(family: str, epsilon: float, knowledge: float) -> None:
     found = [upper(n, epsilon, knowledge, family).upper for n in (2889, 2896)]
     assert 0.5 <= found[0] / found[1] <= 2, found
@@ -45,11 +46,9 @@ def test_the_bound_does_not_jump_where_rows_end(family: str, epsilon: float, kno
 
 @pytest.mark.slow
 @pytest.mark.parametrize("knowledge", [0.05, 1.0])
-@pytest.mark.parametrize("n", [450, 2000])
-def test_the_bound_does_not_jump_along_epsilon(n: int, knowledge: float) -> None:
-    levels = [0.01 * 1.1**k for k in range(-12, 13, 3)]
-    for epsilon in levels:
-        a, b = upper(n, epsilon, knowledge).upper, upper(n, 1.1 * epsilon, knowledge).upper
+def test_the_bound_does_not_jump_along_epsilon(knowledge: float) -> None:
+    for epsilon in (0.003, 0.01, 0.03, 0.1):
+        a, b = upper(450, epsilon, knowledge).upper, upper(450, 1.1 * epsilon, knowledge).upper
         assert 0.5 <= a / b <= 2, (epsilon, a, b)
 
 

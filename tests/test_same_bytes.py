@@ -1,4 +1,4 @@
-"""The same seed gives the same certificate, byte for byte, however busy the machine: only the time limit asks a clock."""
+"""The same seed gives the same certificate, byte for byte, however busy the machine is."""
 
 import json
 import os
