@@ -279,6 +279,8 @@ class Record:
             return
         if cells.y_size <= MOST_OUTPUTS:
             self._offer_convex(*self.common.capacity(cells, watch, rng))
+        else:
+            self._offer_convex(*whole.constrained(cells, watch))
         self._convex(watch, rng)
 
     def _climb_many(self, watch: Watch, rng: np.random.Generator) -> None:
