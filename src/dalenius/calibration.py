@@ -21,6 +21,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.results import Audit
+from dalenius.solvers.record import MOST_OUTPUTS
 from dalenius.solvers.watch import Progress, Watch
 
 LOUDEST = 20.0  # of the noise level: leakage falls with its exponential, squared
@@ -182,7 +183,8 @@ class _Search:
         """Audit a noise level: a glance, which shows most of those that leak too much; then with more care."""
         value = self.chosen.value(self.query, level, self.accuracy)
         mechanism = self.chosen.build(self.query, **{self.chosen.parameter: value})
-        if isinstance(mechanism, (Additive, NoisyHistogram)):  # such audits give all they can at once
+        unwritten = isinstance(mechanism, (Additive, NoisyHistogram))
+        if unwritten or len(mechanism.labels) > MOST_OUTPUTS:  # such audits give all they can at once
             self.tried.append(Tried(level, value, self._audit(mechanism, FINE * self.accuracy, 0.3)))
             return
         audit = self._audit(mechanism, 1.0, 0.03)
@@ -214,7 +216,7 @@ class _Search:
         if best is None:
             last = self.tried[-1]
             if last.level >= LOUDEST or self.chosen.value(self.query, last.level, self.accuracy) == 0:
-                raise InputError(_too_small(self.family, self.query, self.budget, self.adversary["unit"]))
+                raise InputError(self._refusal(last))
             excess = math.log(last.audit.upper / self.budget)
             return min(LOUDEST, last.level + max(step, 0.5 * excess + 0.1))
         below = self._below(best)
@@ -226,6 +228,18 @@ class _Search:
             return self._proof(best, below)
         margin = 0.4 * self.accuracy  # just past an end that seems right, so that the bracket closes
         return min(max(self._secant(best, below[0]), below[0].level + margin), best.level - margin)
+
+    def _refusal(self, loudest: Tried) -> str:
+        """Why no noise will do: the loudest leaks too much, or there is no proof that it does not."""
+        unit, audit = self.adversary["unit"], loudest.audit
+        if audit.lower > self.budget:
+            return _too_small(self.family, self.query, self.budget, unit)
+        value = f"{self.chosen.parameter} = {loudest.value:g}"
+        return (
+            f"no {self.family} noise on {self.query} could be certified to leak at most {self.budget:g} {unit}: with "
+            f"{value} it leaks {audit.lower:.3g} to {audit.upper:.3g}, and no bound is closer; give a larger leakage "
+            "or more time, or use dl.mechanisms.constant(query), which leaks nothing"
+        )
 
     def _proof(self, best: Tried, below: list[Tried]) -> float | None:
         """Where to look, in doubling steps, for a level near the best that provably leaks too much."""

@@ -136,3 +136,53 @@ def test_enough_is_no_excuse_where_the_truth_is_above_it() -> None:
     low, high = bracket(found)
     assert low - 1e-9 <= parity_leakage(3, 0.1, 1.8) <= high + 1e-9
     assert high - low <= 1e-5
+
+
+def test_choices_are_not_searched_once_the_bracket_has_closed() -> None:
+    audit, watch = begun(named("count(n=60)", "geometric(epsilon=1)"), 0.1)
+    assert audit.gap <= 1e-6
+    assert audit.known.choices is not None
+    assert audit.known.choices.frontier.size == 1  # the root alone
+    assert watch.nodes == 0
+    low, high = audit.unconstrained
+    assert audit.lower <= low <= high <= audit.trivial
+
+
+@pytest.mark.parametrize(("records", "outputs"), [([2, 2, 2], 2), ([3, 3], 2)])
+def test_simplices_come_first_where_there_are_at_most_nine_cells(records: list[int], outputs: int) -> None:
+    mechanism = random_channel(records, outputs, 5)  # rows have more cells than outputs
+    audit, watch = begun(mechanism, 0.4)
+    audit.finish(watch, 0.0, lambda: None)
+    assert isinstance(audit.proof, SimplexSearch)
+    assert audit.gap <= 1e-6
+    assert len(audit.proofs) <= 2  # what was known before, and the simplices
+
+
+def test_an_audit_goes_on_where_it_was_left() -> None:
+    mechanism = named("count(n=4)", "geometric(epsilon=1)")
+    whole, watch = begun(mechanism, mechanism.log_universe - 2.0, tolerance=1e-4)
+    spent = whole.finish(watch, -np.inf, lambda: None)
+    parts, other = begun(mechanism, mechanism.log_universe - 2.0, tolerance=1e-4)
+    turns = [parts.finish(other, -np.inf, lambda: None, 2) for _ in range(spent)]
+    assert sum(turns) == spent
+    assert max(turns) == 2
+    assert (parts.lower, parts.upper, other.nodes) == (whole.lower, whole.upper, watch.nodes)
+
+
+def test_a_record_that_was_left_is_closed_when_it_is_asked_for_again() -> None:
+    mechanism = random_channel([3, 3], 3, 1)
+    audit, watch = begun(mechanism, mechanism.log_universe - 1.8, tolerance=1e-4)
+    audit.finish(watch, audit.lower + 0.5 * audit.gap, lambda: None)
+    assert audit.gap > 1e-4
+    audit.finish(watch, -np.inf, lambda: None)
+    assert audit.gap <= 1e-4
+
+
+def test_slow_progress_near_the_end_is_counted_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = named("count(n=5)", "geometric(epsilon=1)")
+    audit, watch = begun(mechanism, 0.8, tolerance=1e-12)
+    monkeypatch.setattr(record, "NEARLY", 1.0)
+    monkeypatch.setattr(record, "SLOW_BATCHES", 3)
+    monkeypatch.setattr(Watch, "seconds", property(lambda _: 0.0))  # a clock that stands still
+    audit.finish(watch, -np.inf, lambda: None)
+    assert audit.gap > 1e-12

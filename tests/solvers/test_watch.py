@@ -24,18 +24,6 @@ def test_a_limit_expires() -> None:
     assert watch.seconds >= 0.06
 
 
-def test_a_share_expires_before_the_whole() -> None:
-    watch = Watch(60.0)
-    watch.share(0.0)
-    time.sleep(0.001)
-    assert watch.expired()
-    assert watch.left > 59
-    watch.share(10.0)
-    assert not watch.expired()
-    watch.time_limit = 0.0
-    assert watch.expired()
-
-
 def test_a_part_ends_with_the_whole() -> None:
     told: list[Progress] = []
     whole = Watch(60.0, told.append)

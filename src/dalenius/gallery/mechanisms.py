@@ -5,6 +5,7 @@ Sensitivity is the query's unless overridden; sigma and flip are never scaled.
 
 import math
 from collections.abc import Mapping
+from contextvars import ContextVar
 from itertools import product
 
 import numpy as np
@@ -26,6 +27,7 @@ from dalenius.model.statistic import Table
 Floats = NDArray[np.float64]
 
 MOST_RESPONSES = 2**12  # datasets of randomized_response: its matrix has their square
+UNWRITTEN = ContextVar("UNWRITTEN", default=False)  # whether noise on a sum is kept alone, however few the records
 
 
 def symmetric(query: Query, *, flip: float) -> Mechanism:
@@ -130,7 +132,8 @@ def _additive(query: Query, family: str, arguments: Mapping[str, object], noise:
     On sums and histograms of too many records for a matrix the noise alone is kept.
     """
     if query.numeric:
-        if Additive.fits(query) and len(query.answers) * len(query.outputs) > checks.MOST_ENTRIES:
+        many = len(query.answers) * len(query.outputs) > checks.MOST_ENTRIES
+        if Additive.fits(query) and (many or UNWRITTEN.get()):
             return Additive(query, _call(family, arguments), noise)
         checks.entries(len(query.answers), len(query.outputs), f"{family} noise on {query}")
         answers = np.asarray(query.answers, dtype=float)[:, None]

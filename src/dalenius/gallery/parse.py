@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
+from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 
@@ -42,6 +43,22 @@ def parse_mechanism(text: str, query: Query) -> Mechanism:
     """Return the mechanism that a call string names, such as `geometric(epsilon=1)`, of a query."""
     build, arguments = _call(text, "mechanism", MECHANISMS, skip=1)
     return build(query, **arguments)
+
+
+def unwritten(mechanism: Mechanism) -> Additive | None:
+    """Return a named mechanism as noise on a sum, without its rows; None where it is something else.
+
+    It has the same description, so that whatever is certified of one is certified of the other.
+    """
+    query, name = mechanism.query, mechanism.name
+    if isinstance(mechanism, Additive) or query is None or name is None or not (query.named and Additive.fits(query)):
+        return None
+    token = mechanisms.UNWRITTEN.set(True)
+    try:
+        built = parse_mechanism(name, query)
+    finally:
+        mechanisms.UNWRITTEN.reset(token)
+    return built if isinstance(built, Additive) else None
 
 
 def _call(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dalenius.gallery.parse import unwritten
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
@@ -13,10 +14,14 @@ from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.solvers.cells import Cells
 from dalenius.solvers.convex_bound import Common
-from dalenius.solvers.large import audit_large
+from dalenius.solvers.large import audit_large, closed_forms, from_below, refusal
 from dalenius.solvers.large_histogram import audit_histogram
 from dalenius.solvers.record import Known, Record
 from dalenius.solvers.watch import Watch
+
+TURN = 64  # batches of a record before the next one has its turn: some seconds
+WORTH = 1.05  # times the upper bound so far: a closed form above that is not worth a coarse audit
+LEAST_BATCHES = 16  # of a record that is not the worst, for its own bracket
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +62,10 @@ def audit_records(  # noqa: PLR0913 - one per limit
 
     Records whose lumped problems are equal share one audit. First the whole bracket is closed: a record
     is left as soon as its upper bound is within the tolerance of the best lower bound of any record, for
-    then it cannot be the worst by more than that. Then each record's own bracket, as far as as much time
-    again allows. An upper bound of `enough` is good enough, whatever the gap. `known` carries what was found from one
-    audit to the next of the same mechanism, secret and reference.
+    then it cannot be the worst by more than that. Then each record's own bracket, as far as as many batches
+    again allow. Nothing but the time limit itself depends on a clock. An upper bound of `enough` is good enough,
+    whatever the gap. `known` carries what was found from one audit to the next of the same mechanism, secret and
+    reference.
     """
     other = None if isinstance(secret, int) else secret
     orbits: tuple[range | tuple[int, ...], ...] = ((secret,) if isinstance(secret, int) else (),)
@@ -93,28 +99,75 @@ def audit_records(  # noqa: PLR0913 - one per limit
             Cells(lumped, knowledge), ceiling, tolerance, exact_cells=exact_cells, common=common, known=found_before
         )
         if twin is None:
-            watch.share(0.5 * watch.left / (len(orbits) - k))
-            audit.begin(watch, rng)
+            audit.open(watch, rng)
         found.append(Audited(members, audit, lift, other=other))
-        watch.tell(found[-1].record, len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
-    found.sort(key=lambda f: (-f.audit.lower, f.record))
     for k, item in enumerate(found):
-        watch.share(watch.left * max(0.5, 1 / (len(found) - k)))
-        _finish(item, found, watch, max(bracket(found)[0], enough - tolerance))
-    if bracket(found)[1] <= enough:
-        return found
-    spent = watch.seconds
-    for item in found:
-        watch.share(max(1.0, 2 * spent - watch.seconds))
-        _finish(item, found, watch, -np.inf)
+        if all(item.audit is not earlier.audit for earlier in found[:k]):
+            item.audit.climb(watch, rng)
+        watch.tell(item.record, len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
+    found.sort(key=lambda f: (-f.audit.lower, f.record))
+    _close(found, watch, enough - tolerance)
+    if len(found) == 1 and bracket(found)[1] > enough:
+        found[0] = _without_rows(found[0], mechanism, watch, reference)
     return found
 
 
-def _finish(item: Audited, found: list[Audited], watch: Watch, best: float) -> None:
+def _without_rows(item: Audited, mechanism: Mechanism, watch: Watch, reference: Reference) -> Audited:
+    """The better of an audit of written rows and one of the same mechanism as noise on a sum, if it is that.
+
+    Its closed forms use what the rows do not show: records are independent, and the noise has a part for each.
+    """
+    if item.audit.gap <= item.audit.tolerance:
+        return item
+    noisy = unwritten(mechanism)
+    if noisy is None or refusal(noisy, item.secret, reference) is not None:
+        return item
+    knowledge, upper = item.audit.cells.knowledge, item.audit.upper
+    proofs = [p for p in closed_forms(noisy, knowledge, item.secret, reference) if p.upper < WORTH * upper]
+    if not proofs:
+        return item
+    audit, lift, grid = from_below(
+        noisy,
+        knowledge,
+        item.audit.tolerance,
+        watch,
+        secret=item.secret,
+        reference=reference,
+        proofs=proofs,
+        outputs=len(noisy.labels),
+        known=item.lift.masses(item.audit.pi),
+    )
+    if audit.gap >= item.audit.gap:
+        return item
+    low, high = zip(audit.unconstrained, item.audit.unconstrained, strict=True)
+    audit.unconstrained = (max(low), min(high))
+    return Audited(item.members, audit, lift, grid, item.other)
+
+
+def _close(found: list[Audited], watch: Watch, enough: float) -> None:
+    """Close the bracket of the worst record, all in turns of ever more batches; then, in as many again, every record's.
+
+    enough + tolerance is an upper bound that will do.
+    """
+    spent, turn, open_ones = 0, TURN, found
+    while open_ones:
+        still = []
+        for item in open_ones:
+            done = _finish(item, found, watch, max(bracket(found)[0], enough), turn)
+            spent += done
+            if done == turn:  # else it is closed, left, exhausted, or the time is over
+                still.append(item)
+        open_ones, turn = still, 2 * turn
+    if bracket(found)[1] > enough + found[0].audit.tolerance:
+        for item in found:
+            spent -= _finish(item, found, watch, -np.inf, max(LEAST_BATCHES, spent))
+
+
+def _finish(item: Audited, found: list[Audited], watch: Watch, best: float, batches: int) -> int:
     def tell() -> None:
         watch.tell(item.record, len(found), *bracket(found), "branch and bound")
 
-    item.audit.finish(watch, best, tell)
+    return item.audit.finish(watch, best, tell, batches)
 
 
 def bracket(found: list[Audited]) -> tuple[float, float]:

@@ -6,7 +6,9 @@ For every prior p on rows and every output law r, with D_x = D( q(.|x) || r ),
 
 which are the two bounds of Blahut and Arimoto. They meet where p_x > 0 only at the largest D_x: where
 p_x lambda_x = 0 for the slacks lambda_x = C - D_x. Newton's method on p_x lambda_x = mu with falling mu
-(an interior-point method) gets there in a few dozen rounds, however slowly the alternating iteration would.
+(an interior-point method) gets there in a few dozen rounds, however slowly the alternating iteration would. A round
+takes the cube of the number of rows, or of outputs. Where both are many, it is done on a few rows, to which those join
+whose D_x at the r found is largest, until none is above the capacity of the few.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dposv
-from scipy.special import rel_entr
+from scipy.special import rel_entr, xlogy
 
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.lump import Merged
@@ -28,6 +30,9 @@ STALLED = 10  # rounds in a row without a better bracket, where rounding ends al
 MARGIN = 1e-12  # how far rounding may reach, relative to 1 + C
 FLOOR = 1e-300
 INSIDE = 0.99  # share of the way to the boundary that a step may go
+FEW = 300  # rows or outputs up to which all rows are taken at once
+FIRST = 48  # rows to begin with, evenly spread
+USED = 1e-12  # rows with less mass are left out again
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +58,7 @@ def capacity(mechanism: Mechanism, watch: Watch | None = None, tolerance: float 
     """
     merged = Merged.of(mechanism)
     aim = max(0.5 * tolerance, MARGIN)  # the margins take the rest
-    found = interior_point(_rows(mechanism, merged), aim, watch or Watch(60.0))
+    found = bracket(_rows(mechanism, merged), aim, watch or Watch(60.0))
     prior = np.zeros(len(mechanism.rows))
     prior[merged.first] = found.prior
     margin = MARGIN * (1 + found.upper)
@@ -91,6 +96,46 @@ def interior_point(q: Floats, tolerance: float, watch: Watch) -> Found:
         best, law = p if low > lower else best, p @ q if high < upper else law
         lower, upper = max(lower, low), min(upper, high)
     return Found(lower, upper, best, law)
+
+
+def bracket(q: Floats, tolerance: float, watch: Watch, ceiling: float = np.inf) -> Found:
+    """Bracket the capacity of a channel given by its rows, few or many; roughly where it is above `ceiling`."""
+    if min(q.shape) <= FEW:
+        return interior_point(q, tolerance, watch)
+    neg_entropy = xlogy(q, q).sum(axis=1)
+    rows = np.unique(np.linspace(0, len(q) - 1, FIRST).astype(int))
+    best = Found(0.0, np.inf, np.full(len(q), 1 / len(q)), q.mean(axis=0))
+    while True:
+        some = interior_point(q[rows], 0.5 * tolerance, watch)
+        r = np.maximum(some.prior @ q[rows], FLOOR)
+        divergence = neg_entropy - q @ np.log(r / r.sum())
+        lower, upper = max(best.lower, some.lower), min(best.upper, float(divergence.max()))
+        prior = np.zeros(len(q))
+        prior[rows] = some.prior
+        best = Found(
+            lower,
+            upper,
+            prior if some.lower > best.lower else best.prior,
+            r / r.sum() if divergence.max() < best.upper else best.law,
+        )
+        above = np.flatnonzero(divergence > some.lower + 0.5 * tolerance)
+        above = np.setdiff1d(above, rows)
+        if upper - lower <= tolerance or lower > ceiling or not above.size or watch.expired():
+            return best
+        worst = above[np.argsort(-divergence[above], kind="stable")]
+        taken = _apart(worst, rows.size)
+        rows = np.unique(np.concatenate([rows[some.prior > USED], taken]))
+
+
+def _apart(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """The first of these, at most so many; neighbours of one that is taken only where there is room left."""
+    taken: list[int] = []
+    near: set[int] = set()
+    rest: list[int] = []
+    for row in rows.tolist():
+        (rest if row in near else taken).append(row)
+        near.update((row - 1, row + 1))
+    return np.array((taken + rest)[: max(most, 1)])
 
 
 def _rows(mechanism: Mechanism, merged: Merged) -> Floats:

@@ -23,11 +23,11 @@ from dalenius.solvers.box_bound import Frame, Point
 from dalenius.solvers.branch_and_bound import Search
 from dalenius.solvers.cells import Floats
 from dalenius.solvers.choices import Choices
-from dalenius.solvers.large import Blend, Centre, Sibson
+from dalenius.solvers.large import Blend, Centre
 from dalenius.solvers.large_histogram import Centres
 from dalenius.solvers.posterior_bound import Point as Posterior
 from dalenius.solvers.posterior_search import PosteriorSearch
-from dalenius.solvers.record import Maximal, Proof, Reference, Trivial
+from dalenius.solvers.record import Maximal, Proof, Reference, Sibson, Trivial
 from dalenius.solvers.rows import Rows
 from dalenius.solvers.simplex_search import SimplexSearch
 

@@ -60,6 +60,11 @@ class Choices:
         if self.upper > self.lower + self.tolerance:
             self._improve(opposites(cells))
 
+    def close_root(self, rho: Floats) -> None:
+        """Bound the root by this law of outputs, as it is; there is no prior with it, and nothing to split."""
+        score = float((self.cells.neg_entropy - self.cells.q @ rho).max())
+        self.frontier.file(0, score + float(lse(rho[None])[0]), rho, None)
+
     def run(self, watch: Watch, most_nodes: int = MOST_NODES) -> None:
         """Search until the bracket closes or the limits are reached; a tree that has grown goes on."""
         if not self.frontier.leaf:

@@ -161,10 +161,11 @@ class Bounds:
 
 @dataclass
 class Common:
-    """What all secrets of an audit share: the entropies of the channel's rows, and its constrained capacity."""
+    """What all secrets of an audit share: entropies of the channel's rows, its constrained capacity, a first ascent."""
 
     neg_entropy: Floats | None = None
     whole: tuple[Dual, float] | None = None
+    climbed: bool = False  # whether a secret has had its ascent
 
     def bounds(self, cells: Cells) -> Bounds:
         """The convex bounds of this problem."""

@@ -27,49 +27,18 @@ from dalenius.reductions.lump import Lift
 from dalenius.solvers.blahut_arimoto import SMALL_KNOWLEDGE, ascend, climb
 from dalenius.solvers.cells import Cells, Floats
 from dalenius.solvers.choices import obvious
-from dalenius.solvers.record import Maximal, Record
+from dalenius.solvers.record import LEAST_ORDER_S, MOST_ORDER_S, RARE, Maximal, Record, Sibson
 from dalenius.solvers.watch import Watch
 
 ROUNDS = 400
 STILL = 1e-9  # a gain per round that is not worth another
 TILTS = (0.1, 0.5, 1.0)  # of the tilt that uses up the knowledge
 WAVES = (2, 5, 16, 64)  # of a secret that follows the sum up and down
-RARE = 80.0  # nats below the likeliest class: orders matter no more
 RARE_BLOCKS = 200  # of rare classes on either side
 MOST_VALUES = 64  # of a group of records
-LEAST_S, MOST_S = 1e-6, 100.0
 NOISY = 0.999  # contraction that is worth a bound
 SHARES = 30.0  # shares of a blend lie between 1 / (1 + e^30) and its complement
 BLENDS = ((-1.0, -3.0), (1.0, -3.0), (5.0, -6.0), (1.0, -1.0))  # where to begin: log odds of the share, log(order - 1)
-
-
-@dataclass(frozen=True)
-class Sibson(Maximal):
-    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information, T the sum (MATH 4.8)."""
-
-    order: float = math.inf
-
-    @classmethod
-    def best(cls, log_reference: Floats, knowledge: float) -> "Sibson":
-        """Choose the order, for log rho(a,t) as (A, K).
-
-        I_order = order/(order-1) log sum_t ( sum_a rho(a) rho(t|a)^order )^(1/order). In rare classes max_a rho(t|a)
-        stands for the mean of that order, which it bounds.
-        """
-        log_p = logsumexp(log_reference, axis=1, keepdims=True)
-        log_p, log_reference = log_p[np.isfinite(log_p[:, 0])], log_reference[np.isfinite(log_p[:, 0])]
-        given = log_reference - log_p
-        top = given.max(axis=0)
-        common = top > top.max() - RARE
-        rest, given = np.logaddexp.reduce(top[~common], initial=-np.inf), given[:, common]
-
-        def bound(log_s: float) -> float:
-            s = math.exp(log_s)
-            means = logsumexp(log_p + (1 + 1 / s) * given, axis=0) / (1 + 1 / s)
-            return (1 + s) * (knowledge + float(np.logaddexp(logsumexp(means), rest)))
-
-        found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
-        return cls(float(found.fun), 1 + math.exp(-float(found.x)))
 
 
 @dataclass(frozen=True)
@@ -105,7 +74,7 @@ class Blend(Maximal):
             share, power = 1 / (1 + math.exp(-at[0])), math.exp(-at[1])
             return blended(log_a, told(power), eta, knowledge, power=power, share=share)
 
-        box = [(-SHARES, SHARES), (math.log(LEAST_S), math.log(MOST_S))]
+        box = [(-SHARES, SHARES), (math.log(LEAST_ORDER_S), math.log(MOST_ORDER_S))]
         found = [minimize(bound, at, method="Nelder-Mead", bounds=box) for at in BLENDS]
         at = min(found, key=lambda f: float(f.fun))
         return cls(float(at.fun), 1 + math.exp(float(at.x[1])), 1 / (1 + math.exp(-float(at.x[0]))))
@@ -156,7 +125,7 @@ class Centre(Maximal):
             s = math.exp(log_s)
             return s * (knowledge + float(logsumexp(log_size + far / s)))
 
-        found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
+        found = minimize_scalar(bound, bounds=(math.log(LEAST_ORDER_S), math.log(MOST_ORDER_S)), method="bounded")
         return cls(float(found.fun), centre, math.exp(float(found.x)))
 
 
@@ -170,17 +139,23 @@ def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
     reference: Reference = UNIFORM,
 ) -> tuple[Record, Lift, Grid]:
     """Bracket max I(secret;Y), with the way from coarse cells to classes."""
-    check_large(mechanism, secret, reference)
+    if (reason := refusal(mechanism, secret, reference)) is not None:
+        raise InputError(reason)
+    proofs, outputs = closed_forms(mechanism, knowledge, secret, reference), len(mechanism.labels)
+    return from_below(
+        mechanism, knowledge, tolerance, watch, secret=secret, reference=reference, proofs=proofs, outputs=outputs
+    )
+
+
+def closed_forms(mechanism: Additive, knowledge: float, secret: Secret, reference: Reference) -> list[Maximal]:
+    """Upper bounds of I(secret;Y) that need no rows."""
     log_joint = reference.log_joint(mechanism.statistic, secret)
     proofs: list[Maximal] = [Sibson.best(log_joint, knowledge), Centre.best(mechanism, knowledge, reference)]
     if not reference.uniform:  # without one every value is as likely, and Sibson's choice of r is the better
         proofs.append(Blend.best(log_joint, knowledge))
     if (eta := mechanism.contraction()) < NOISY:
         proofs.append(Blend.best(log_joint, knowledge, eta))
-    outputs = len(mechanism.labels)
-    return from_below(
-        mechanism, knowledge, tolerance, watch, secret=secret, reference=reference, proofs=proofs, outputs=outputs
-    )
+    return proofs
 
 
 def from_below(  # noqa: PLR0913 - a problem, and how hard to try
@@ -193,10 +168,12 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     reference: Reference,
     proofs: Sequence[Maximal],
     outputs: float,
+    known: Floats | None = None,
 ) -> tuple[Record, Lift, Grid]:
     """Bracket max I(secret;Y) between the best prior on coarse cells and the best of these proofs.
 
-    outputs: how many the release has, of which the mechanism may be a part.
+    outputs: how many the release has, of which the mechanism may be a part. known: a prior over values of the secret
+    and classes, from which to begin as well.
     """
     lumped, lift, grid = coarsen(mechanism, secret, knowledge, reference)
     cells = Cells(lumped, knowledge)
@@ -210,6 +187,10 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     else:
         weight = np.exp(reference.log_classes(mechanism.statistic))
         starts = _starts(mechanism, weight, _sums(mechanism, secret), lift, cells)
+        if known is not None:
+            held = lift.cell_of >= 0
+            start = np.bincount(lift.cell_of[held], weights=known[held], minlength=cells.size)
+            starts = np.concatenate([starts, start[None] / start.sum()])
         pi, value, _ = climb(cells, starts, watch, ROUNDS, still=STILL)
         best = int(np.argmax(value))
         audit.pi, audit.lower = pi[best], float(value[best])
@@ -218,21 +199,20 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     return audit, lift, grid
 
 
-def check_large(mechanism: Additive, secret: Secret, reference: Reference) -> None:
-    """Refuse what needs a list of datasets: other secrets than groups, other references than one law for all."""
+def refusal(mechanism: Additive, secret: Secret, reference: Reference) -> str | None:
+    """Why not: other secrets than groups, and other references than one law for all, need a list of datasets."""
     if isinstance(secret, Function) or reference.kind in ("marginals", "weights"):
         what = "a secret that is a function" if isinstance(secret, Function) else f"a reference of {reference.kind}"
-        message = (
+        return (
             f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; name a "
             "group of records, give one law for all records, or use fewer records"
         )
-        raise InputError(message)
     if secrets.size(secret, mechanism.records) > MOST_VALUES:
-        message = (
+        return (
             f"{secrets.name(secret)} have {secrets.size(secret, mechanism.records)} values, above the limit of "
             f"{MOST_VALUES} for so many records; name fewer"
         )
-        raise InputError(message)
+    return None
 
 
 def _starts(mechanism: Additive, weight: Floats, sums: Floats, lift: Lift, cells: Cells) -> Floats:

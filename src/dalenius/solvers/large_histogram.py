@@ -22,15 +22,15 @@ from dalenius.model.secret import Function, Secret
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.solvers.cells import Floats
-from dalenius.solvers.large import LEAST_S, MOST_S, NOISY, Blend, blended, fano, from_below, in_blocks
-from dalenius.solvers.record import Maximal, Record
+from dalenius.solvers.large import NOISY, Blend, blended, fano, from_below, in_blocks
+from dalenius.solvers.record import LEAST_ORDER_S, MOST_ORDER_S, Maximal, Record
 from dalenius.solvers.watch import Watch
 
 FEW = 2  # counts that are tried as witnesses
 MOST_TERMS = 2**22  # of the laws of different counts, which a verifier adds up
 MOST_PAIRS = 2**26  # of a value and a count: a prior on them is written out
 
-LOG_S = (math.log(LEAST_S), math.log(MOST_S))
+LOG_S = (math.log(LEAST_ORDER_S), math.log(MOST_ORDER_S))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ Cheapest first; the best bracket is kept at every moment:
    where L(b) may be L(0);
 4. the lower bound by many ascents (MATH 3), and the contraction certificate with eta = 1 at a stationary prior,
    which closes the gap where the multiplier s is above 1, at every size (MATH 4.3);
-5. the convex bound, a tree of one node, for every size (MATH 4.4; where s > eta it is the contraction
-   certificate 4.3 and closes the gap by itself);
+5. Sibson's information of the best order (MATH 4.8); the capacity of the whole channel, where choices were too many;
+   the convex bound, a tree of one node (MATH 4.4; where s > eta it is the contraction certificate 4.3 and closes the
+   gap by itself), of many outputs the constrained capacity, which is the simplest of its kind;
 6. branch and bound, several trees in turns of growing length: posteriors (MATH 4.10), best for binary secrets;
    simplices of conditionals (MATH 4.7), where rows have few cells; and boxes of output laws (MATH 4.5, 4.6). Outputs
    are first as coarse as contraction allows at the multiplier s of the best prior, then finer where a tree
@@ -18,12 +19,15 @@ Cheapest first; the best bracket is kept at every moment:
    ascents.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 
-from dalenius.solvers import many_cells, stationary
+from dalenius.solvers import many_cells, stationary, whole
 from dalenius.solvers.blahut_arimoto import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
 from dalenius.solvers.box_bound import Frame
 from dalenius.solvers.branch_and_bound import Search
@@ -47,7 +51,7 @@ SMALL = 2**12  # cells x outputs up to which a few choices cost less than an asc
 LARGE = 200_000  # cells x outputs beyond which choices are not searched
 LARGE_ALONE = 2**24  # the same where every secret value has one cell, and there is nothing to choose
 NEARLY = 1e-5  # an audit this close may stop once progress is slow
-SLOW_SECONDS = 10.0
+SLOW_BATCHES = 100  # in which the gap must shrink by a fifth, else progress is slow: some ten seconds
 MOST_VERTICES = 40  # cells beyond which a node of simplices, a matrix over cells, is too dear
 WORTHWHILE = 0.5  # of the gap that a row bound must promise to leave at most
 TURN = 2  # batches of boxes in the first turn
@@ -61,8 +65,9 @@ MOST_POSTERIORS = 256  # beyond it a Newton step over all posteriors is too dear
 NARROW = 0.8  # outputs for each dimension of the conditionals up to which posteriors are the better tree
 STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer frame follows
 LEAST_S = 1e-3
-WHOLE_SHARE, FIRST_SHARE = 0.25, 0.1  # of the time left: for the constrained capacity of very many cells, and then
 MOST_ASCENTS = 3  # of a record, each from a new sample, where there are very many cells
+LEAST_ORDER_S, MOST_ORDER_S = 1e-6, 100.0  # 1 / (order - 1)
+RARE = 80.0  # nats below the likeliest row: orders matter no more
 ROUNDED = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
 
 
@@ -93,6 +98,42 @@ class Maximal:
         likeliest = np.full(len(cells.lumped.channel), -np.inf)
         np.maximum.at(likeliest, cells.lumped.row, given)
         return cls(cells.knowledge + float(np.logaddexp.reduce(likeliest)))
+
+
+@dataclass(frozen=True)
+class Sibson(Maximal):
+    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information, T the sum (MATH 4.8)."""
+
+    order: float = math.inf
+
+    @classmethod
+    def of(cls, cells: Cells) -> "Sibson":
+        """The rows of the channel as T."""
+        log_reference = np.full((cells.a_size, len(cells.lumped.channel)), -np.inf)
+        log_reference[cells.secret, cells.lumped.row] = cells.log_rho
+        return cls.best(log_reference[:, np.unique(cells.lumped.row)], cells.knowledge)
+
+    @classmethod
+    def best(cls, log_reference: Floats, knowledge: float) -> "Sibson":
+        """Choose the order, for log rho(a,t) as (A, K).
+
+        I_order = order/(order-1) log sum_t ( sum_a rho(a) rho(t|a)^order )^(1/order). In rare classes max_a rho(t|a)
+        stands for the mean of that order, which it bounds.
+        """
+        log_p = logsumexp(log_reference, axis=1, keepdims=True)
+        log_p, log_reference = log_p[np.isfinite(log_p[:, 0])], log_reference[np.isfinite(log_p[:, 0])]
+        given = log_reference - log_p
+        top = given.max(axis=0)
+        common = top > top.max() - RARE
+        rest, given = np.logaddexp.reduce(top[~common], initial=-np.inf), given[:, common]
+
+        def bound(log_s: float) -> float:
+            s = math.exp(log_s)
+            means = logsumexp(log_p + (1 + 1 / s) * given, axis=0) / (1 + 1 / s)
+            return (1 + s) * (knowledge + float(np.logaddexp(logsumexp(means), rest)))
+
+        found = minimize_scalar(bound, bounds=(math.log(LEAST_ORDER_S), math.log(MOST_ORDER_S)), method="bounded")
+        return cls(float(found.fun), 1 + math.exp(-float(found.x)))
 
 
 Tree = Search | SimplexSearch | PosteriorSearch
@@ -140,6 +181,9 @@ class Record:
     known: Known = field(default_factory=Known)
     ascents: int = 0  # over very many cells
     convex: bool = False  # whether their convex bound is done
+    best: float = field(init=False, default=-np.inf)  # what another record leaks: below it nothing need be closed
+    _choices: Choices | None = field(init=False, default=None)
+    _batches: Iterator[None] | None = field(init=False, default=None)  # of stages 5 and 6, still to be worked off
 
     def __post_init__(self) -> None:
         self.pi = self.cells.rho
@@ -163,36 +207,59 @@ class Record:
 
     def begin(self, watch: Watch, rng: np.random.Generator) -> None:
         """Stages 1 to 4, and of 5 the constrained capacity of the whole channel: cheap at every size."""
+        self.open(watch, rng)
+        self.climb(watch, rng)
+
+    def open(self, watch: Watch, rng: np.random.Generator) -> None:
+        """Stages 1 to 3, of very many cells also the convex bound: an upper bound before ascents take their time."""
         cells = self.cells
         at_reference = float(cells.leakage(cells.rho[None])[0])
         self.lower = at_reference
+        self.unconstrained = (self.lower, self.trivial)
         if not cells.many or cells.size > len(cells.lumped.channel):  # else no two cells share a row
             self._offer(Maximal.of(cells))
         if cells.knowledge <= 0:
             self.proofs = [Reference(at_reference)]
         if cells.many:
-            self._begin_many(watch, rng)
+            self._open_many(watch, rng)
             return
         if watch.expired():
             return
-        choices = None
         alone = cells.size == cells.a_size and cells.knowledge >= SMALL_KNOWLEDGE
         if cells.size * cells.y_size <= (LARGE_ALONE if alone else LARGE):
-            choices = self._choices(watch)
-            self._offer(choices)
-            self._raise(best_of(cells, choices.prior[None]))
+            self._choices = self._first_choices(watch)
+            self._offer(self._choices)
+            self._raise(best_of(cells, self._choices.prior[None]))
+
+    def climb(self, watch: Watch, rng: np.random.Generator) -> None:
+        """Stage 4, all choices where L(b) may be L(0), and the constrained capacity."""
+        cells, choices = self.cells, self._choices
+        if cells.many:
+            self._climb_many(watch, rng)
+            return
+        if watch.expired():
+            return
         if cells.knowledge > 0 and self.gap > self.tolerance:
             starts = [pi for pi in (choices.prior if choices else None, self.known.prior) if pi is not None]
             self._raise(ascend(cells, watch, rng, starts))
             self._offer(self._stationary(watch))
-            if choices:
+            if choices and self.gap > self.tolerance:  # L(0) by itself is not worth a search
                 self._choose(choices, watch)
         if choices:
             self.unconstrained = (choices.lower, min(choices.upper, self.trivial))
         else:
             self.unconstrained = (obvious(cells), self.trivial)
         self.unconstrained = (max(self.lower, self.unconstrained[0]), self.unconstrained[1])
-        if cells.knowledge > 0 and self.gap > self.tolerance and cells.y_size <= MOST_OUTPUTS and not self._simple:
+        if cells.knowledge <= 0 or self.gap <= self.tolerance or self._simple:
+            return
+        self._offer(Sibson.of(cells))
+        if choices is None:
+            root = whole.unconstrained(cells, FINEST, self.upper, watch)
+            self._offer(root)
+            self.unconstrained = (self.unconstrained[0], min(root.upper, self.unconstrained[1]))
+        if cells.y_size > MOST_OUTPUTS:
+            self._offer_convex(*whole.constrained(cells, watch))
+        else:
             capacity = self._search([[0] * cells.y_size] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
             capacity.open_root(watch)
             self._offer(capacity)
@@ -205,23 +272,25 @@ class Record:
     @property
     def _simple(self) -> bool:
         """Whether simplices are so small that they come before all else."""
-        return self.exact_cells and self.cells.size <= SIMPLE and not self._flat
+        return self.exact_cells and self.cells.size <= SIMPLE
 
-    def _begin_many(self, watch: Watch, rng: np.random.Generator) -> None:
-        """Very many cells: the constrained capacity, shared by all records, the convex bound, and an ascent."""
+    def _open_many(self, watch: Watch, rng: np.random.Generator) -> None:
+        """Very many cells: the constrained capacity, shared by all records, and the convex bound."""
         cells = self.cells
-        self.unconstrained = (self.lower, self.trivial)
         if cells.knowledge <= 0 or self.gap <= self.tolerance:
             return
-        first = self.common.whole is None
         if cells.y_size <= MOST_OUTPUTS:
-            if first:
-                watch.share(WHOLE_SHARE * watch.left)
             self._offer_convex(*self.common.capacity(cells, watch, rng))
-            if first:
-                watch.share(FIRST_SHARE * watch.left)
+        else:
+            self._offer_convex(*whole.constrained(cells, watch))
         self._convex(watch, rng)
-        if first or not watch.expired():  # one ascent there is, however short the time
+
+    def _climb_many(self, watch: Watch, rng: np.random.Generator) -> None:
+        """An ascent over very many cells; the first record of an audit has one, however short the time."""
+        if self.cells.knowledge <= 0 or self.gap <= self.tolerance:
+            return
+        if not self.common.climbed or not watch.expired():
+            self.common.climbed = True
             self._ascend_many(watch, rng)
         self.unconstrained = (self.lower, self.trivial)
 
@@ -245,7 +314,7 @@ class Record:
         search.close_at(bound, x.point(frame))
         self._offer(search)
 
-    def _choices(self, watch: Watch) -> Choices:
+    def _first_choices(self, watch: Watch) -> Choices:
         """The choices as far as they are known from audits at other b; where they are small, a few are searched."""
         if self.known.choices is None:
             self.known.choices = Choices(self.cells, max(0.3 * self.tolerance, FINEST))
@@ -266,76 +335,89 @@ class Record:
         if found.value > self.lower:
             self.lower, self.pi, self.s = found.value, found.pi, found.s
 
-    def finish(self, watch: Watch, best: float, tell: Tell) -> None:
-        """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`."""
-        if self.cells.many:
-            self._finish_many(watch, best, tell)
-            return
-        self.known.prior = self.pi
-        if self._done(watch, best) or self.cells.y_size > MOST_OUTPUTS:
+    def finish(self, watch: Watch, best: float, tell: Tell, batches: float = np.inf) -> int:
+        """Stages 5 and 6, until the bracket closes, or the record is proved not to be above `best`.
+
+        At most so many batches; another call goes on from there. Returns how many there were. No clock decides
+        before the time limit does, so that the same audit ends alike on a busy machine.
+        """
+        if self.best > max(best, self.lower):  # leaves were closed that are open now
+            self._batches = None
+        self.best = best
+        if not self.cells.many:
+            self.known.prior = self.pi
+        if self._batches is None:
+            self._batches = self._many(watch, tell) if self.cells.many else self._stages(watch, tell)
+        done = 0
+        while done < batches and not self._done(watch) and next(self._batches, self) is None:
+            done += 1
+        return done
+
+    def _stages(self, watch: Watch, tell: Tell) -> Iterator[None]:
+        """Stages 5 and 6, batch by batch."""
+        if self.cells.y_size > MOST_OUTPUTS:
             return
         self.proofs = [self.proof]
         pairs = affordable(self.cells)
         eta = np.array([coefficient(self.cells.q[part]) if pairs else 1.0 for part in self.cells.slices])
-        convex = Route(self._whole(eta, watch, best, tell), TURN)
+        convex = Route(self._whole(eta, watch, tell), TURN)
         if not self._simple:
-            self._take_turns([convex], watch, best)
-            if self._done(watch, best):
-                return
+            yield from self._take_turns([convex])
         frames = [] if self._simple else list(self._posterior_frames())
         binary = self.cells.a_size == 2 and bool(frames)  # noqa: PLR2004 - one posterior per group
         narrow = binary and frames[0].g_size <= NARROW * (self.cells.size - self.cells.a_size)
         few = self.cells.y_size <= FEW_OUTPUTS
-        rows = Route(self._rows(watch, best, tell), MANY_BATCHES if few else TURN)
-        posteriors = self._posteriors(frames or self._posterior_frames(), watch, best, tell)
-        boxes = self._boxes(watch, best, tell)
+        flat = self._flat and not self._simple
+        rows = Route(self._rows(watch, tell), MANY_BATCHES if few else TURN)
+        posteriors = self._posteriors(frames or self._posterior_frames(), watch, tell)
+        boxes = self._boxes(watch, tell)
         routes = [
             Route(posteriors, 2 * SOME_BATCHES if narrow else TURN, favoured=narrow),
-            Route(boxes, SOME_BATCHES if self._flat else TURN, favoured=self._flat and not narrow),
+            Route(boxes, SOME_BATCHES if flat else TURN, favoured=flat and not narrow),
         ]
         if self.exact_cells and self.cells.size <= MOST_VERTICES:
             search = SimplexSearch(SimplexFrame(self.cells, eta), self.lower, self.tolerance)
-            cheap = self.cells.size <= FEW_VERTICES and not (self._flat or narrow)
+            cheap = self.cells.size <= FEW_VERTICES and not (flat or narrow)
             batches = MANY_BATCHES if cheap else SOME_BATCHES
-            routes.append(Route(self._grow(search, watch, best, tell), batches, favoured=not self._flat))
+            routes.append(Route(self._grow(search, watch, tell), batches, favoured=not flat))
         routes.sort(key=lambda route: not route.favoured)
         routes = [routes[0], convex, rows, *routes[1:]] if self._simple else [rows, *routes]
-        self._take_turns(routes, watch, best)
+        yield from self._take_turns(routes)
 
-    def _whole(self, eta: Floats, watch: Watch, best: float, tell: Tell) -> Iterator[float]:
+    def _whole(self, eta: Floats, watch: Watch, tell: Tell) -> Iterator[float]:
         """The convex bound: all outputs in one group."""
         together = [[0] * self.cells.y_size] * self.cells.a_size
         search = self._search(together, eta, np.minimum(1.0, 0.9 * max(self.s, LEAST_S) / eta))
-        yield from self._grow(search, watch, best, tell)
+        yield from self._grow(search, watch, tell)
 
-    def _finish_many(self, watch: Watch, best: float, tell: Tell) -> None:
+    def _many(self, watch: Watch, tell: Tell) -> Iterator[None]:
         """Very many cells: the convex bound, if there was no time for it, and a few more ascents."""
-        if not self._done(watch, best):
-            self._convex(watch, np.random.default_rng(0))
-        while not self._done(watch, best) and self.ascents < MOST_ASCENTS:
+        self._convex(watch, np.random.default_rng(0))
+        while self.ascents < MOST_ASCENTS:
+            yield
             self._ascend_many(watch, np.random.default_rng(self.ascents))
             tell()
 
-    def _done(self, watch: Watch, best: float) -> bool:
-        return self.gap <= self.tolerance or self.upper <= best + self.tolerance or watch.expired()
+    def _done(self, watch: Watch) -> bool:
+        return self.gap <= self.tolerance or self.upper <= self.best + self.tolerance or watch.expired()
 
-    def _take_turns(self, routes: list[Route], watch: Watch, best: float) -> None:
-        """Advance each route by batches in turn, until done, exhausted, or nearly closed and slow.
+    def _take_turns(self, routes: list[Route]) -> Iterator[None]:
+        """Advance each route by batches in turn, until exhausted, or nearly closed and slow.
 
         The turns of favoured routes grow, and of the one whose bound is best; others keep theirs, for their time may
         come. Favoured are posteriors of a binary secret, if their dimensions are fewer than those of the conditionals;
         otherwise boxes where rows have more cells than outputs, and simplices where not.
         """
-        mark, mark_time = self.gap, watch.seconds
+        mark, since = self.gap, 0
         while routes:
             for route in list(routes):
                 for _ in range(route.batches):
-                    if self._done(watch, best):
-                        return
+                    yield
                     if self.gap < 0.8 * mark:
-                        mark, mark_time = self.gap, watch.seconds
-                    if self.gap <= NEARLY and watch.seconds - mark_time > SLOW_SECONDS:
+                        mark, since = self.gap, 0
+                    if self.gap <= NEARLY and since > SLOW_BATCHES:
                         return
+                    since += 1
                     if not route.advance():
                         routes.remove(route)
                         break
@@ -343,7 +425,7 @@ class Record:
             for route in routes:
                 route.batches *= 2 if route.favoured or route is best_route else 1
 
-    def _boxes(self, watch: Watch, best: float, tell: Tell) -> Iterator[float]:
+    def _boxes(self, watch: Watch, tell: Tell) -> Iterator[float]:
         """The frames of boxes, a finer one after each that stalls."""
         seen: list[list[list[int]]] = []
         for share in (0.9, 0.45, 0.0):
@@ -351,7 +433,7 @@ class Record:
             if groups not in seen and max(map(max, groups)) > 0:
                 seen.append(groups)
                 search = self._search(groups, etas, np.ones(self.cells.a_size))
-                yield from self._grow(search, watch, best, tell, finer=bool((etas > ROUNDED).any()))
+                yield from self._grow(search, watch, tell, finer=bool((etas > ROUNDED).any()))
 
     def _posterior_frames(self) -> Iterator[PosteriorFrame]:
         """Outputs in groups, ever finer: contraction inside takes a share of the best prior's s, at last nothing."""
@@ -365,19 +447,20 @@ class Record:
                     return
                 yield PosteriorFrame(self.cells, np.array(groups), 0.0 if single else eta)
 
-    def _posteriors(self, frames: Iterable[PosteriorFrame], watch: Watch, best: float, tell: Tell) -> Iterator[float]:
+    def _posteriors(self, frames: Iterable[PosteriorFrame], watch: Watch, tell: Tell) -> Iterator[float]:
         """The frames of posteriors, a finer one after each that stalls."""
         frames = list(frames)
         for frame in frames:
             search = PosteriorSearch(frame, self.lower, self.tolerance, max(self.s, 0.02))
-            yield from self._grow(search, watch, best, tell, finer=frame is not frames[-1])
+            yield from self._grow(search, watch, tell, finer=frame is not frames[-1])
 
-    def _rows(self, watch: Watch, best: float, tell: Tell) -> Iterator[float]:
+    def _rows(self, watch: Watch, tell: Tell) -> Iterator[float]:
         """The row bound at the best prior, where its rows promise to come near what it leaks."""
         if not (self.s > LEAST_ROW_S and affordable(self.cells)):
             return
         rows = Rows.at(self.cells, self.pi, self.s, 0.5 * self.tolerance, np.random.default_rng(0))
-        if rows.goal > max(self.lower, best) + WORTHWHILE * (self.upper - max(self.lower, best)):
+        floor = max(self.lower, self.best)
+        if rows.goal > floor + WORTHWHILE * (self.upper - floor):
             return
         self.proofs.append(rows)
         while rows.step(watch):
@@ -400,16 +483,16 @@ class Record:
         floor = spent + min(0.25 * spent, 0.3 * max(self.s - spent, 0.1 * spent))
         return Search(Frame(self.cells, groups, eta, theta, floor), self.lower, self.tolerance, max(self.s, 0.02))
 
-    def _grow(self, tree: Tree, watch: Watch, best: float, tell: Tell, *, finer: bool = False) -> Iterator[float]:
+    def _grow(self, tree: Tree, watch: Watch, tell: Tell, *, finer: bool = False) -> Iterator[float]:
         """Branch batch by batch, telling the bound, until closed, or stalled where a finer frame follows."""
-        tree.lower = max(self.lower, best)
+        tree.lower = max(self.lower, self.best)
         tree.open_root(watch)
         self.proofs.append(tree)
         batches, mark, mark_batch = 0, tree.upper, 0
         while tree.frontier.heap and not (finer and batches - mark_batch > STALL_BATCHES):
             due = batches & (batches - 1) == 0 or batches % 32 == 0  # 0, 1, 2, 4, 8, 16, 32, 64, 96 ...
             self._ascend_from(tree, watch, anyway=batches in SELDOM if self._simple else due)
-            tree.lower = max(self.lower, best)
+            tree.lower = max(self.lower, self.best)
             tree.step(watch)
             batches += 1
             tell()

@@ -37,7 +37,6 @@ class Watch:
     nodes: int = 0
     parent: "Watch | None" = None
     _previous: Any = None
-    _part_end: float = float("inf")
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -71,14 +70,10 @@ class Watch:
         """Return a watch over a part of the work, which ends no later than the whole; it reports nothing."""
         return Watch(max(0.0, seconds), parent=self)
 
-    def share(self, part: float) -> None:
-        """Let `expired` become true after this many seconds, or at the limit if that is sooner."""
-        self._part_end = self.seconds + part
-
     def expired(self) -> bool:
         """Whether the work at hand must stop now."""
         whole = self.parent is not None and self.parent.expired()
-        return whole or self.interrupted or self.seconds > min(self.time_limit, self._part_end)
+        return whole or self.interrupted or self.seconds > self.time_limit
 
     def tell(self, record: int, records: int, lower: float, upper: float, stage: str) -> None:
         """Report progress, if anyone listens."""

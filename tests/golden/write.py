@@ -1,0 +1,53 @@
+"""Write golden certificates that are not there yet; those that are there stay as they are.
+
+    PYTHONPATH=src:tests python tests/golden/write.py
+
+They are the samples of the fuzzer, one of each kind, and a few more.
+"""
+
+import json
+from pathlib import Path
+
+from cases import named
+from fuzz import pool
+
+HERE = Path(__file__).parent
+
+
+def certificates() -> dict[str, pool.Json]:
+    """Every kind of proof, witness, secret, reference, output and budget."""
+    found = {name: sample.data for name, sample in pool.samples().items()}
+    found["real gaussian"] = pool.audited(
+        lambda: named("count(n=2)", "gaussian(sigma=1, output='real')"), knowledge=0.3
+    ).data
+    found["count, boxes of one node"] = pool.audited(
+        lambda: named("count(n=20)", "geometric(epsilon=1)"), knowledge=0.05
+    ).data
+    found["pairs"] = pool.audited(lambda: named("pairs(n=3)", "laplace(epsilon=1)"), entropy=1.5).data
+    found["total"] = pool.audited(
+        lambda: named("total(n=2, values=[0, 1, 3])", "exponential(epsilon=1)"), knowledge=0.3
+    ).data
+    found["identity"] = pool.audited(
+        lambda: named("identity(k=3)", "randomized_response(epsilon=1)"), knowledge=0.3
+    ).data
+    found["constant"] = pool.audited(lambda: named("count(n=3)", "constant()"), knowledge=0.3).data
+    found["design, reference"] = pool.designed(distortion=0.3, knowledge=0.3, reference=[0.8, 0.2]).data
+    found["capacity"] = pool.audited(
+        lambda: named("count(n=30)", "geometric(epsilon=0.05)"), knowledge=0.5, tolerance=1e-9
+    ).data
+    found["saved design"] = {"format": "dalenius/design", "version": 1, "certificate": found["design"]}
+    large = pool.unwritten("geometric(epsilon=0.7)", knowledge=0.2)
+    found["large, trivial"] = pool.reshaped(large, "trivial", 0.7).data
+    found["large, maximal"] = pool.reshaped(large, "maximal", 0.8).data
+    found["large, sibson"] = pool.unwritten("gaussian(sigma=0.3)", knowledge=0.05).data
+    found["large, group"] = pool.unwritten("laplace(epsilon=1)", knowledge=0.2, secret=[0, 3]).data
+    histogram = pool.unlisted("geometric(epsilon=1)", knowledge=0.2)
+    found["histogram, trivial"] = pool.reshaped(histogram, "trivial", 1.1).data
+    return found
+
+
+if __name__ == "__main__":
+    for name, data in certificates().items():
+        path = HERE / (name.replace(", ", "-").replace(" ", "_") + ".json")
+        if not path.exists():
+            path.write_text(json.dumps(data) + "\n")

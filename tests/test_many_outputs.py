@@ -1,0 +1,86 @@
+"""Channels on either side of what is written out, or searched: every bound that applies is tried, so nothing jumps."""
+
+import itertools
+import math
+
+import pytest
+
+import dalenius as dl
+from dalenius import calibration
+from dalenius.errors import InputError
+from dalenius.results import Audit
+
+COUNT = dl.queries.count
+
+
+def upper(n: int, epsilon: float, knowledge: float, family: str = "geometric") -> Audit:
+    build = {"geometric": lambda q: dl.mechanisms.geometric(q, epsilon=epsilon)}.get(
+        family, lambda q: dl.mechanisms.gaussian(q, sigma=1 / epsilon)
+    )
+    return dl.audit(build(COUNT(n)), knowledge=knowledge, tolerance=1e-4 * min(1.0, epsilon), time_limit=2)
+
+
+def test_wide_noise_on_five_hundred_records_is_certified_to_leak_little() -> None:
+    audit = upper(500, 0.001, 0.1)
+    assert audit.upper < 2e-4
+    assert dl.verify(audit).verified
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.001, 0.1])
+@pytest.mark.parametrize("knowledge", [0.1, math.inf])
+def test_the_bound_does_not_jump_where_the_search_ends(epsilon: float, knowledge: float) -> None:
+    found = [upper(n, epsilon, knowledge).upper for n in (399, 400, 401)]
+    assert all(0.5 <= a / b <= 2 for a, b in itertools.pairwise(found)), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "epsilon", "knowledge"),
+    [("geometric", 0.001, 0.1), ("geometric", 0.001, math.inf), ("geometric", 0.01, 1.0), ("gaussian", 0.01, 0.01)],
+)
+def test_the_bound_does_not_jump_where_rows_end(family: str, epsilon: float, knowledge: float) -> None:
+    found = [upper(n, epsilon, knowledge, family).upper for n in (2889, 2896)]
+    assert 0.5 <= found[0] / found[1] <= 2, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("knowledge", [0.05, 1.0])
+def test_the_bound_does_not_jump_along_epsilon(knowledge: float) -> None:
+    for epsilon in (0.003, 0.01, 0.03, 0.1):
+        a, b = upper(450, epsilon, knowledge).upper, upper(450, 1.1 * epsilon, knowledge).upper
+        assert 0.5 <= a / b <= 2, (epsilon, a, b)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        dl.mechanisms.geometric(COUNT(450), epsilon=0.001),
+        dl.mechanisms.exponential(COUNT(450), epsilon=0.001),
+        dl.mechanisms.symmetric(COUNT(450), flip=0.99),
+    ],
+    ids=str,
+)
+def test_nothing_leaks_more_than_the_capacity(mechanism: dl.Mechanism) -> None:
+    profile = mechanism.profile([0.0, 200.0])
+    assert profile.capacity is not None
+    for audit in profile.leakage.audits:
+        assert audit.upper <= profile.capacity.upper + 1e-9
+
+
+@pytest.mark.slow
+def test_a_survey_of_five_hundred_can_be_calibrated() -> None:
+    found = dl.calibrate("geometric", COUNT(500), leakage=0.05, knowledge=0.1, accuracy=0.3)
+    assert found.leakage.upper <= 0.05
+    assert found.value > 0.01
+    assert dl.verify(found.leakage, found.mechanism).verified
+
+
+def test_a_calibration_says_when_there_was_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "LOUDEST", math.log(10))
+    with pytest.raises(
+        InputError, match=r"could be certified to leak at most 0\.06 nats: with epsilon = 0\.1 it leaks"
+    ):
+        dl.calibrate("geometric", COUNT(450), leakage=0.06, knowledge=0.1)
+    with pytest.raises(InputError, match=r"leakage = 0\.02 nats is too small"):
+        dl.calibrate("geometric", COUNT(450), leakage=0.02, knowledge=0.1)
