@@ -10,8 +10,8 @@ import pytest
 import dalenius as dl
 from dalenius import checking
 from dalenius.certificates.certificate import Certificate
-from dalenius.certificates.verify import Verification
 from dalenius.results import Audit
+from dalenius.verifier.verify import Verification
 
 UNCHECKED = "certificate attached, not yet checked"
 

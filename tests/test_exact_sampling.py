@@ -12,12 +12,12 @@ from scipy.stats import chisquare
 
 import dalenius as dl
 from dalenius import exact_sampling
-from dalenius.certificates import channel, named
-from dalenius.certificates.balls import precision
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
+from dalenius.verifier import channel, named
+from dalenius.verifier.balls import precision
 
 FINE = 400  # bits of the balls that truths are taken from
 NUMERIC = [

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.certificates import counting, large_histogram, named
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
 from dalenius.solvers import large_histogram as solver
+from dalenius.verifier import counting, named, unwritten_histograms
 
 
 def test_the_model_allows_no_more_than_the_verifier() -> None:
@@ -15,8 +15,8 @@ def test_the_model_allows_no_more_than_the_verifier() -> None:
     assert checks.MOST_CLASSES <= counting.MOST_CLASSES
     assert min(named.MOST_ENTRIES, named.MOST_OWN_ENTRIES) >= checks.MOST_ENTRIES
     assert mechanisms.MOST_RESPONSES <= named.MOST_RESPONSES
-    assert solver.MOST_PAIRS <= large_histogram.MOST_PAIRS
-    assert solver.MOST_TERMS <= large_histogram.MOST_TERMS
+    assert solver.MOST_PAIRS <= unwritten_histograms.MOST_PAIRS
+    assert solver.MOST_TERMS <= unwritten_histograms.MOST_TERMS
 
 
 @pytest.mark.parametrize(

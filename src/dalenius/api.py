@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 
 from dalenius import checking
 from dalenius.answers import Run, audit_answer, design_answer, paper_audit_answer, paper_design_answer
-from dalenius.certificates import verify as verifier
-from dalenius.certificates.limits import MEMORY, TIME_LIMIT
 from dalenius.design_results import Design, Frontier, NamedPoint
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
@@ -39,6 +37,8 @@ from dalenius.solvers.design import Designer
 from dalenius.solvers.oracle import Attack
 from dalenius.solvers.record import Known
 from dalenius.solvers.watch import Progress, Watch
+from dalenius.verifier import verify as verifier
+from dalenius.verifier.limits import MEMORY, TIME_LIMIT
 
 Method = Literal["certified", "paper"]
 

@@ -5,13 +5,13 @@ import warnings
 from dataclasses import replace
 from typing import Literal, TypeVar
 
-from dalenius.certificates import verify as verifier
-from dalenius.certificates import work
 from dalenius.certificates.certificate import Certificate
-from dalenius.certificates.limits import TIME_LIMIT
 from dalenius.design_results import Design
 from dalenius.errors import InputError
 from dalenius.results import NATS_PER_UNIT, Audit
+from dalenius.verifier import verify as verifier
+from dalenius.verifier import work
+from dalenius.verifier.limits import TIME_LIMIT
 
 Verify = Literal["auto"] | bool
 Result = TypeVar("Result", Audit, Design)

@@ -20,7 +20,7 @@ from dalenius.results import NATS_PER_UNIT, Audit, Stopped, finite, frame, in_un
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalenius.certificates.verify import Verification
+    from dalenius.verifier.verify import Verification
 
 Floats = NDArray[np.float64]
 

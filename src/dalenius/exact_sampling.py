@@ -21,9 +21,6 @@ import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
 
-from dalenius.certificates import named
-from dalenius.certificates.balls import ONE, Ball, precision
-from dalenius.certificates.reading import Refused, number
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.datasets import one
@@ -31,6 +28,9 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.tables import integer_row
+from dalenius.verifier import named
+from dalenius.verifier.balls import ONE, Ball, precision
+from dalenius.verifier.reading import Refused, number
 
 Draw = Callable[[], int]
 Chances = Callable[[int, int], Ball]  # (j, bits of precision) -> P(Y <= j)

@@ -26,7 +26,7 @@ from dalenius.report.numbers import decimals, round_down, round_up
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalenius.certificates.verify import Verification
+    from dalenius.verifier.verify import Verification
 
 Floats = NDArray[np.float64]
 Members = range | tuple[int | None, ...]  # None stands for a secret that is no record

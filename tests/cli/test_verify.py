@@ -42,7 +42,7 @@ class Verifier:
 def verifier(monkeypatch: pytest.MonkeyPatch) -> Verifier:
     stand_in = Verifier()
     module = SimpleNamespace(verify=stand_in.verify)
-    monkeypatch.setitem(sys.modules, "dalenius.certificates.verify", module)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "dalenius.verifier.verify", module)  # type: ignore[arg-type]
     return stand_in
 
 

@@ -30,7 +30,7 @@ SLACK = 1e-12
 WORKER = f"""
 import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
-from dalenius.certificates.verify import verify_stream
+from dalenius.verifier.verify import verify_stream
 for line in sys.stdin:
     with open(line.rstrip(), "rb") as file:
         answer = verify_stream(file)

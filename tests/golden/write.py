@@ -7,16 +7,21 @@ They are the samples of the fuzzer, one of each kind, and a few more.
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from cases import named
 from fuzz import pool
+
+import dalenius as dl
+from dalenius.design_results import Design
+from dalenius.results import Audit
 
 HERE = Path(__file__).parent
 
 
 def certificates() -> dict[str, pool.Json]:
     """Every kind of proof, witness, secret, reference, output and budget."""
-    found = {name: sample.data for name, sample in pool.samples().items()}
+    found = {name: sample.data for name, sample in pool.samples().items() if name != "saved"}
     found["real gaussian"] = pool.audited(
         lambda: named("count(n=2)", "gaussian(sigma=1, output='real')"), knowledge=0.3
     ).data
@@ -35,7 +40,6 @@ def certificates() -> dict[str, pool.Json]:
     found["capacity"] = pool.audited(
         lambda: named("count(n=30)", "geometric(epsilon=0.05)"), knowledge=0.5, tolerance=1e-9
     ).data
-    found["saved design"] = {"format": "dalenius/design", "version": 1, "certificate": found["design"]}
     large = pool.unwritten("geometric(epsilon=0.7)", knowledge=0.2)
     found["large, trivial"] = pool.reshaped(large, "trivial", 0.7).data
     found["large, maximal"] = pool.reshaped(large, "maximal", 0.8).data
@@ -43,7 +47,16 @@ def certificates() -> dict[str, pool.Json]:
     found["large, group"] = pool.unwritten("laplace(epsilon=1)", knowledge=0.2, secret=[0, 3]).data
     histogram = pool.unlisted("geometric(epsilon=1)", knowledge=0.2)
     found["histogram, trivial"] = pool.reshaped(histogram, "trivial", 1.1).data
+    found["saved"] = saved(dl.audit(named("count(n=3)", "geometric(epsilon=1)"), entropy=1.0, tolerance=1e-3))
+    found["saved design"] = saved(dl.design(dl.queries.count(n=2), distortion=0.3, entropy=0.5, tolerance=1e-3))
     return found
+
+
+def saved(answer: Audit | Design) -> pool.Json:
+    """What `save` writes."""
+    with TemporaryDirectory() as folder:
+        answer.save(path := Path(folder) / "saved.json")
+        return json.loads(path.read_text())
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ from large_samples import PAIRS, both, both_histograms
 from scipy.special import ndtr, rel_entr
 
 import dalenius as dl
-from dalenius.certificates import named
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.information import kl
 from dalenius.model.additive import NEGLIGIBLE, Additive
 from dalenius.model.mechanism import Mechanism
+from dalenius.verifier import named
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)

@@ -1,1 +1,1 @@
-"""What is proved: certificates, and the verifier that shares no code with the solver."""
+"""What is proved, as plain data: certificates, saved and loaded."""

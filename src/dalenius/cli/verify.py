@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dalenius.certificates.limits import MEMORY, TIME_LIMIT
 from dalenius.cli.common import print_json
 from dalenius.errors import printable
+from dalenius.verifier.limits import MEMORY, TIME_LIMIT
 
 if TYPE_CHECKING:
-    from dalenius.certificates.verify import Verification
+    from dalenius.verifier.verify import Verification
 
 FILE = click.Path(path_type=Path)
 LONGEST = 300  # characters of a problem that are printed
@@ -47,7 +47,7 @@ def verify(*, certificate: Path, mechanism: Path | None, memory: int, time_limit
         from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - numpy
 
         about = Mechanism.load(mechanism)
-    from dalenius.certificates.verify import verify as check  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.verify import verify as check  # noqa: PLC0415 - python-flint
 
     verdict = check(certificate, mechanism=about, memory=memory, time_limit=time_limit)
     if as_json:

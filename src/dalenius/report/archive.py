@@ -1,7 +1,7 @@
 """Audits and designs as files: JSON that holds the mechanism, the numbers and the certificate.
 
 A file is read with suspicion. Bounds, mechanism, adversary, secret and budget must be those of the certificate inside
-(certificates/saved.py). What the certificate does not carry is checked as far as it can be, and results say that it is
+(verifier/saved.py). What the certificate does not carry is checked as far as it can be, and results say that it is
 from the file: extremes, brackets of other records, labels, names, history, and how the search ended.
 """
 
@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dalenius.certificates import saved
-from dalenius.certificates.reading import Refused
 from dalenius.design_results import Design
 from dalenius.errors import InputError
 from dalenius.model import storage
@@ -26,6 +24,8 @@ from dalenius.model.secret import Function
 from dalenius.paper.history import Step
 from dalenius.report.restore import OF_ADVERSARY, OF_AUDIT, OF_DESIGN, audit_of, design_of
 from dalenius.results import Audit, Extremes, finite
+from dalenius.verifier import saved
+from dalenius.verifier.reading import Refused
 
 AUDIT, DESIGN = "dalenius/audit", "dalenius/design"
 VERSION = 1

@@ -1,6 +1,6 @@
 """From the content of a file to the audit or the design that it holds; whatever is unsound raises.
 
-Bounds, mechanism, adversary, secret and budget have been compared with the certificate (certificates/saved.py); here
+Bounds, mechanism, adversary, secret and budget have been compared with the certificate (verifier/saved.py); here
 they are rebuilt, and what the certificate does not carry is checked as far as it can be.
 """
 
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.certificates import saved
 from dalenius.certificates.certificate import Certificate
 from dalenius.design_results import Design
 from dalenius.errors import InputError
@@ -29,6 +28,7 @@ from dalenius.model.secret import Function, Secret, describe, from_user
 from dalenius.model.statistic import Table
 from dalenius.paper.history import Step
 from dalenius.results import Audit, Extremes, Group, Records
+from dalenius.verifier import saved
 
 Plain = dict[str, tuple[type, ...]]  # fields that are stored as they are, and their types
 

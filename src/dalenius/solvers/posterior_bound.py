@@ -16,7 +16,7 @@ pi0 = rho exp(q.lam) / M, and v0 its posterior,
     bound = (1+sigma) log sum_a exp( sigma / (1+sigma) LSE_c( log rho_c + h_c / sigma ) ) + s K.
 
 Boxes and multipliers are for the secret values 1, 2, ...; v(0|G) is what these leave. The bound is convex in (m, s) and
-holds at every point. The proof, step by step, is in certificates/posteriors.py.
+holds at every point. The proof, step by step, is in verifier/kinds/posteriors.py.
 """
 
 from dataclasses import dataclass

@@ -21,15 +21,18 @@ F_j = sum_y phi(U_jy), why the bound of a leaf holds there:
        max_j [ (1-e) F_j + e <U_j, log u0> - <U_j, log r> - s <V_j, log pi0/rho> ] + s K.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from flint import arb
 
-from .balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
-from .channel import Channel
-from .contraction import contracts
-from .reading import field as entry
-from .reading import number, numbers, refuse, sequence, whole
+from dalenius.verifier.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
+from dalenius.verifier.channel import Channel
+from dalenius.verifier.contraction import contracts
+from dalenius.verifier.kinds.tree import leaves
+from dalenius.verifier.question import Question
+from dalenius.verifier.reading import field as entry
+from dalenius.verifier.reading import number, numbers, refuse, sequence, whole
 
 
 class Vertex(NamedTuple):
@@ -115,3 +118,9 @@ class Simplices:
             weight = (x - total).exp()
             law = [u + weight * q for u, q in zip(law, row, strict=True)]
         return [ZERO if u.is_zero() else u.log() for u in law]
+
+
+def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield place and bound of every leaf."""
+    tree = Simplices(question.cells, question.channel, question.knowledge.most, proof)
+    return leaves(proof, tree, where)

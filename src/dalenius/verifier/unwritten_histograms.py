@@ -5,7 +5,7 @@ vector. The secret is one record, and all records are independent with one law p
 
 The witness is a prior on the same datasets by a record's value and blocks of one count, t_v for the value v = `cell`.
 Ignoring the other noisy counts I(A;Y) >= I(A;Y_v), and Y_v is noise on the sum of the records' contributions, 1 for v
-and 0 for others: large.py checks it. Proofs need the law of one count at a time.
+and 0 for others: unwritten_sums.py checks it. Proofs need the law of one count at a time.
 """
 
 from dataclasses import dataclass, replace
@@ -13,11 +13,12 @@ from typing import Any
 
 from flint import arb
 
-from . import large, named
+from . import named, unwritten_sums
 from .balls import ONE, ZERO, Ball
 from .counting import Histogram, Sum
 from .limits import ticking
-from .proofs import Knowledge, compare
+from .proofs import compare
+from .question import Knowledge
 from .reading import field, mapping, number, refuse, sequence, whole
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Group, Secret
@@ -46,12 +47,12 @@ class Noisy:
     records: tuple[int, ...] = (0,)
     reference: Uniform | Product = UNIFORM
 
-    def count(self, value: int) -> large.Large:
+    def count(self, value: int) -> unwritten_sums.Large:
         """The channel of one noisy count."""
         n, k = self.statistic.n, self.statistic.k
         contributions = tuple(int(v == value) for v in range(k))
         answers = range(n + 1)
-        return large.Large(
+        return unwritten_sums.Large(
             Sum(n, contributions), answers, 0, n + 1, self.noise, self.text, self.records, self.reference
         )
 
@@ -105,7 +106,7 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
     """
     witness = mapping(value, "the witness")
     cell = whole(field(witness, "cell", "the witness"), "the cell of the witness", 0, channel.statistic.k - 1)
-    large.check_witness(witness, channel.count(cell), knowledge, lower)
+    unwritten_sums.check_witness(witness, channel.count(cell), knowledge, lower)
 
 
 def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
@@ -130,16 +131,16 @@ def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], whe
 def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
-    The bound is that of large.py, with T the count vector. A record equals a with probability t_a / n given t, all of
-    them being alike, so that rho(t|a) / rho(t) = t_a / (n p_a), and given that one record is a, t_a = 1 + B with
+    The bound is that of unwritten_sums.py, with T the count vector. A record equals a with probability t_a / n given t,
+    all of them being alike, so that rho(t|a) / rho(t) = t_a / (n p_a), and given that one record is a, t_a = 1 + B with
     B ~ Binomial(n-1, p_a). So for an order nu > 1
         G_a = (nu-1) log E( (1 + B) / (n p_a) )^(1/(nu-1)).
     """
-    order, share = large.order_and_share(proof, where)
+    order, share = unwritten_sums.order_and_share(proof, where)
     n, laws = channel.statistic.n, channel.laws
     told = {mass: (p, _moment(n, p, q, 1 / (order - 1)).log() * (order - 1)) for mass, (_, p, q) in laws.items()}
     listed = [told[mass] for mass in channel.masses if mass > 0]
-    return large.blended(listed, knowledge, order, share, channel.noise.contraction(n, len(listed)))
+    return unwritten_sums.blended(listed, knowledge, order, share, channel.noise.contraction(n, len(listed)))
 
 
 def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:

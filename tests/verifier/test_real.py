@@ -9,14 +9,14 @@ from flint import arb
 from real_leakage import drawn, leakage
 
 import dalenius as dl
-from dalenius.certificates import real
-from dalenius.certificates.balls import precision
-from dalenius.certificates.reading import Refused
-from dalenius.certificates.verify import verify
 from dalenius.gallery import mechanisms, queries
 from dalenius.information import mutual_information
 from dalenius.model.real import Real
 from dalenius.reductions.quantise import quantise
+from dalenius.verifier import real
+from dalenius.verifier.balls import precision
+from dalenius.verifier.reading import Refused
+from dalenius.verifier.verify import verify
 
 COUNT = queries.count(n=2)
 LAPLACE = mechanisms.laplace(COUNT, epsilon=1, output="real")

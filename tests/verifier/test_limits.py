@@ -15,11 +15,11 @@ import pytest
 from flint import arb, ctx
 
 import dalenius as dl
-from dalenius.certificates import process, work
-from dalenius.certificates.balls import ZERO, Rows, float_above, float_below, precision
-from dalenius.certificates.limits import NotChecked, tick, ticking, within
 from dalenius.errors import InputError
 from dalenius.results import Audit
+from dalenius.verifier import process, work
+from dalenius.verifier.balls import ZERO, Rows, float_above, float_below, precision
+from dalenius.verifier.limits import NotChecked, tick, ticking, within
 
 Json = Any
 
@@ -205,7 +205,7 @@ def test_an_abort_of_flint_is_survived(tmp_path: Path) -> None:
     path.write_text(json.dumps(data))
     child = (
         "import sys\n"
-        "from dalenius.certificates import process, work\n"
+        "from dalenius.verifier import process, work\n"
         "work.admit = lambda *_: None\n"
         "sys.exit(process.main(sys.argv[1:]))\n"
     )
@@ -224,8 +224,8 @@ def test_matrices_that_are_not_held_give_the_same_products(monkeypatch: pytest.M
     vector, weights = [arb(j) / 3 for j in range(3)], [arb(i) / 5 for i in range(5)]
     with precision():
         held = Rows(rows)
-        monkeypatch.setattr("dalenius.certificates.balls.MOST_HELD", 1)
-        monkeypatch.setattr("dalenius.certificates.balls.MOST_AT_ONCE", 6)
+        monkeypatch.setattr("dalenius.verifier.balls.MOST_HELD", 1)
+        monkeypatch.setattr("dalenius.verifier.balls.MOST_AT_ONCE", 6)
         parts = Rows(rows)
         times = [sum((q * x for q, x in zip(row, vector, strict=True)), ZERO) for row in rows]
         combined = [sum((w * row[j] for w, row in zip(weights, rows, strict=True)), ZERO) for j in range(3)]

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dalenius.certificates.balls import float_above, float_below, log_sum_exp, precision, xlogx
-from dalenius.certificates.channel import rebuild
-from dalenius.certificates.counting import Histogram as BallHistogram
-from dalenius.certificates.counting import Statistic, Table, classes_are_orbits, rearranged, relabelled
-from dalenius.certificates.counting import Sum as BallSum
-from dalenius.certificates.reading import Refused
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram
 from dalenius.model.statistic import Statistic as FloatStatistic
+from dalenius.verifier.balls import float_above, float_below, log_sum_exp, precision, xlogx
+from dalenius.verifier.channel import rebuild
+from dalenius.verifier.counting import Histogram as BallHistogram
+from dalenius.verifier.counting import Statistic, Table, classes_are_orbits, rearranged, relabelled
+from dalenius.verifier.counting import Sum as BallSum
+from dalenius.verifier.reading import Refused
 
 QUERIES = [
     "modular_sum(n=1, modulus=1)", "modular_sum(n=4, modulus=2)", "modular_sum(n=3, modulus=7)",

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-import dalenius.certificates.contraction as contraction_module
-from dalenius.certificates.balls import precision
-from dalenius.certificates.boxes import Boxes, Interval
-from dalenius.certificates.channel import rebuild
-from dalenius.certificates.contraction import pair_contracts
-from dalenius.certificates.proofs import Choices, Knowledge, Question
-from dalenius.certificates.reading import Refused
-from dalenius.certificates.secret import Group
+import dalenius.verifier.contraction as contraction_module
+from dalenius.verifier.balls import precision
+from dalenius.verifier.channel import rebuild
+from dalenius.verifier.contraction import pair_contracts
+from dalenius.verifier.kinds.boxes import Boxes, Interval
+from dalenius.verifier.kinds.choices import Choices
+from dalenius.verifier.question import Knowledge, Question
+from dalenius.verifier.reading import Refused
+from dalenius.verifier.secret import Group
 
 Floats = NDArray[np.float64]
 Json = Any

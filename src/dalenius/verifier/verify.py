@@ -7,8 +7,8 @@ multiplicities are rebuilt from the problem's description, then in ball arithmet
    of a certificate about one secret, that secret has its proof;
 3. lower <= upper.
 A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of so many
-records that rows would not fit is checked without them, in large.py, noise on every count of a histogram in
-large_histogram.py; real outputs are in real.py.
+records that rows would not fit is checked without them, in unwritten_sums.py, noise on every count of a histogram in
+unwritten_histograms.py; real outputs are in real.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
@@ -23,12 +23,13 @@ from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import design, large, large_histogram, process, real, reference, saved, secret, work
+from . import design, process, real, reference, saved, secret, unwritten_histograms, unwritten_sums, work
 from .balls import ZERO, Ball, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
 from .limits import LARGEST, LONGEST, MEMORY, TIME_LIMIT, NotChecked, tick, within
-from .proofs import Audited, Knowledge, Question, check, held, information, prior_of
+from .proofs import check
+from .question import Audited, Knowledge, Question, held, information, prior_of
 from .reading import AUDIT, DESIGN, Refused, field, mapping, number, read, refuse, sequence, show
 from .reference import UNIFORM, Reference
 from .secret import Group, Secret
@@ -262,13 +263,13 @@ def _real_audit(content: dict[str, Any], mechanism: Description | None, report: 
 
 
 def _large_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
-    """Check an audit certificate whose witness is on blocks of classes; see large.py, or large_histogram.py.
+    """Check an audit certificate whose witness is on blocks of classes; see unwritten_sums.py.
 
     Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    kind: Any = large_histogram if "cell" in mapping(content["witness"], "the witness") else large
+    kind: Any = unwritten_histograms if "cell" in mapping(content["witness"], "the witness") else unwritten_sums
     channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None and mechanism != description:

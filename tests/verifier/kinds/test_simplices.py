@@ -14,9 +14,9 @@ from cases import LN2, named, parity_leakage, random_channel
 from flint import arb
 
 import dalenius as dl
-from dalenius.certificates.contraction import contracts, pair_contracts
 from dalenius.model.mechanism import Mechanism
 from dalenius.solvers import record
+from dalenius.verifier.contraction import contracts, pair_contracts
 
 Json = Any
 

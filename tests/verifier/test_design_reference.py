@@ -10,10 +10,10 @@ import pytest
 from cases import binary_entropy
 from numpy.typing import NDArray
 
-from dalenius.certificates.counting import Histogram, Sum, Table, classes_are_orbits
-from dalenius.certificates.reference import UNIFORM, Product, Reference, Weights
-from dalenius.certificates.verify import Verification, verify
 from dalenius.information import mutual_information
+from dalenius.verifier.counting import Histogram, Sum, Table, classes_are_orbits
+from dalenius.verifier.reference import UNIFORM, Product, Reference, Weights
+from dalenius.verifier.verify import Verification, verify
 
 Floats = NDArray[np.float64]
 Json = Any

@@ -4,6 +4,7 @@ import ast
 import copy
 import json
 import math
+import os
 import random
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import flint
 import mpmath
 import numpy as np
 import pytest
@@ -18,10 +20,10 @@ from flint import ctx
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
-import dalenius.certificates.verify as verifier
+import dalenius.verifier.verify as verifier
 from dalenius import Mechanism
-from dalenius.certificates.verify import Verification, verify
 from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.verifier.verify import Verification, verify
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -300,7 +302,7 @@ def test_no_file_takes_more_than_512_mib(tmp_path: Path, unit: str, many: int) -
     begin, end = ('["', '"]') if len(unit) == 1 else ("[", "1]")
     path.write_text(begin + unit * many + end, encoding="utf-8")
     script = (
-        "import sys; from dalenius.certificates.verify import verify; verify(sys.argv[1]);"
+        "import sys; from dalenius.verifier.verify import verify; verify(sys.argv[1]);"
         "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"  # of this program alone
     )
     told = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)  # noqa: S603
@@ -312,7 +314,7 @@ def test_a_small_file_needs_little_memory(tmp_path: Path) -> None:
     path = save(tmp_path, WHOLE)
     script = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**28, 2**28));"
-        "from dalenius.certificates.verify import verify; sys.exit(not verify(sys.argv[1]).verified)"
+        "from dalenius.verifier.verify import verify; sys.exit(not verify(sys.argv[1]).verified)"
     )
     assert subprocess.run([sys.executable, "-c", script, str(path)], check=False).returncode == 0  # noqa: S603
 
@@ -507,41 +509,18 @@ def _at(value: Json, path: tuple[str | int, ...]) -> Json:
 # Independence.
 
 
-FILES = (
-    "balls",
-    "boxes",
-    "channel",
-    "contraction",
-    "counting",
-    "design",
-    "large",
-    "large_histogram",
-    "limits",
-    "named",
-    "posteriors",
-    "process",
-    "proofs",
-    "reading",
-    "real",
-    "reference",
-    "rows",
-    "saved",
-    "secret",
-    "simplices",
-    "verify",
-    "work",
-)
+FOLDER = Path(verifier.__file__).parent
+FILES = sorted(FOLDER.rglob("*.py"))
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_verifier_imports_the_standard_library_and_flint_alone(name: str) -> None:
-    source = Path(verifier.__file__).parent / f"{name}.py"
+@pytest.mark.parametrize("source", FILES, ids=lambda path: path.relative_to(FOLDER).as_posix())
+def test_the_verifier_imports_the_standard_library_and_flint_alone(source: Path) -> None:
     for node in ast.walk(ast.parse(source.read_text())):
         if isinstance(node, ast.Import):
             modules = [alias.name.split(".")[0] for alias in node.names]
             assert all(m in sys.stdlib_module_names or m == "flint" for m in modules), modules
         if isinstance(node, ast.ImportFrom):
-            inside = node.level == 1 and (node.module in FILES or {a.name for a in node.names} <= set(FILES))
+            inside = node.level == 1 or (node.module or "").startswith("dalenius.verifier.")
             root = (node.module or "").split(".")[0]
             assert inside or (node.level == 0 and (root in sys.stdlib_module_names or root == "flint")), node.module
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -550,11 +529,32 @@ def test_the_verifier_imports_the_standard_library_and_flint_alone(name: str) ->
 
 def test_the_verifier_loads_nothing_else_of_ours() -> None:
     code = (
-        "import sys, dalenius.certificates.verify\n"
+        "import sys, dalenius.verifier.verify\n"
         "print(sorted(m for m in sys.modules if m.split('.')[0] in ('dalenius', 'numpy', 'scipy')))"
     )
     out = subprocess.run(  # noqa: S603 - our own code
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
-    loaded = set(ast.literal_eval(out))
-    assert loaded <= {"dalenius", "dalenius.certificates", *(f"dalenius.certificates.{name}" for name in FILES)}
+    assert all(m == "dalenius" or m.startswith("dalenius.verifier") for m in ast.literal_eval(out))
+
+
+def test_the_verifier_runs_alone(tmp_path: Path) -> None:
+    """With python-flint as its only package: site packages are not looked at, and flint alone is linked in."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    source = Path(flint.__file__).parent
+    (packages / "flint").symlink_to(source)
+    for libraries in source.parent.glob("python_flint.libs"):
+        (packages / libraries.name).symlink_to(libraries)
+    certificate, forged = tmp_path / "c.json", tmp_path / "forged.json"
+    certificate.write_text(WHOLE)
+    forged.write_text(json.dumps({**json.loads(WHOLE), "lower": 0.6, "upper": 0.6}))
+    for path, code, word in ((certificate, 0, "VERIFIED"), (forged, 1, "NOT VERIFIED"), (tmp_path / "none", 2, "")):
+        done = subprocess.run(  # noqa: S603 - our own code
+            [sys.executable, "-S", "-m", "dalenius.verifier", str(path)],
+            capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(FOLDER.parents[1]), str(packages)])},
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        assert done.stdout.startswith(word)
+        assert "Traceback" not in done.stderr

@@ -11,15 +11,18 @@ g_a the maximum of the bracket over w. A leaf bounds the bracket for the w whose
 boxes.Row.value; the leaves of a row cover all w, so the largest of their bounds is one on g_a.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from flint import arb
 
-from .balls import Ball, log_sum_exp
-from .boxes import Interval, Multipliers, Row
-from .channel import Channel
-from .reading import field as entry
-from .reading import mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.balls import Ball, log_sum_exp
+from dalenius.verifier.channel import Channel
+from dalenius.verifier.kinds.boxes import Interval, Multipliers, Row
+from dalenius.verifier.kinds.tree import leaves
+from dalenius.verifier.question import Question
+from dalenius.verifier.reading import field as entry
+from dalenius.verifier.reading import mapping, number, numbers, refuse, sequence, whole
 
 
 class OneRow:
@@ -73,3 +76,18 @@ def read(
     said = [mapping(item, f"row {a}") for a, item in enumerate(listed)]
     rows = [(OneRow(channel, cell, s, fine, item), item) for cell, item in zip(cells, said, strict=True)]
     return s, log_sum_exp(rho), rows
+
+
+def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield the one bound: the largest bound of a row's leaves bounds that row."""
+    s, total, said = read(question.cells, question.channel, proof)
+    largest = []
+    for a, (row, item) in enumerate(said):
+        values = [value for _, value in leaves(item, row, f"{where}, row {a}")]
+        if not values:
+            refuse(f"row {a} has no leaf that is not empty")
+        worst = values[0]
+        for value in values[1:]:
+            worst = worst.max(value)
+        largest.append(worst / s)
+    yield where, s * (log_sum_exp(largest) + question.knowledge.most) + total

@@ -14,15 +14,15 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 import dalenius as dl
-from dalenius.certificates import large, secret
-from dalenius.certificates.balls import precision
-from dalenius.certificates.counting import Sum, Table
-from dalenius.certificates.proofs import Knowledge
-from dalenius.certificates.reading import Refused
-from dalenius.certificates.reference import UNIFORM, Product
-from dalenius.certificates.secret import Function, Group
-from dalenius.certificates.verify import verify
 from dalenius.information import mutual_information
+from dalenius.verifier import secret, unwritten_sums
+from dalenius.verifier.balls import precision
+from dalenius.verifier.counting import Sum, Table
+from dalenius.verifier.question import Knowledge
+from dalenius.verifier.reading import Refused
+from dalenius.verifier.reference import UNIFORM, Product
+from dalenius.verifier.secret import Function, Group
+from dalenius.verifier.verify import verify
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -260,8 +260,8 @@ def test_what_would_not_fit_is_refused_before_it_is_built() -> None:
 BIASED = Product(((0.8, 0.2),))
 
 
-def noisy_count(n: int) -> large.Large:
-    return large.rebuild({"query": f"count(n={n})", "mechanism": "geometric(epsilon=0.5)"})
+def noisy_count(n: int) -> unwritten_sums.Large:
+    return unwritten_sums.rebuild({"query": f"count(n={n})", "mechanism": "geometric(epsilon=0.5)"})
 
 
 def dense_cells(n: int, group: int, p: float) -> Floats:
@@ -279,7 +279,7 @@ ASKED = [((0,), UNIFORM, 0.5), ((0,), BIASED, 0.2), ((2, 5), UNIFORM, 0.5), ((0,
 
 @pytest.mark.parametrize(("records", "rho", "p"), ASKED)
 def test_a_witness_on_blocks_leaks_what_the_dense_channel_does(records: tuple[int, ...], rho: Any, p: float) -> None:  # noqa: ANN401
-    channel = large.ask(noisy_count(40), Group(records), rho)
+    channel = unwritten_sums.ask(noisy_count(40), Group(records), rho)
     cells = dense_cells(40, len(records), p)
     rng = np.random.default_rng(0)
     starts, cuts = [0, 5, 9, 20], [4, 8, 12, 25]
@@ -290,9 +290,9 @@ def test_a_witness_on_blocks_leaks_what_the_dense_channel_does(records: tuple[in
     witness = {"blocks": starts, "cuts": cuts, "masses": masses.tolist()}
     far = float((masses * np.log(masses / blocks)).sum())
     for most, shift, fine in ((far + 1e-9, -1e-11, True), (far + 1e-9, 1e-11, False), (far - 1e-9, -1e-11, False)):
-        knowledge = Knowledge(large.arb(most), none=False, free=False)
+        knowledge = Knowledge(unwritten_sums.arb(most), none=False, free=False)
         try:
-            large.check_witness(witness, channel, knowledge, expected + shift)
+            unwritten_sums.check_witness(witness, channel, knowledge, expected + shift)
         except Refused:
             assert not fine
         else:
@@ -316,7 +316,7 @@ def test_proofs_without_rows_are_those_of_the_dense_cells(
     p: float,
     knowledge: float,
 ) -> None:
-    channel = large.ask(noisy_count(40), Group(records), rho)
+    channel = unwritten_sums.ask(noisy_count(40), Group(records), rho)
     cells = dense_cells(40, len(records), p)
     share = cells.sum(axis=1, keepdims=True)
     given = cells / share
@@ -330,11 +330,11 @@ def test_proofs_without_rows_are_those_of_the_dense_cells(
         "sibson": (1.5 * (knowledge + math.log(((share * given**3).sum(axis=0) ** (1 / 3)).sum())), {"order": 3.0}),
         "centre": (2.0 * (knowledge + logsumexp(divergence / 2, b=cells.sum(axis=0))), {"centre": 9, "s": 2.0}),
     }
-    allowed = Knowledge(large.arb(knowledge), none=knowledge == 0, free=False)
+    allowed = Knowledge(unwritten_sums.arb(knowledge), none=knowledge == 0, free=False)
     for kind, (bound, more) in bounds.items():
-        large.check_proof(channel, allowed, {"kind": kind, "upper": bound + 1e-10, **more}, "it")
+        unwritten_sums.check_proof(channel, allowed, {"kind": kind, "upper": bound + 1e-10, **more}, "it")
         with pytest.raises(Refused, match="exceeds claimed"):
-            large.check_proof(channel, allowed, {"kind": kind, "upper": bound - 1e-10, **more}, "it")
+            unwritten_sums.check_proof(channel, allowed, {"kind": kind, "upper": bound - 1e-10, **more}, "it")
 
 
 def large_certificate(asked: Json, rho: Json) -> Json:

@@ -17,13 +17,13 @@ from cases import LN2, binary_entropy, parity_leakage
 from numpy.typing import ArrayLike, NDArray
 
 import dalenius as dl
-from dalenius.certificates import design as checker
 from dalenius.certificates.certificate import Certificate
-from dalenius.certificates.verify import Verification, verify
 from dalenius.gallery.parse import parse_query
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+from dalenius.verifier import design as checker
+from dalenius.verifier.verify import Verification, verify
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -212,9 +212,10 @@ def test_what_was_established_is_said() -> None:
 
 def test_a_saved_design_carries_its_certificate(tmp_path: Path) -> None:
     path = tmp_path / "design.json"
-    path.write_text(json.dumps({"format": "dalenius/design", "version": 1, "certificate": parity()}))
+    dl.design(dl.queries.count(n=1), distortion=0.2, entropy=0, tolerance=1e-2).save(path)
     assert accepted(path).quantity == "eps(D,b)"
-    refused({"format": "dalenius/design"}, "'certificate'")
+    refused({"format": "dalenius/design", "version": 1}, "'certificate'")
+    refused({"format": "dalenius/design", "version": 1, "certificate": parity()}, "'leakage'")
     assert "eps(D,b)" in repr(Certificate(parity()))
     assert repr(Certificate(dual_parity())).endswith("<= D(L,b) <= 0.100000000000001>")
 

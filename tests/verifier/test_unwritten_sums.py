@@ -12,12 +12,12 @@ from large_samples import PAIRS, both
 from scipy.special import logsumexp
 
 import dalenius as dl
-from dalenius.certificates import large
-from dalenius.certificates.balls import precision
-from dalenius.certificates.proofs import Knowledge
-from dalenius.certificates.reading import Refused
 from dalenius.information import mutual_information
 from dalenius.solvers.large import Centre, Sibson
+from dalenius.verifier import unwritten_sums
+from dalenius.verifier.balls import precision
+from dalenius.verifier.question import Knowledge
+from dalenius.verifier.reading import Refused
 
 Json = Any
 
@@ -60,22 +60,22 @@ def test_the_law_of_a_witness_is_that_of_the_dense_channel(mechanism: str, query
     groups = np.add.reduceat(dense.rows, [0, *(c - mine.low for c in cuts)], axis=1)
     expected = float(mutual_information(prior @ groups))
     witness = {"record": 0, "blocks": starts, "masses": masses.tolist(), "cuts": cuts}
-    channel = large.rebuild(dict(mine.describe()))
+    channel = unwritten_sums.rebuild(dict(mine.describe()))
     free = Knowledge(arb(100), none=False, free=True)
-    large.check_witness(witness, channel, free, expected - 1e-12)
+    unwritten_sums.check_witness(witness, channel, free, expected - 1e-12)
     with pytest.raises(Refused, match="the witness leaks"):
-        large.check_witness(witness, channel, free, expected + 1e-12)
+        unwritten_sums.check_witness(witness, channel, free, expected + 1e-12)
 
 
 def test_far_tails_are_enclosed_not_forgotten() -> None:
-    channel = large.rebuild({"query": "count(n=2000)", "mechanism": "geometric(epsilon=1)"})
+    channel = unwritten_sums.rebuild({"query": "count(n=2000)", "mechanism": "geometric(epsilon=1)"})
     reach = channel.reach()
-    assert channel.noise.tail(reach + 1) <= large.HIDDEN < channel.noise.tail(reach)
+    assert channel.noise.tail(reach + 1) <= unwritten_sums.HIDDEN < channel.noise.tail(reach)
     weights = [arb(1) / 2001] * 2001
     cuts = [1, 700, 2000]
-    bands = [large._band(channel.answers, c, reach) for c in cuts]
+    bands = [unwritten_sums._band(channel.answers, c, reach) for c in cuts]
     assert all(j - i <= 2 * reach + 1 for i, j in bands)
-    found = list(large._Noise(channel, reach).below(weights, cuts, bands))
+    found = list(unwritten_sums._Noise(channel, reach).below(weights, cuts, bands))
     for cut, ball in zip(cuts, found, strict=True):
         chances = (cut - 1 - f for f in range(2001))
         tail = channel.noise.tail
@@ -182,7 +182,7 @@ def test_the_witness_of_a_dense_audit_needs_rows(sound: Json) -> None:
 def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, knowledge: float) -> None:
     mine = both(mechanism, query)[0]
     log_rho = mine.statistic.log_reference(0)
-    channel = large.rebuild(dict(mine.describe()))
+    channel = unwritten_sums.rebuild(dict(mine.describe()))
     allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
     sibson, centre = Sibson.best(log_rho, knowledge), Centre.best(mine, knowledge)
     maximal = knowledge + float(logsumexp((log_rho + math.log(len(log_rho))).max(axis=0)))
@@ -193,9 +193,9 @@ def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, kno
         (math.log(len(log_rho)), {"kind": "trivial"}),
     ):
         close = 1e-9 * max(1.0, upper)
-        assert large.check_proof(channel, allowed, {**proof, "upper": upper + close}, "it") == upper + close
+        assert unwritten_sums.check_proof(channel, allowed, {**proof, "upper": upper + close}, "it") == upper + close
         with pytest.raises(Refused, match="exceeds claimed"):
-            large.check_proof(channel, allowed, {**proof, "upper": upper - close}, "it")
+            unwritten_sums.check_proof(channel, allowed, {**proof, "upper": upper - close}, "it")
 
 
 @pytest.mark.parametrize("change", [{"s": 0.0}, {"s": -1.0}, {"centre": 301}, {"centre": 1.5}, {"s": math.inf}])

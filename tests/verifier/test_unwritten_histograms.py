@@ -12,15 +12,15 @@ from flint import arb
 from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
-from dalenius.certificates import large_histogram
-from dalenius.certificates.balls import precision
-from dalenius.certificates.counting import Sum
-from dalenius.certificates.proofs import Knowledge
-from dalenius.certificates.reading import Refused
-from dalenius.certificates.reference import UNIFORM, Product
-from dalenius.certificates.secret import Group
 from dalenius.solvers.large import blended
 from dalenius.solvers.large_histogram import Centres, _told, blend
+from dalenius.verifier import unwritten_histograms
+from dalenius.verifier.balls import precision
+from dalenius.verifier.counting import Sum
+from dalenius.verifier.question import Knowledge
+from dalenius.verifier.reading import Refused
+from dalenius.verifier.reference import UNIFORM, Product
+from dalenius.verifier.secret import Group
 
 Json = Any
 LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
@@ -64,7 +64,7 @@ def test_the_law_of_a_count_is_that_of_all_datasets(
 @pytest.mark.parametrize("power", [1e-3, 0.4, 1.0, 30.0, 1e4])
 def test_moments_of_a_count_enclose_the_sum_of_all_terms(n: int, p: float, power: float) -> None:
     mass, rest = arb(p), 1 - arb(p)
-    found = large_histogram._moment(n, mass, rest, arb(power))
+    found = unwritten_histograms._moment(n, mass, rest, arb(power))
     terms = (
         math.comb(n - 1, j) * mass**j * rest ** (n - 1 - j) * (arb(j + 1) / (n * mass)) ** arb(power) for j in range(n)
     )
@@ -74,9 +74,9 @@ def test_moments_of_a_count_enclose_the_sum_of_all_terms(n: int, p: float, power
 
 
 def test_moments_of_a_million_records() -> None:
-    found = large_histogram._moment(10**6, arb(1) / 3, arb(2) / 3, arb(1))
+    found = unwritten_histograms._moment(10**6, arb(1) / 3, arb(2) / 3, arb(1))
     assert abs(found - (1 + arb(2) / 10**6)) <= 1e-25  # E(1 + B) / (n p) = (1 + (n-1) p) / (n p)
-    assert large_histogram._moment(9, arb(1), arb(0), arb(3)) == 1
+    assert unwritten_histograms._moment(9, arb(1), arb(0), arb(3)) == 1
 
 
 @pytest.mark.parametrize("knowledge", [0.0, 0.05, 2.0])
@@ -85,8 +85,8 @@ def test_moments_of_a_million_records() -> None:
 def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
     mine = both_histograms(mechanism, query)[0]
     law = np.array(LAWS[mine.k]) if skewed else np.full(mine.k, 1 / mine.k)
-    channel = large_histogram.rebuild(dict(mine.describe()))
-    channel = large_histogram.ask(channel, Group((0,)), Product((tuple(law.tolist()),)) if skewed else UNIFORM)
+    channel = unwritten_histograms.rebuild(dict(mine.describe()))
+    channel = unwritten_histograms.ask(channel, Group((0,)), Product((tuple(law.tolist()),)) if skewed else UNIFORM)
     allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
     told, centre = blend(mine.n, knowledge, law, mine.contraction()), Centres.best(mine, knowledge, law)
     power, share = 1 / (told.order - 1), told.share
@@ -100,16 +100,16 @@ def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, kno
     ):
         close = 1e-9 * max(1.0, upper)
         given = {**proof, "upper": upper + close}
-        assert large_histogram.check_proof(channel, allowed, given, "it") == upper + close
+        assert unwritten_histograms.check_proof(channel, allowed, given, "it") == upper + close
         with pytest.raises(Refused, match="exceeds claimed"):
-            large_histogram.check_proof(channel, allowed, {**proof, "upper": upper - close}, "it")
+            unwritten_histograms.check_proof(channel, allowed, {**proof, "upper": upper - close}, "it")
 
 
 def test_values_without_mass_are_left_out() -> None:
-    whole = large_histogram.rebuild({"query": "histogram(n=9, k=2)", "mechanism": "geometric(epsilon=1)"})
-    more = large_histogram.rebuild({"query": "histogram(n=9, k=3)", "mechanism": "geometric(epsilon=1)"})
-    whole = large_histogram.ask(whole, Group((0,)), Product(((0.25, 0.75),)))
-    more = large_histogram.ask(more, Group((0,)), Product(((0.25, 0.0, 0.75),)))
+    whole = unwritten_histograms.rebuild({"query": "histogram(n=9, k=2)", "mechanism": "geometric(epsilon=1)"})
+    more = unwritten_histograms.rebuild({"query": "histogram(n=9, k=3)", "mechanism": "geometric(epsilon=1)"})
+    whole = unwritten_histograms.ask(whole, Group((0,)), Product(((0.25, 0.75),)))
+    more = unwritten_histograms.ask(more, Group((0,)), Product(((0.25, 0.0, 0.75),)))
     allowed = Knowledge(arb(0.1), none=False, free=False)
     for one, two in (
         ({"kind": "trivial"}, {"kind": "trivial"}),
@@ -122,7 +122,7 @@ def test_values_without_mass_are_left_out() -> None:
             for _ in range(50):
                 middle = (low + high) / 2
                 try:
-                    large_histogram.check_proof(channel, allowed, {**proof, "upper": middle}, "it")
+                    unwritten_histograms.check_proof(channel, allowed, {**proof, "upper": middle}, "it")
                     high = middle
                 except Refused:
                     low = middle
@@ -218,11 +218,11 @@ def test_a_forged_centre_is_refused(key: str, value: object, reason: str) -> Non
 
 
 def test_too_many_different_laws_are_refused_before_they_are_added_up() -> None:
-    channel = large_histogram.rebuild({"query": "histogram(n=3000000, k=3)", "mechanism": "gaussian(sigma=9)"})
-    channel = large_histogram.ask(channel, Group((0,)), Product(((0.5, 0.3, 0.2),)))
+    channel = unwritten_histograms.rebuild({"query": "histogram(n=3000000, k=3)", "mechanism": "gaussian(sigma=9)"})
+    channel = unwritten_histograms.ask(channel, Group((0,)), Product(((0.5, 0.3, 0.2),)))
     proof = {"kind": "centre", "centre": [0, 0, 0], "s": 1.0, "upper": 1.0}
     with pytest.raises(Refused, match="at most"):
-        large_histogram.check_proof(channel, Knowledge(arb(1), none=False, free=False), proof, "it")
+        unwritten_histograms.check_proof(channel, Knowledge(arb(1), none=False, free=False), proof, "it")
 
 
 def test_another_mechanism_is_told_apart(sound: Json) -> None:

@@ -35,16 +35,19 @@ For single outputs eta = 0 holds trivially, both sides of 2 agree, and the tange
 """
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from flint import arb
 
-from .balls import ONE, ZERO, Ball, Rows, log_sum_exp
-from .boxes import Row, secant
-from .channel import Channel
-from .reading import field as entry
-from .reading import number, numbers, refuse, sequence, whole
+from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, log_sum_exp
+from dalenius.verifier.channel import Channel
+from dalenius.verifier.kinds.boxes import Row, secant
+from dalenius.verifier.kinds.tree import leaves
+from dalenius.verifier.question import Question
+from dalenius.verifier.reading import field as entry
+from dalenius.verifier.reading import number, numbers, refuse, sequence, whole
 
 Ends = list[float]  # one per group
 
@@ -177,3 +180,9 @@ def _log_posteriors(z: list[list[Ball]]) -> list[list[Ball]]:
     """log( z_ay / z_y ), and 0 for an exact zero, whose coefficients are then zero as well."""
     totals = [sum(column_, ZERO) for column_ in zip(*z, strict=True)]
     return [[ZERO if x.is_zero() else (x / t).log() for x, t in zip(row, totals, strict=True)] for row in z]
+
+
+def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield place and bound of every leaf."""
+    tree = Posteriors(question.cells, question.channel, question.knowledge.most, proof)
+    return leaves(proof, tree, where)

@@ -35,7 +35,7 @@ from .balls import ONE, ZERO, Ball, Matrix, log_sum_exp, matrix, short
 from .channel import ROW_TOLERANCE
 from .counting import Shares, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
 from .limits import tick, ticking
-from .proofs import Audited, Question, held, prior_of
+from .question import Audited, Question, held, prior_of
 from .reading import field, mapping, number, numbers, refuse, sequence, show, whole
 from .reference import Reference, Uniform, Weights, digest
 from .secret import of_record

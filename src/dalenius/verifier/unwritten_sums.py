@@ -23,8 +23,10 @@ from flint import arb
 from . import named
 from .balls import ONE, ZERO, Ball, short, xlogx
 from .counting import MOST_CLASSES, Shares, Sum
+from .kinds.closed_forms import mean_of_order
 from .limits import tick, ticking
-from .proofs import Knowledge, compare, held, mean_of_order
+from .proofs import compare
+from .question import Knowledge, held
 from .reading import field, mapping, number, numbers, refuse, sequence, whole
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Group, Secret

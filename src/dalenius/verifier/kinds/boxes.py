@@ -33,18 +33,20 @@ For singleton groups eta = 0 holds trivially, Psi = 0, and the tangent is left o
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from flint import arb
 
-from .balls import ONE, ZERO, Ball, Rows, float_above, float_below, log_sum_exp, short, xlogx
-from .channel import Channel
-from .contraction import contracts
-from .limits import tick
-from .reading import field as entry
-from .reading import number, numbers, refuse, sequence, whole
+from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, float_above, float_below, log_sum_exp, short, xlogx
+from dalenius.verifier.channel import Channel
+from dalenius.verifier.contraction import contracts
+from dalenius.verifier.kinds.tree import leaves
+from dalenius.verifier.limits import tick
+from dalenius.verifier.question import Question
+from dalenius.verifier.reading import field as entry
+from dalenius.verifier.reading import number, numbers, refuse, sequence, whole
 
 ROUNDS = 3  # of tightening
 
@@ -312,3 +314,9 @@ def _listed(leaf: dict[str, Any], key: str, a: int, length: int) -> list[float] 
     if a >= len(rows):
         refuse(f"{key} has {len(rows)} rows, too few")
     return numbers(rows[a], length, key)
+
+
+def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield place and bound of every leaf."""
+    tree = Boxes(question.cells, question.channel, question.knowledge.most, proof)
+    return leaves(proof, tree, where)

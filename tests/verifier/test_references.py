@@ -13,14 +13,14 @@ from flint import arb, fmpq
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.certificates import counting, reference
-from dalenius.certificates.balls import precision
-from dalenius.certificates.counting import Histogram, Statistic, Sum, Table
-from dalenius.certificates.reading import Refused
-from dalenius.certificates.reference import UNIFORM, Product, Reference, Uniform, Weights
-from dalenius.certificates.secret import Function, Group, Secret, joint
-from dalenius.certificates.verify import verify
 from dalenius.information import mutual_information
+from dalenius.verifier import counting, reference
+from dalenius.verifier.balls import precision
+from dalenius.verifier.counting import Histogram, Statistic, Sum, Table
+from dalenius.verifier.reading import Refused
+from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights
+from dalenius.verifier.secret import Function, Group, Secret, joint
+from dalenius.verifier.verify import verify
 
 Floats = NDArray[np.float64]
 Json = Any

@@ -16,17 +16,17 @@ from flint import arb
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.certificates import proofs
-from dalenius.certificates.balls import precision
-from dalenius.certificates.channel import Channel, rebuild
-from dalenius.certificates.posteriors import Box, Posteriors
-from dalenius.certificates.reading import Refused
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.lump import lump
 from dalenius.solvers import record
 from dalenius.solvers.cells import Cells
 from dalenius.solvers.contraction import coefficient
 from dalenius.solvers.posterior_bound import Boxes, Frame, Point, Relaxed, evaluate, tangent
+from dalenius.verifier.balls import precision
+from dalenius.verifier.channel import Channel, rebuild
+from dalenius.verifier.kinds import tree as trees
+from dalenius.verifier.kinds.posteriors import Box, Posteriors
+from dalenius.verifier.reading import Refused
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -372,7 +372,7 @@ def test_boxes_that_wait_are_bounded_in_number_by_their_size(monkeypatch: pytest
     data = certificate_of("count")
     proof = posteriors_of(data)
     assert dl.verify(data).verified
-    monkeypatch.setattr(proofs, "MOST_WAITING", 2 * 4 * 2)  # two boxes of two values and four outputs
+    monkeypatch.setattr(trees, "MOST_WAITING", 2 * 4 * 2)  # two boxes of two values and four outputs
     answer = dl.verify(data)
     assert len(leaves(proof)) > 4
     assert not answer.verified
@@ -380,7 +380,7 @@ def test_boxes_that_wait_are_bounded_in_number_by_their_size(monkeypatch: pytest
 
 
 def test_secants_are_forgotten_before_they_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dalenius.certificates.posteriors.MOST_KNOWN", 8)
+    monkeypatch.setattr("dalenius.verifier.kinds.posteriors.MOST_KNOWN", 8)
     channel, shares = rebuilt(random_channel([2, 2], 3, 1))
     verifier = Posteriors(shares, channel, arb(1), {"groups": [0, 1, 2], "eta": 0.0})
     leaf, rng = {"sigma": 1.0, "m": [[0.1, 0.2, 0.3]]}, np.random.default_rng(0)

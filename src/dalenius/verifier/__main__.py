@@ -1,0 +1,61 @@
+"""python -m dalenius.verifier certificate.json: the verifier alone, with only python-flint installed.
+
+Exit code 0: it proves its bounds. 1: it does not, or the limits ended the check. 2: it cannot be read.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from .limits import MEMORY, TIME_LIMIT
+from .verify import Verification, verify
+
+
+class _Described:
+    """A saved mechanism, as far as a certificate describes one."""
+
+    def __init__(self, content: dict[str, object]) -> None:
+        beside = ("format", "version", "labels", *(("rows",) if "mechanism" in content else ()))
+        self.content = {key: value for key, value in content.items() if key not in beside}
+
+    def describe(self) -> dict[str, object]:
+        return self.content
+
+
+def main() -> int:
+    """Check the certificate that the command line names, and print the verdict."""
+    parser = argparse.ArgumentParser(prog="python -m dalenius.verifier", description="Re-check a certificate.")
+    parser.add_argument("certificate", type=Path, help="a certificate, or a saved audit or design")
+    parser.add_argument("--mechanism", type=Path, help="a saved mechanism: check also that the certificate is about it")
+    parser.add_argument("--memory", type=int, default=MEMORY, metavar="MIB", help="that reading and checking may take")
+    parser.add_argument("--time-limit", type=float, default=TIME_LIMIT, metavar="SECONDS", help="the same for time")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args()
+    if given.memory < 1 or not given.time_limit > 0:
+        parser.error("--memory and --time-limit must be above 0")
+    try:
+        about = None if given.mechanism is None else _Described(json.loads(given.mechanism.read_text(encoding="utf-8")))
+        verdict = verify(given.certificate, about, memory=given.memory, time_limit=given.time_limit)
+    except (OSError, ValueError, AttributeError) as error:
+        sys.stderr.write(f"{_printable(str(error))}\n")
+        return 2
+    sys.stdout.write(f"{json.dumps(asdict(verdict)) if given.json else _printable(_words(verdict))}\n")
+    return 0 if verdict.verified else 1
+
+
+def _words(verdict: Verification) -> str:
+    if not verdict.verified:
+        return f"NOT VERIFIED: {verdict.reason}"
+    bounds = f"{verdict.lower!r} <= {verdict.quantity} <= {verdict.upper!r} {verdict.unit}".rstrip()
+    return f"VERIFIED {bounds}: {verdict.reason}. Problem: {verdict.problem}"
+
+
+def _printable(text: str) -> str:
+    """Names come from a stranger's file: a terminal gets no control characters."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""The kinds of proof: what each certificate may say of an upper bound, one file a kind, with statement and proof.
+
+A kind is a function of the question, the proof's data and words for the place. It yields bounds, each with its place;
+all of them must be at most the claim. Guarantee: I(A;Y) <= the largest of them for every prior the adversary may hold.
+To add one: a file here, a line below.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dalenius.verifier.balls import Ball
+from dalenius.verifier.kinds import boxes, choices, closed_forms, posteriors, rows, simplices
+from dalenius.verifier.question import Question
+
+Bounds = Iterator[tuple[str, Ball]]
+
+KINDS: dict[str, Callable[[Question, dict[str, Any], str], Bounds]] = {
+    "trivial": closed_forms.trivial,
+    "maximal": closed_forms.maximal,
+    "sibson": closed_forms.sibson,
+    "reference": closed_forms.reference,
+    "choices": choices.bounds,
+    "boxes": boxes.bounds,
+    "simplices": simplices.bounds,
+    "posteriors": posteriors.bounds,
+    "rows": rows.bounds,
+}
