@@ -114,7 +114,7 @@ UNSOUND: list[tuple[str, tuple[Json, ...], Json]] = [
     ("audit", ("tolerance",), 10**400),
     ("audit", ("seconds",), -1),
     ("audit", ("nodes",), True),
-    ("audit", ("bounds",), "\x1b[2J"),
+    ("audit", ("upper_by",), "\x1b[2J"),
     ("audit", ("proved",), "upper"),
     ("audit", ("adversary", "free"), True),
     ("audit", ("history",), [[0, 0, 1, 1, 1, 10**400]]),

@@ -319,4 +319,6 @@ def _design(content: dict[str, Any]) -> Work:
     shape = _shape(content["audit"]["problem"], None)
     each = PRODUCT * shape.cells * shape.outputs + FUNCTION * (shape.cells + shape.values * shape.outputs)
     pairs = shape.classes * shape.outputs
-    return Work((3 * BALL + HELD) * pairs, 4 * OPERATION * pairs + len(content["pool"]) * each)
+    # Costs, gains and terms of all pairs, and of one prior at a time its masses and ratios.
+    size = (4 * BALL + 4 * HELD) * pairs + (BALL + HELD) * shape.values * (shape.classes + shape.outputs)
+    return Work(size, 4 * OPERATION * pairs + len(content["pool"]) * each)
