@@ -61,7 +61,8 @@ def _changed(rng: random.Random, problem: Json) -> Json:
         return changed
 
     def near(found: re.Match[str]) -> str:
-        return f"={float(found[1]) * (1 + rng.choice([-1, 1]) * 10.0 ** -rng.randint(1, 17))!r}"
+        value = float(found[1]) * (1 + rng.choice([-1, 1]) * 10.0 ** -rng.randint(1, 17))
+        return found[0] if value == float(found[1]) else f"={value!r}"
 
     changed["mechanism"] = re.sub(r"=([0-9.e+-]+)", near, changed["mechanism"], count=1)
     return changed
