@@ -136,7 +136,6 @@ def test_the_uniform_start_of_the_text_is_stationary_for_large_b(b: float, moves
 def test_a_mechanism_brings_its_records_and_the_tolerance_reaches_the_inner_loops() -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.count(n=3), epsilon=1)
     loose, tight = (dl.paper.algorithm_1(mechanism, b=1.5, eps=eps, T_max=3) for eps in (1e-2, 1e-8))
-    assert loose.value <= tight.value + 1e-9
     for found, eps in ((loose, 1e-2), (tight, 1e-8)):
         assert {trace.algorithm for trace in found.inner} == {2, 3}
         for trace in found.inner:

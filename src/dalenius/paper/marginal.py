@@ -26,6 +26,7 @@ class Marginal:
     status: str  # "converged", "T_max" or "INFEASIBLE", and a remark where p_start has H(X) < b
     history: tuple[float, ...]
     multiplier: float  # s, the last
+    left: bool = False  # whether the loop ended with H(X) < b, so that it was moved back (repair 6)
 
 
 def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
@@ -76,7 +77,7 @@ def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
         found, status = p, INFEASIBLE
     if held(start) < b - SLACK:
         status += f"; p_start has H(X) = {held(start):.6g} < b"
-    return Marginal(found, float(information(found, given)), status, tuple(history), s)
+    return Marginal(found, float(information(found, given)), status, tuple(history), s, found is not p)
 
 
 def backed_off(wanted: Floats, safe: Floats, allowed: Callable[[Floats], bool]) -> Floats:
