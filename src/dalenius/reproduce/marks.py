@@ -174,7 +174,7 @@ def name_across(axes: Any, label: str) -> None:  # noqa: ANN401
 def curve(ax: Any, curve: list[Row], name: str, place: int, size: float = 3.2) -> None:  # noqa: ANN401
     """Draw the certified brackets of one curve and the paper's medians on it."""
     x = column(curve, name)
-    certified(ax, x, curve)
+    certified(ax, x, curve, fmt=MARKERS[place], markersize=2.6)
     spans(ax, x, curve, "paper", fmt=MARKERS[place], markersize=size)
     with_escort = having(curve, "escort_median")
     repaired(ax, column(with_escort, name), with_escort)

@@ -207,7 +207,7 @@ def relation_text(results: dict[str, list[Row]]) -> str:
     table = leakage_table(results.get("table", []))
     parts = [MARK, "# Relation to the paper", _INTRODUCTION, "## What the paper gets right", _right(results)]
     parts += ["## The eleven algorithms", _HOW, _algorithms()]
-    parts += ["## The leakage table (Table 3)", _TABLE, _grid(table.heading, table.rows), _why(results)]
+    parts += ["## The leakage table (Table 3)", _TABLE, grid(table.heading, table.rows), _why(results)]
     parts += ["## Claims that do not hold", _CLAIMS, _claims(results)]
     parts += ["## Least leakage at a distortion (Algorithm 6, Figure 6)", _PRIMAL, _primal(results.get("primal", []))]
     parts += ["## Least distortion at a leakage (Algorithm 9, Figure 7)", _DUAL, _dual(results.get("dual", []))]
@@ -267,11 +267,11 @@ chose something else* in version 0.1, which now is made only where it is named. 
 _READING = """\
 The text leaves some things open, and each choice moves the numbers: how a random prior is drawn and made feasible
 (ours: uniformly from the simplex, mixed with the uniform prior as little as necessary), tolerances and caps of loops,
-the interval for $\\beta$ of Algorithm 5, the initial mechanism of Algorithm 7 (ours: the one before), and which of
-several extreme points is taken where $b \\leq H(X_i)$. In the proof's reading Algorithm 10 has no lambda to adjust,
-and so it runs Algorithm 11 once. $\\delta$ of the relative improvement in `history` is that of Algorithms 7 and 10; the loops
-stop by the printed absolute tests. The exponential mechanism of the gallery scores by $-|y - f(x)|$, the appendix by
-equality; on binary answers they are the same. The authors' own code was not available to us. Another reading may find
+the interval for $\\beta$ of Algorithm 5, the initial mechanism of Algorithm 7 (ours: the one before), and which
+of several extreme points is taken where $b \\leq H(X_i)$. In the proof's reading Algorithm 10 has no lambda to adjust,
+and so it runs Algorithm 11 once. $\\delta$ of the relative improvement in `history` is that of Algorithms 7 and 10;
+the loops stop by the printed absolute tests. The exponential mechanism of the gallery scores by $-|y - f(x)|$, the
+appendix by equality; on binary answers they are the same. The authors' own code was not available to us. Another reading may find
 more or less than ours; none can find more than the certified upper bound."""
 
 _OPEN = """\
@@ -283,7 +283,7 @@ def _algorithms() -> str:
         (str(number), what, f"`dl.paper.algorithm_{number}`", f"`dalenius.paper.{module}.{name}`")
         for number, (what, module, name) in enumerate(ALGORITHMS, start=1)
     )
-    return _grid(("algorithm", "what it does", "by number", "function"), lines)
+    return grid(("algorithm", "what it does", "by number", "function"), lines)
 
 
 def _errata(results: dict[str, list[Row]]) -> str:
@@ -293,7 +293,7 @@ def _errata(results: dict[str, list[Row]]) -> str:
         words = (one.where, one.what, one.repair, _effect(one, results))
         lines.append((str(one.row), KINDS[one.row], name, *words))
     heading = ("row", "kind", "name", "where", "what is wrong", "repair", "effect when left as printed")
-    return _grid(heading, lines)
+    return grid(heading, lines)
 
 
 def _effect(one: Erratum, results: dict[str, list[Row]]) -> str:
@@ -396,7 +396,7 @@ def _primal(rows: list[Row]) -> str:
         )
         for row in rising(rows, "D")
     )
-    return _grid(heading, lines)
+    return grid(heading, lines)
 
 
 def _dual(rows: list[Row]) -> str:
@@ -425,12 +425,12 @@ def _dual(rows: list[Row]) -> str:
         )
         for row in rising(rows, "L")
     )
-    return _grid(heading, lines)
+    return grid(heading, lines)
 
 
 def _open() -> str:
     lines = ((what, how, f"[here]({place})" if place else "") for what, how, place in OPEN)
-    return _grid(("left open", "now", "where"), lines)
+    return grid(("left open", "now", "where"), lines)
 
 
 def _right(results: dict[str, list[Row]]) -> str:
@@ -493,7 +493,7 @@ def _span(row: Row, name: str) -> str:
     return f"{row[f'{name}_median']:.4f} [{row[f'{name}_min']:.4f}, {row[f'{name}_max']:.4f}]"
 
 
-def _grid(heading: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
+def grid(heading: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
     """Return a table in Markdown; bars inside of cells are kept from ending them."""
     rows = [heading, ("---",) * len(heading), *(tuple(map(_cell, line)) for line in lines)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -276,6 +276,7 @@ def _publish(store: Store, names: list[str], results: dict[str, list[Row]]) -> N
     """Write tables and pictures of these experiments, and the pages about all that is there."""
     from dalenius.reproduce.figures import draw, draw_dependencies  # noqa: PLC0415 - matplotlib
     from dalenius.reproduce.page import write_index  # noqa: PLC0415 - the same
+    from dalenius.reproduce.paper_map import write_map  # noqa: PLC0415
     from dalenius.reproduce.relation import write_relation  # noqa: PLC0415
 
     for name in names:
@@ -283,6 +284,7 @@ def _publish(store: Store, names: list[str], results: dict[str, list[Row]]) -> N
         draw(name, results[name], store.out)
     draw_dependencies(store.out)
     write_index(store.out, results, store.run)
+    write_map(store.out / "map.md", results)
     if all(name in results for name in NEEDED):
         write_relation(store.out / "relation.md", results)
 
