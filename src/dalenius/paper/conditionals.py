@@ -22,7 +22,7 @@ from dalenius.paper.universe import FLOOR, Floats, answers, entropy, information
 
 ETA_0, BETA = 1.0, 0.5  # first step and its shrinking: the paper's defaults
 # The paper leaves these open.
-MOST_SWEEPS, MOST_HALVINGS, MOST_ROOT_STEPS = 100, 20, 100
+MOST_SWEEPS, MOST_HALVINGS, MOST_ROOT_STEPS = 100, 10, 100
 TAU_H = 1e-9
 BETA_RANGE = (0.0, 1e6)
 FEASIBLE = 1e-9  # entropies this little beyond what is possible count as possible

@@ -16,8 +16,9 @@ from dalenius.reproduce.text import MEASURES
 RECIPE = 2  # raise it when a grid or a method changes: results of two recipes are never mixed
 
 SIZES = (4, 5, 6)
-# Random starts of the paper's method: in the table; where every figure is drawn; in a quick run; with other repairs.
-MANY, SOME, FEW, OTHER = 20, 3, 2, 8
+# Random starts of the paper's method: the table and one curve a figure; elsewhere; elsewhere in a quick run; with other
+# repairs in the table.
+MANY, SOME, FEW, OTHER = 20, 5, 3, 8
 PARAMETER = {"symmetric": "flip", "laplace": "epsilon", "exponential": "epsilon"}
 BEYOND = 0.35  # nats past (n-1) ln 2, where the constraint begins to bite
 SHARES = (0.0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # of log|X|: grid of b where there is no closed form
@@ -78,16 +79,24 @@ def _saddle(quick: bool) -> list[Point]:
 def _entropy(quick: bool) -> list[Point]:
     flips = (0.1, 0.3) if quick else (0.1, 0.2, 0.3, 0.4)
     return [
-        _audit("entropy", _parity(n), "symmetric", flip, b, starts=_starts(quick), series=_with_escort(quick, flip))
+        _audit(
+            "entropy",
+            _parity(n),
+            "symmetric",
+            flip,
+            b,
+            starts=_starts(quick, many=n == 4 and flip == 0.3),  # noqa: PLR2004
+            series=_with_escort(flip),
+        )
         for n in SIZES
         for flip in flips
-        for b in _entropies(n, *((3, 2) if quick else (9, 6)))
+        for b in _entropies(n, *((3, 2) if quick else (17, 8)))
     ]
 
 
-def _with_escort(quick: bool, flip: float) -> dict[str, int]:
+def _with_escort(flip: float) -> dict[str, int]:
     """The repaired Algorithm 5 on one curve of each panel, where it can be told from the printed one."""
-    return {"escort": _starts(quick)} if flip == 0.3 else {}  # noqa: PLR2004 - the caption's
+    return {"escort": FEW} if flip == 0.3 else {}  # noqa: PLR2004 - the caption's
 
 
 def _entropies(n: int, flat: int, falling: int) -> list[float]:
@@ -101,11 +110,18 @@ def _epsilon(quick: bool) -> list[Point]:
     epsilons = [float(f"{10 ** (k / 4):.4g}") for k in range(-4, 5)]
     points = []
     for n in SIZES:
-        for b in (0.0, 2.0, 2.5) if quick else (0.0, 0.5, 1.0, 1.5, 2.0, 2.5):
+        for b in (0.0, 2.5) if quick else (0.0, 0.5, 1.0, 1.5, 2.0, 2.5):
             printed = CAPTION if (n, b) == (4, 0.0) else None
             points.append(_audit("epsilon", _parity(n), "symmetric", 0.3, b, starts=_starts(quick), printed=printed))
             points += [
-                _audit("epsilon", _parity(n), family, e, b, starts=_starts(quick))
+                _audit(
+                    "epsilon",
+                    _parity(n),
+                    family,
+                    e,
+                    b,
+                    starts=_starts(quick, many=(family, n, b) == ("laplace", 4, 2.0)),
+                )
                 for family in ("laplace", "exponential")
                 for e in epsilons[:: 4 if quick else 1]
                 if b in {0.0, 2.0, 2.5}
@@ -114,7 +130,7 @@ def _epsilon(quick: bool) -> list[Point]:
 
 
 def _distortion(quick: bool) -> list[Point]:
-    flips = (0.1, 0.3) if quick else (0.02, 0.1, 0.2, 0.3, 0.4)
+    flips = (0.1, 0.3) if quick else (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45)
     noise: dict[str, Callable[[float], float]] = {  # the parameter at which each flips a bit with probability p
         "symmetric": lambda p: p,
         "laplace": lambda p: -2 * math.log(2 * p),
@@ -123,9 +139,17 @@ def _distortion(quick: bool) -> list[Point]:
     points = []
     for n in SIZES:
         ends = () if n == SIZES[0] else ((n - 1) * LN2 + BEYOND,)
-        for b in (0.0, *(ends or (2.5,))) if quick else (0.0, 2.0, 2.5, *ends):
+        for b in (0.0, *(ends or (2.5,))) if quick else (0.0, 1.0, 2.0, 2.5, *ends):
+            many = (n, b) == (4, 2.5)
             points += [
-                _audit("distortion", _parity(n), family, parameter(p), b, starts=_starts(quick))
+                _audit(
+                    "distortion",
+                    _parity(n),
+                    family,
+                    parameter(p),
+                    b,
+                    starts=_starts(quick, many=many and family == "symmetric"),
+                )
                 for family, parameter in noise.items()
                 for p in flips
             ]
@@ -134,16 +158,20 @@ def _distortion(quick: bool) -> list[Point]:
 
 def _primal(quick: bool) -> list[Point]:
     budgets = (0.1, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
-    starts, others = (1, 1) if quick else (6, 2)
-    about = {"n": 3, "b": 1.5, "others": others}
-    return [Point("primal", f"D{D:g}", "primal", {**about, "D": D}, starts) for D in budgets]
+    about = {"n": 3, "b": 1.5, "others": 1 if quick else 2}
+    return [
+        Point("primal", f"D{D:g}", "primal", {**about, "D": D}, _starts(quick, many=D == 0.2))  # noqa: PLR2004
+        for D in budgets
+    ]
 
 
 def _dual(quick: bool) -> list[Point]:
     budgets = (0.05, 0.3) if quick else (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-    starts, others = (1, 1) if quick else (8, 2)
-    about = {"n": 2, "b": 0.0, "others": others}
-    return [Point("dual", f"L{L:g}", "dual", {**about, "L": L}, starts) for L in budgets]
+    about = {"n": 2, "b": 0.0, "others": 1 if quick else 2}
+    return [
+        Point("dual", f"L{L:g}", "dual", {**about, "L": L}, _starts(quick, many=L == 0.1))  # noqa: PLR2004
+        for L in budgets
+    ]
 
 
 def _convergence(quick: bool) -> list[Point]:
@@ -175,7 +203,7 @@ def _text(quick: bool) -> list[Point]:
 
 
 def _table(quick: bool) -> list[Point]:
-    series = {"escort": FEW if quick else OTHER, "literal": FEW if quick else OTHER, "uniform": 1}
+    series = {"escort": 1 if quick else OTHER, "literal": 1 if quick else OTHER, "uniform": 1}
     return [
         _audit(
             "table", _parity(4), family, 1.0, b, starts=FEW if quick else MANY, printed=printed.get(b), series=series
@@ -186,7 +214,7 @@ def _table(quick: bool) -> list[Point]:
 
 
 def _closed_forms(quick: bool) -> list[Point]:
-    starts = FEW if quick else SOME
+    starts = FEW if quick else MANY
     points = []
     for value in VALUES:
         parameters = asdict(value)
@@ -205,16 +233,18 @@ def _modular(quick: bool) -> list[Point]:
 
 
 def _curves(name: str, cases: Iterable[tuple[str, str, float]], quick: bool) -> list[Point]:
-    """L(b) of several mechanisms along b."""
+    """L(b) of several mechanisms along b; the first curve has many starts."""
     return [
-        _audit(name, query, family, parameter, share * parse_query(query).n * LN2, starts=_starts(quick))
-        for query, family, parameter in cases
+        _audit(
+            name, query, family, parameter, share * parse_query(query).n * LN2, starts=_starts(quick, many=not place)
+        )
+        for place, (query, family, parameter) in enumerate(cases)
         for share in (FEW_SHARES if quick else SHARES)
     ]
 
 
-def _starts(quick: bool) -> int:
-    return FEW if quick else SOME
+def _starts(quick: bool, *, many: bool = False) -> int:
+    return FEW if quick else MANY if many else SOME
 
 
 EXPERIMENTS = {
