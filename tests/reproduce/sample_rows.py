@@ -150,7 +150,7 @@ def _design(reported: Any, achieved: Any, leaks: Any, prefix: str = "") -> Row: 
 def primal(rng: np.random.Generator) -> list[Row]:
     rows = []
     for d in np.arange(0.05, 0.46, 0.05).round(2).tolist():
-        truth = least_leakage(d, 0.0)
+        truth = least_leakage(d, noise(3, 1.5))
         row = {"experiment": "primal", "key": f"D{d}", "n": 3, "b": 1.5, "D": d, "lower": truth - 5e-6}
         row |= {"upper": truth + 5e-6, "verified": True, "closed_form": truth, "starts": 5, "printed": None}
         reported, leaks = truth * rng.uniform(0.4, 0.9, 5), np.minimum(LN2, truth * rng.uniform(1.1, 1.9, 5) + 0.02)
@@ -178,7 +178,7 @@ def table(rng: np.random.Generator) -> list[Row]:
         audit_row("table", 4, family, 1.0, b, rng, starts=20, printed=printed.get(b))
         | _three("escort", _better(4, flip_of(family, 1.0), b))
         | _three("literal", 0.8 * _better(4, flip_of(family, 1.0), b) * (1 - b / 4))
-        | {"uniform": 0.0 if b > 1.7 else 0.5 * least_leakage(flip_of(family, 1.0), noise(4, b))}
+        | {"uniform": 1.3e-4 if b > 1.7 else 0.5 * least_leakage(flip_of(family, 1.0), noise(4, b))}
         for family, printed in TABLE.items()
         for b in (0, 0.5, 1, 1.5, 2, 2.5, 2.77)
     ]

@@ -177,7 +177,8 @@ def curve(ax: Any, curve: list[Row], name: str, place: int, size: float = 3.2) -
     certified(ax, x, curve, fmt=MARKERS[place], markersize=2.6)
     spans(ax, x, curve, "paper", fmt=MARKERS[place], markersize=size)
     with_escort = having(curve, "escort_median")
-    repaired(ax, column(with_escort, name), with_escort)
+    if with_escort:
+        repaired(ax, column(with_escort, name), with_escort)
     stars = having(curve, "printed")
     crosses(ax, column(stars, name), column(stars, "printed"))
 

@@ -267,12 +267,12 @@ chose something else* in version 0.1, which now is made only where it is named. 
 _READING = """\
 The text leaves some things open, and each choice moves the numbers: how a random prior is drawn and made feasible
 (ours: uniformly from the simplex, mixed with the uniform prior as little as necessary), tolerances and caps of loops,
-the interval for $\\beta$ of Algorithm 5, the initial mechanism of Algorithm 7 (ours: the one before), and which
-of several extreme points is taken where $b \\leq H(X_i)$. In the proof's reading Algorithm 10 has no lambda to adjust,
+the interval for $\\beta$ of Algorithm 5, the initial mechanism of Algorithm 7 (ours: the one before), and which of
+several extreme points is taken where $b \\leq H(X_i)$. In the proof's reading Algorithm 10 has no lambda to adjust,
 and so it runs Algorithm 11 once. $\\delta$ of the relative improvement in `history` is that of Algorithms 7 and 10;
 the loops stop by the printed absolute tests. The exponential mechanism of the gallery scores by $-|y - f(x)|$, the
-appendix by equality; on binary answers they are the same. The authors' own code was not available to us. Another reading may find
-more or less than ours; none can find more than the certified upper bound."""
+appendix by equality; on binary answers they are the same. The authors' own code was not available to us. Another
+reading may find more or less than ours; none can find more than the certified upper bound."""
 
 _OPEN = """\
 The paper ends with what it leaves to future work. Most of it can be done now:"""
