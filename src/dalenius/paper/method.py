@@ -182,7 +182,6 @@ def _alternate(  # noqa: PLR0913, PLR0917 - what was asked
     common: dict[str, Any] = {
         "p0": domain.weights,
         "repairs": repairs,
-        "rng": rng,
         "start": start,
         "expired": watch.expired,
     }
