@@ -185,10 +185,15 @@ def _finite(x: float) -> float | None:
 
 
 def _history(content: dict[str, Any]) -> tuple[Step, ...]:
-    return tuple(
-        Step(int(start), int(iteration), *(math.inf if x is None else float(x) for x in numbers))
-        for start, iteration, *numbers in content.get("history", ())
-    )
+    return tuple(_step(*line) for line in content.get("history", ()))
+
+
+def _step(start: int, iteration: int, *numbers: float | None) -> Step:
+    """One iteration; files of version 0.1 have neither the worst-case leakage nor the penalty."""
+    if len(numbers) not in {4, 6}:
+        message = f"an iteration has {len(numbers) + 2} numbers in place of 8"
+        raise ValueError(message)
+    return Step(int(start), int(iteration), *(math.inf if x is None else float(x) for x in numbers))
 
 
 def _audit(content: dict[str, Any], mechanism: Mechanism) -> Audit:
