@@ -113,7 +113,7 @@ def _cause(rows: list[Row]) -> list[str]:
     escort = [{**row, "paper_median": row["escort_median"]} for row in both]
     printed, repaired = (max(map(missed, ours)) for ours in (both, escort))
     words = (
-        f"Its cause is Algorithm 5: with the printed softmax the medians of {len(both)} points miss up to "
+        f"A cause of the fall is Algorithm 5: with the printed softmax the medians of {len(both)} points miss up to "
         f"{percent(printed)}, with the escort in its place, and nothing else changed, up to {percent(repaired)}."
     )
     return [words]
