@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-PICTURES = ("entropy", "table", "primal", "dual", "algorithms", "convergence")
+PICTURES = ("entropy", "table", "primal", "dual")
 
 
 def main(run: Path) -> int:
