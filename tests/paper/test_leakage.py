@@ -149,6 +149,15 @@ def test_a_mechanism_brings_its_records_and_the_tolerance_reaches_the_inner_loop
     assert slow.status == "T_max"
 
 
+def test_a_channel_that_is_none_is_refused() -> None:
+    with pytest.raises(dl.InputError, match="q is no distribution"):
+        leakage.maximal_leakage(np.ones((4, 2)), [2, 2], 0.5)
+    with pytest.raises(dl.InputError, match=r"q = .* must be an array of numbers"):
+        leakage.maximal_leakage("q", [2, 2], 0.5)
+    with pytest.raises(dl.InputError, match="records is missing"):
+        leakage.maximal_leakage(np.full((4, 2), 0.5), b=0.5)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -161,6 +170,7 @@ def test_a_mechanism_brings_its_records_and_the_tolerance_reaches_the_inner_loop
         ({"p_start": np.ones(4) / 4}, r"p_start has shape \(4,\); it must have shape \(8,\)"),
         ({"repairs": ["escrot"]}, "no repair 'escrot'; did you mean 'escort'.*by choice: gradient, entropy_share"),
         ({"repairs": 5}, "repairs = 5 must list names"),
+        ({"inner": {2: {"alhpa": 0.1}}}, "Algorithm 2 has no parameter 'alhpa' to pass on; it has eps, alpha, T_max"),
         ({"inner": {7: {}}}, "names no algorithm that this one calls; those are 2, 3"),
         ({"inner": {2: {"alpha": 0.0}}}, "alpha = 0.0 is out of range"),
         ({"inner": {3: {"beta": 1.0}}}, "beta = 1.0 does not shrink a step"),

@@ -163,7 +163,7 @@ def task_of(  # noqa: PLR0913, PLR0917 - the inputs that Algorithms 6 to 11 shar
 ) -> Subproblem:
     """Check d(f(x), y) as (|X|, |Y|), p0 (None: uniform), a prior and the budget, and put them together."""
     universe = Universe(checks.alphabets(records))
-    table = np.asarray(distance, dtype=float)
+    table = parameters.numbers("distance", distance)
     if table.ndim != 2 or table.shape[0] != universe.size:  # noqa: PLR2004 - datasets x outputs
         message = f"distance has shape {table.shape}; it needs one row per dataset, {universe.size} of them"
         raise InputError(message)

@@ -107,9 +107,14 @@ def maximal_leakage(  # noqa: PLR0913 - the REQUIRE list
                 best, worst_prior, record = value, candidate, i
         prior = worst_prior
         # As printed |L_max - L_prev| of two infinities, where nothing was accepted, is not at least eps.
-        status = INFEASIBLE if best == -math.inf else CONVERGED if best - before < eps else ""
-        status = EXPIRED if status != CONVERGED and expired() else status or (CAPPED if k + 1 == T_max else "")
-        best = max(best, float(met[record])) if best == -math.inf else best
+        if best == -math.inf:
+            best, status = float(met[record]), INFEASIBLE
+        elif best - before < eps:
+            status = CONVERGED
+        elif k + 1 == T_max:
+            status = CAPPED
+        if status != CONVERGED and expired():
+            status = EXPIRED
         history.append(_step(universe, q, prior, record, b, (start, k, best, before)))
     return Leakage(best, worst_prior, record, tuple(met.tolist()), status, tuple(history), tuple(traces))
 

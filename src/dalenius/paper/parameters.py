@@ -16,6 +16,16 @@ from dalenius.paper.universe import Floats, entropy
 Inner = Mapping[int, Mapping[str, Any]]
 
 SUM = 1e-9  # how far the sum of a distribution may be from one
+OF_PENALTY, OF_DESCENT = ("eps", "lambda_0", "mu", "delta", "T_max"), ("eta_0", "beta", "eps", "T_max")
+OF = {  # what may be passed on to an algorithm that another one calls
+    1: ("eps", "T_max", "inner"),
+    2: ("eps", "alpha", "T_max"),
+    3: ("tau", "T_max", "eta_0", "beta", "max_inner", "tau_H", "beta_range"),
+    7: OF_PENALTY,
+    8: OF_DESCENT,
+    10: OF_PENALTY,
+    11: OF_DESCENT,
+}
 
 
 def positive(**values: float) -> None:
@@ -66,17 +76,26 @@ def inner_of(inner: Inner | None, allowed: tuple[int, ...]) -> dict[int, dict[st
             listed = ", ".join(map(str, allowed))
             message = f"inner = {{{number!r}: ...}} names no algorithm that this one calls; those are {listed}"
             raise InputError(message)
+        for name in parameters:
+            if name not in OF[number]:
+                message = f"Algorithm {number} has no parameter {name!r} to pass on; it has {', '.join(OF[number])}"
+                raise InputError(message)
         found[number] = dict(parameters)
     return found
 
 
+def numbers(name: str, given: ArrayLike) -> Floats:
+    """Return an array of floats."""
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        message = f"{name} = {given!r} must be an array of numbers"
+        raise InputError(message) from None
+
+
 def distribution(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Return probabilities of this shape; along the last axis they must sum to one within 1e-9."""
-    try:
-        table = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        message = f"{name} must be a table of numbers of shape {shape}"
-        raise InputError(message) from None
+    table = numbers(name, given)
     if table.shape != shape:
         message = f"{name} has shape {table.shape}; it must have shape {shape}"
         raise InputError(message)
@@ -95,10 +114,11 @@ def mechanism_matrix(channel: Mechanism | ArrayLike, records: Sequence[int] | No
         message = "records is missing; list one alphabet size per record, such as [2, 2, 2]"
         raise InputError(message)
     sizes = checks.alphabets(records)
-    table = np.asarray(channel, dtype=float)
+    table = numbers("q", channel)
     if table.ndim != 2 or table.shape[0] != math.prod(sizes):  # noqa: PLR2004 - datasets x outputs
         message = f"q has shape {table.shape}; it needs one row per dataset, {math.prod(sizes)} of them"
         raise InputError(message)
+    distribution("q", table, table.shape)
     return table, sizes
 
 
