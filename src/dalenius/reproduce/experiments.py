@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_query
-from dalenius.reproduce.points import Point
+from dalenius.reproduce.points import EPS, GRID_EPS, Point
 from dalenius.reproduce.printed import CAPTION, LN2, TABLE, VALUES
 from dalenius.reproduce.text import MEASURES
 
@@ -45,6 +45,7 @@ def _audit(  # noqa: PLR0913 - the columns of a grid
     starts: int,
     printed: float | None = None,
     series: dict[str, int] | None = None,
+    eps: float = GRID_EPS,
 ) -> Point:
     """An audit of a named mechanism, certified and by Algorithm 1."""
     word = PARAMETER[family]
@@ -61,6 +62,7 @@ def _audit(  # noqa: PLR0913 - the columns of a grid
             "b": b,
             "printed": printed,
             "series": series or {},
+            "eps": eps,
         },
         starts,
     )
@@ -206,7 +208,15 @@ def _table(quick: bool) -> list[Point]:
     series = {"escort": 1 if quick else OTHER, "literal": 1 if quick else OTHER, "uniform": 1}
     return [
         _audit(
-            "table", _parity(4), family, 1.0, b, starts=FEW if quick else MANY, printed=printed.get(b), series=series
+            "table",
+            _parity(4),
+            family,
+            1.0,
+            b,
+            starts=FEW if quick else MANY,
+            printed=printed.get(b),
+            series=series,
+            eps=EPS,
         )
         for family, printed in TABLE.items()
         for b in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.77)

@@ -224,8 +224,9 @@ given entropy, the mechanism that leaks least at a given distortion, and the one
 leakage. This library answers them with proved bounds, and ships the paper's eleven algorithms beside them, as they
 are printed and with every parameter. `dalenius reproduce` runs the whole evaluation with both. The numbers below are
 from one such run. They are in nats; brackets are certified, rounded outward, and verified by `dalenius verify`; the
-numbers of the paper's method are medians over random starts, with the least and the greatest, every loop of Algorithm 1
-run until it changes by less than 1e-9 (by 1e-6 with the repair "escort", and inside of Algorithms 6 and 9).
+numbers of the paper's method are medians over random starts, with the least and the greatest. Loops of Algorithm 1 run
+until they change by less than 1e-9 in the table and without entropy constraint, by 1e-7 along the figures' grids, by
+1e-6 inside of Algorithms 6 and 9, and by 1e-5 with the repair "escort".
 [The map](paper-map.md) has a row for every definition, theorem, algorithm, figure and table of the paper.
 
 In the words of the paper a mechanism is *epsilon-Dalenius secure* against $H(X) \\geq b$ when
@@ -366,7 +367,8 @@ def _why(results: dict[str, list[Row]]) -> str:
         f"{percent(max(map(missed, rows)))} of the leakage; with Algorithm 5 repaired, and nothing else, up to "
         f"{percent(escort)}. Whenever the entropy of a row is corrected by a little, the printed softmax moves the row "
         "far from where the gradient step has put it (row 4 of the errata). The decline of $L(b)$ in the printed "
-        "table, and in Figure 3 below $(n-1) \\ln 2$, has this cause. The printed numbers lie lower still; we do not know why."
+        "table, and in Figure 3 below $(n-1) \\ln 2$, has this cause. The printed numbers lie lower still; why, we do "
+        "not know."
     )
 
 
