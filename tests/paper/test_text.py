@@ -90,6 +90,8 @@ def test_algorithms_4_and_5(seed: int) -> None:
     np.testing.assert_allclose(found, text.algorithm_5(drawn.tolist(), target, 1e-9), rtol=0, atol=EXACT)
     assert entropy(found) == pytest.approx(target, abs=EXACT)
     np.testing.assert_array_equal(dl.paper.algorithm_5(drawn, entropy(drawn) + 1e-10), drawn)
+    np.testing.assert_array_equal(dl.paper.algorithm_4(v.tolist()), on_simplex)  # lists will do
+    np.testing.assert_array_equal(dl.paper.algorithm_5(drawn.tolist(), target), found)
 
 
 @pytest.mark.parametrize("seed", range(4))

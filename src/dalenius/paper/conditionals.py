@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import entr
 
@@ -41,9 +42,9 @@ class Conditionals:
 
 
 def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
-    marginal: Floats,
-    p_start: Floats,
-    rows: Floats,
+    marginal: ArrayLike,
+    p_start: ArrayLike,
+    rows: ArrayLike,
     b: float,
     *,
     tau: float = EPS,
@@ -66,11 +67,15 @@ def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
     parameters.counts(T_max=T_max, max_inner=max_inner)
     parameters.shrinking(beta)
     choice, ends = repairs_from(repairs), parameters.interval(beta_range)
+    marginal, p, rows = (
+        parameters.numbers(name, given)
+        for name, given in (("marginal", marginal), ("p_start", p_start), ("rows", rows))
+    )
+    p = p.copy()
 
     def project(v: Floats) -> Floats | None:
         return _on_entropy(project_to_simplex(v), needed, tau_H, MOST_ROOT_STEPS, ends, escort="escort" in choice)
 
-    p = p_start.copy()
     history = [float(information(marginal, answers(p, rows)))]
     best, kept, status = -math.inf, p, CAPPED
     nothing = marginal <= 2 * FLOOR
@@ -140,15 +145,16 @@ def row_entropy_printed(marginal: Floats, conditionals: Floats, b: float, k: int
     return float((b - entropy(marginal) - marginal @ entr(conditionals).sum(axis=1)) / marginal[k])
 
 
-def project_to_simplex(v: Floats) -> Floats:
+def project_to_simplex(v: ArrayLike) -> Floats:
     """Algorithm 4: the nearest probability vector, max(v - theta, 0) with theta by sorting."""
+    v = parameters.numbers("v", v)
     falling = np.sort(v)[::-1]
     theta = (np.cumsum(falling) - 1) / np.arange(1, v.size + 1)
     return np.asarray(np.maximum(v - theta[np.flatnonzero(falling > theta)[-1]], 0.0))
 
 
 def project_to_entropy(  # noqa: PLR0913 - the REQUIRE list
-    v: Floats,
+    v: ArrayLike,
     target: float,
     *,
     eps: float = TAU_H,
@@ -165,7 +171,7 @@ def project_to_entropy(  # noqa: PLR0913 - the REQUIRE list
     parameters.counts(T_max=T_max)
     checks.real("target", target, -math.inf, math.inf)
     escort = "escort" in repairs_from(repairs)
-    return _on_entropy(np.asarray(v, dtype=float), target, eps, T_max, parameters.interval(beta_range), escort=escort)
+    return _on_entropy(parameters.numbers("v", v), target, eps, T_max, parameters.interval(beta_range), escort=escort)
 
 
 def _on_entropy(  # noqa: PLR0913 - of Algorithm 5

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import entr
 
 from dalenius.paper import parameters
@@ -30,9 +31,9 @@ class Marginal:
 
 
 def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
-    p_start: Floats,
-    conditionals: Floats,
-    rows: Floats,
+    p_start: ArrayLike,
+    conditionals: ArrayLike,
+    rows: ArrayLike,
     b: float,
     *,
     eps: float = EPS,
@@ -49,6 +50,7 @@ def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
     """
     parameters.positive(eps=eps, alpha=alpha)
     parameters.counts(T_max=T_max)
+    conditionals, rows = parameters.numbers("conditionals", conditionals), parameters.numbers("rows", rows)
     start = parameters.distribution("p_start", p_start, (conditionals.shape[0],))
     spread = entr(conditionals).sum(axis=1)
     given = answers(conditionals, rows)
