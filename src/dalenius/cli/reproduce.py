@@ -19,7 +19,7 @@ UNVERIFIED = 1
 @click.command(short_help="Measure the paper's figures and table again.")
 @click.option("--out", type=FILE, required=True, metavar="DIR", help="Where everything is written.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this experiment; may be repeated.")
-@click.option("--quick", is_flag=True, help="Coarser grids: about two minutes instead of twenty-five, on two cores.")
+@click.option("--quick", is_flag=True, help="Coarser grids: about two minutes instead of twenty, on two cores.")
 @click.option("--jobs", type=int, metavar="N", help="Processes; default one per core.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
 @AS_JSON
