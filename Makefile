@@ -56,7 +56,7 @@ fuzz: setup
 bench: .venv-bench/.ready
 	.venv-bench/bin/python bench/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
-# The paper's evaluation in full, and with its numbers the page docs/relation-to-the-paper.md.
+# The paper's evaluation in full, and with its numbers docs/relation-to-the-paper.md and docs/paper-map.md.
 paper: setup
 	$(BIN)/dalenius reproduce --out out/paper
 	$(BIN)/python docs/take_numbers.py out/paper

@@ -1,4 +1,4 @@
-"""Take the numbers, the pictures and the page 'Relation to the paper' from a full run of `dalenius reproduce`.
+"""Take the numbers, the pictures and the pages about the paper from a full run of `dalenius reproduce`.
 
 python docs/take_numbers.py out/paper
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-PICTURES = ("entropy", "table", "primal")
+PICTURES = ("entropy", "table", "primal", "dual")
 
 
 def main(run: Path) -> int:
@@ -18,6 +18,7 @@ def main(run: Path) -> int:
         sys.stderr.write(f"{run} is a quick run; the page is about the full one\n")
         return 2
     shutil.copy(run / "relation.md", DOCS / "relation-to-the-paper.md")
+    shutil.copy(run / "map.md", DOCS / "paper-map.md")
     numbers = DOCS / "reproduced"
     numbers.mkdir(exist_ok=True)
     for path in sorted(run.glob("*.csv")):

@@ -126,10 +126,12 @@ def test_the_method_is_told(tmp_path: Path) -> None:
     assert Audit.load(path).history == ()
     consistent(paper).save(path)
     content = json.loads(path.read_text())
-    for spoilt in (None, 0.5, [0.5], ["x"], [[]], [[0, 0]], [[0, 0, 1, 1, 1, "x"]], [[0, 0, 1, 1, 1, 1, 1]]):
+    for spoilt in (None, 0.5, [0.5], ["x"], [[]], [[0, 0]], [[0, 0, 1, 1, 1, "x"]], [[0, 0, 1, 1, 1, 1, 1]], [[0] * 9]):
         path.write_text(json.dumps({**content, "history": spoilt}))
         with pytest.raises(InputError, match=r"audit\.json"):
             Audit.load(path)
+    path.write_text(json.dumps({**content, "history": [line[:6] for line in content["history"]]}))  # of version 0.1
+    assert [step.worst for step in Audit.load(path).history] == [math.inf] * len(HISTORY)
 
 
 def _curve() -> Curve:

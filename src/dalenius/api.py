@@ -25,6 +25,7 @@ from dalenius.model.query import Query
 from dalenius.model.real import Real
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret
+from dalenius.paper.choices import Reading, reading_from, repairs_from
 from dalenius.paper.method import check_designable, search_leakage, search_mechanism
 from dalenius.real_answers import real_answer
 from dalenius.reductions.symmetry import check_size, reduce
@@ -65,6 +66,8 @@ def audit(  # noqa: PLR0913 - the public surface
     secret: object = None,
     reference: object = None,
     method: Method = "certified",
+    repairs: Iterable[str] | None = None,
+    reading: Reading | None = None,
     tolerance: float = 1e-6,
     time_limit: float = 60.0,
     seed: int = 0,
@@ -91,7 +94,10 @@ def audit(  # noqa: PLR0913 - the public surface
     column per record. Give `knowledge` with it; log(1/rho_min) or more means no constraint.
 
     method="paper" is the paper's Algorithm 1 from 20 random starts on all datasets: a local search, so that only
-    `lower` is proved, and `upper` is the trivial bound.
+    `lower` is proved, and `upper` is the trivial bound. repairs: which corrections of the paper's text are made by
+    choice. None: those of wrong formulas, "gradient" and "entropy_share"; (): none, the text as it is printed wherever
+    it can run; or names out of these and "escort", "hinge", "penalty_owner". reading: how Algorithms 9 and 10 of a
+    design share their penalty, "proof" (default) or "strict".
     """
     question = _question(
         mechanism,
@@ -99,6 +105,8 @@ def audit(  # noqa: PLR0913 - the public surface
         secret=secret,
         reference=reference,
         method=method,
+        repairs=repairs,
+        reading=reading,
         tolerance=tolerance,
         time_limit=time_limit,
         seed=seed,
@@ -120,6 +128,7 @@ class _Question:
     reference: Reference
     unit: str
     method: Method
+    repairs: frozenset[str]
     tolerance: float
     time_limit: float
     seed: int
@@ -134,7 +143,7 @@ class _Question:
         with Watch(self.time_limit, self.report) as watch, np.errstate(all="ignore"):
             run = Run(unit, self.tolerance, self.seed, watch)
             if self.method == "paper":
-                found = search_leakage(mechanism, adversary, watch, self.seed)
+                found = search_leakage(mechanism, adversary, watch, self.seed, self.repairs)
                 return paper_audit_answer(mechanism, adversary, found, run)
 
             def certified(channel: Mechanism, gap: float, watch: Watch) -> Audit:
@@ -156,6 +165,8 @@ def _question(  # noqa: PLR0913 - as audit
     secret: object,
     reference: object,
     method: Method,
+    repairs: Iterable[str] | None,
+    reading: str | None,
     tolerance: float,
     time_limit: float,
     seed: int,
@@ -163,6 +174,7 @@ def _question(  # noqa: PLR0913 - as audit
 ) -> _Question:
     """Check what `audit` and `curve` are asked."""
     _check_method(method)
+    chosen, _ = _choices(method, repairs, reading)
     if not isinstance(mechanism, Mechanism):
         message = (
             f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
@@ -174,7 +186,7 @@ def _question(  # noqa: PLR0913 - as audit
     rho = Reference.from_user(reference, mechanism.records)
     rho.check(mechanism.statistic)
     _limits(tolerance, time_limit, seed)
-    return _Question(mechanism, about, rho, unit, method, tolerance, time_limit, seed, _report(progress))
+    return _Question(mechanism, about, rho, unit, method, chosen, tolerance, time_limit, seed, _report(progress))
 
 
 def _print_progress(progress: Progress) -> None:
@@ -219,6 +231,8 @@ def design(  # noqa: PLR0913 - the public surface
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
     method: Method = "certified",
+    repairs: Iterable[str] | None = None,
+    reading: Reading | None = None,
     tolerance: float = 1e-4,
     time_limit: float = 300.0,
     seed: int = 0,
@@ -240,9 +254,11 @@ def design(  # noqa: PLR0913 - the public surface
 
     method="paper" is the paper's Algorithm 6 or 9 from 5 random starts. Nothing is proved of the optimum but the
     upper bound. The mechanism has a certified audit, which shows what it leaks; that may be more than the leakage
-    budget, and then `kept` is false.
+    budget, and then `kept` is false. A mechanism that Algorithm 6 returns beyond its distortion budget is moved
+    towards the noiseless one until it keeps it. repairs, reading: as for `audit`.
     """
     _check_method(method)
+    chosen, read = _choices(method, repairs, reading)
     task = _task(query, measure, outputs, p0)
     if (distortion is None) == (leakage is None):
         how = "neither was given" if distortion is None else "both were given"
@@ -273,7 +289,16 @@ def design(  # noqa: PLR0913 - the public surface
     with Watch(checking.searching(limit, verify), _report(progress)) as watch, np.errstate(all="ignore"):
         run = Run(unit, tolerance, seed, watch)
         if method == "paper":
-            found = search_mechanism(problem, task, adversary, tolerance=SOLVER_SHARE * gap, watch=watch, seed=seed)
+            found = search_mechanism(
+                problem,
+                task,
+                adversary,
+                tolerance=SOLVER_SHARE * gap,
+                watch=watch,
+                seed=seed,
+                repairs=chosen,
+                reading=read,
+            )
             answer = paper_design_answer(task, adversary, problem, found, budget=budget, run=run)
         else:
             designed, _ = Designer(problem, task, SOLVER_SHARE * gap, watch, seed).solve()
@@ -375,6 +400,16 @@ def _check_possible(problem: Problem, task: Distortion) -> None:
 
 def _check_method(method: str) -> None:
     checks.choice("method", method, METHODS)
+
+
+def _choices(method: Method, repairs: Iterable[str] | None, reading: str | None) -> tuple[frozenset[str], Reading]:
+    """Check how the paper's text is to be run; only method="paper" runs it."""
+    if method != "paper" and (repairs is not None or reading is not None):
+        name = "repairs" if repairs is not None else "reading"
+        message = f'{name} says how the paper\'s text is run; give it with method="paper", or leave it out'
+        raise InputError(message)
+    names = repairs_from(repairs)
+    return names, reading_from(reading, names)
 
 
 def _check_paper(**given: object) -> None:

@@ -101,6 +101,8 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "secret": None,
         "reference": None,
         "method": "certified",
+        "repairs": None,
+        "reading": None,
         "tolerance": 1e-4,
         "time_limit": 7.0,
         "seed": 3,
@@ -126,6 +128,34 @@ def test_json_says_whether_the_certificate_was_checked() -> None:
 def test_the_method_reaches_the_solver(solver: Solver) -> None:
     assert run(*PARITY, "--entropy", 1, "--method", "paper").exit_code == 0
     assert solver.asked["method"] == "paper"
+    assert run(*PARITY, "--entropy", 1, "--method", "paper", "--repairs", "gradient,escort").exit_code == 0
+    assert (solver.asked["repairs"], solver.asked["reading"]) == ("gradient,escort", None)
+    assert run(*PARITY, "--entropy", 1, "--method", "paper", "--repairs", "", "--reading", "strict").exit_code == 0
+    assert (solver.asked["repairs"], solver.asked["reading"]) == ("", "strict")
+
+
+REFUSED = {
+    "unknown repair": (
+        ["--method", "paper", "--repairs", "gradient,escrot"],
+        ["'escrot'", "did you mean 'escort'?", "hinge"],
+    ),
+    "unknown reading": (["--method", "paper", "--reading", "loose"], ["reading = 'loose'", "'proof' or 'strict'"]),
+    "both": (["--method", "paper", "--reading", "strict", "--repairs", "penalty_owner"], ["who sets the penalty"]),
+    "repairs of the certified method": (["--repairs", "gradient"], ["repairs says", 'method="paper"']),
+    "reading of the certified method": (["--reading", "proof"], ["reading says", 'method="paper"']),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_choices_about_the_papers_text_are_checked(arguments: list[str], words: list[str]) -> None:
+    refused(run(*PARITY, "--entropy", 1, *arguments), *words)
+
+
+def test_repairs_change_what_the_papers_method_finds() -> None:
+    asked = ["--query", "modular_sum(n=3, modulus=2)", "--mechanism", "symmetric(flip=0.1)", "--entropy", 1.3]
+    asked += ["--method", "paper", "--json", "--time-limit", 5]
+    found = [json.loads(run(*asked, *more).stdout)["lower"] for more in ([], ["--repairs", "gradient,escort"])]
+    assert found[0] != found[1]
 
 
 def test_the_papers_method_on_the_real_command_line(tmp_path: Path) -> None:

@@ -81,6 +81,8 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "measure": "absolute",
         "outputs": None,
         "method": "certified",
+        "repairs": None,
+        "reading": None,
         "tolerance": 1e-4,
         "time_limit": 300.0,
         "seed": 0,
@@ -92,6 +94,9 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
     assert run(*PARITY, "--leakage", 0.2, "--knowledge", 1, "--measure", "zero-one", *options).exit_code == 0
     expected = {"leakage": 0.2, "distortion": None, "knowledge": 1.0, "entropy": None, "measure": "zero-one"}
     expected |= {"unit": "bits", "tolerance": 1e-3, "time_limit": 7.0, "seed": 3, "method": "paper", "verify": False}
+    options += ["--reading", "strict", "--repairs", "gradient"]
+    assert run(*PARITY, "--leakage", 0.2, "--knowledge", 1, "--measure", "zero-one", *options).exit_code == 0
+    expected |= {"repairs": "gradient", "reading": "strict"}
     assert expected.items() <= solver.asked.items()
 
 
@@ -208,6 +213,7 @@ def test_the_papers_method_on_the_real_command_line(tmp_path: Path) -> None:
     found = json.loads(run(*asked, "--json", *files).stdout)
     assert (found["method"], found["proved"], found["kept"], found["lower"]) == ("paper", "upper", True, 0.0)
     assert found["reported"] < 0.368 < found["upper"] == found["leakage"]["upper"]  # the optimum is in between (MATH 7)
+    refused(run(*asked, "--repairs", "armijio"), "no repair 'armijio'", "did you mean 'armijo'?")
     for name in ("c.json", "d.json"):
         assert CliRunner().invoke(main, ["verify", str(tmp_path / name)]).exit_code == 0
     assert Design.load(tmp_path / "d.json").to_dict() == {**found, "verified": None}

@@ -1,4 +1,4 @@
-"""Algorithms 1 to 5: what they keep, what they find, and that they never claim more than is true."""
+"""Algorithm 1: what it keeps, what it finds, and that it never claims more than is true."""
 
 import math
 
@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 import dalenius as dl
 from dalenius.paper import leakage
-from dalenius.paper.universe import Floats, Universe, answers, entropy, information, leakages
+from dalenius.paper.universe import Floats, Universe, entropy, leakages
 
 EPSILON_1 = {"laplace": math.exp(-0.5) / 2, "exponential": 1 / (math.exp(0.5) + 1)}
-LITERAL = {  # medians that a literal reading gave at b = 0, .5, 1, 1.5, 2, 2.5, 2.77: the least to be expected
+LITERAL = {  # medians that a literal reading gave at b = 0, .5, 1, 1.5, 2, 2.5, 2.77: the least of the repaired one
     "laplace": (0.0795, 0.0795, 0.0775, 0.0572, 0.0410, 0.0164, 0.0004),
     "exponential": (0.0303, 0.0303, 0.0294, 0.0201, 0.0136, 0.0053, 0.0001),
 }
 ENTROPIES = (0, 0.5, 1, 1.5, 2, 2.5, 2.77)
+PRINTED_5 = {1: 0.077, 1.5: 0.060, 2: 0.042, 2.5: 0.019}  # Laplace, Algorithm 5 as printed, medians of 8 starts
+ESCORT = ("gradient", "escort")
 
 
 def binary_entropy(p: float) -> float:
@@ -45,15 +47,29 @@ def random_channel(seed: int, records: tuple[int, ...] = (2, 2, 2), outputs: int
 
 
 @pytest.mark.parametrize("name", ["laplace", "exponential"])
-@pytest.mark.parametrize("k", range(len(ENTROPIES)))
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 4, pytest.param(5, marks=pytest.mark.slow), 6])
 def test_table_of_the_paper(name: str, k: int) -> None:
     b, flip = ENTROPIES[k], EPSILON_1[name]
-    found = leakage.restarts(parity(4, flip), [2] * 4, b, starts=5)
+    found = leakage.restarts(parity(4, flip), [2] * 4, b, starts=5, repairs=ESCORT, eps=1e-5)
     truth = parity_truth(4, flip, b)
     values = [f.value for f in found]
     assert max(values) <= truth + 1e-9
     assert np.median(values) >= LITERAL[name][k] - 1e-3
     assert min(entropy(f.prior) for f in found) >= b - 1e-13
+
+
+@pytest.mark.parametrize("b", [1, 1.5, 2, pytest.param(2.5, marks=pytest.mark.slow)])
+def test_the_printed_projection_makes_leakage_fall(b: float) -> None:
+    """The decline that the paper prints is that of its Algorithm 5: the truth is flat up to 3 ln 2 = 2.08."""
+    channel = parity(4, EPSILON_1["laplace"])
+    printed, repaired = (
+        float(np.median([f.value for f in leakage.restarts(channel, [2] * 4, b, starts=6, repairs=repairs, eps=1e-5)]))
+        for repairs in (None, ESCORT)
+    )
+    assert printed == pytest.approx(PRINTED_5[b], abs=8e-3)
+    assert printed < repaired - 2e-3
+    wrong = leakage.restarts(channel, [2] * 4, b, starts=6, repairs=(), eps=1e-5)  # the printed gradient, too
+    assert np.median([f.value for f in wrong]) < printed
 
 
 def test_it_misses_what_is_beyond_the_flat_part() -> None:
@@ -68,7 +84,7 @@ def test_it_misses_what_is_beyond_the_flat_part() -> None:
 def test_every_answer_is_attained_and_allowed(seed: int, share: float, records: tuple[int, ...]) -> None:
     q = random_channel(seed, records)
     b = share * math.log(math.prod(records))
-    found = leakage.maximal_leakage(q, records, b, rng=np.random.default_rng(seed), rounds=5)
+    found = leakage.maximal_leakage(q, records, b, rng=np.random.default_rng(seed), T_max=5)
     assert found.prior.sum() == pytest.approx(1, abs=1e-9)
     assert found.prior.min() >= 0
     assert entropy(found.prior) >= b - 1e-13
@@ -87,15 +103,86 @@ def test_never_above_the_certified_bound(seed: int) -> None:
         assert max(f.value for f in leakage.restarts(q, [2] * 3, b, starts=3)) <= upper + 1e-9
 
 
+RATIONAL = np.array(  # records of 3 and 2 values
+    [[1 / 4, 1 / 2, 1 / 4], [0, 0, 1], [0, 2 / 3, 1 / 3], [2 / 9, 4 / 9, 3 / 9], [1 / 7, 4 / 7, 2 / 7], [0, 0, 1]]
+)
+
+
 def test_convergence_to_the_global_optimum_at_b_zero_is_not_so() -> None:
-    """Of thirty random channels at least one start stays clearly below."""
-    missed = []
-    for seed in range(10, 40):
-        q = random_channel(seed)
-        found = leakage.maximal_leakage(q, [2] * 3, 0.0, rng=np.random.default_rng(seed))
-        audit = dl.audit(dl.Mechanism.from_matrix(q, [2] * 3), entropy=0.0, tolerance=1e-4)
-        missed.append(audit.lower - found.value)
-    assert max(missed) > 0.02
+    """On a rational channel most starts converge, at a tolerance of 1e-10, three per cent below the optimum."""
+    found = leakage.restarts(RATIONAL, [3, 2], 0.0, starts=20, eps=1e-10, inner={2: {"T_max": 5000}})
+    assert {one.status for one in found} == {"converged"}
+    truth = dl.audit(dl.Mechanism.from_matrix(RATIONAL, records=[3, 2]), entropy=0.0)
+    assert truth.lower == pytest.approx(0.399023, abs=2e-6)
+    values = np.array([one.value for one in found])
+    assert (np.abs(values - 0.386942) < 1e-5).sum() >= 10
+    assert values.max() <= truth.upper
+
+
+@pytest.mark.parametrize(("b", "moves"), [(0.5, True), (1.0, True), (1.8, False), (2.5, False)])
+def test_the_uniform_start_of_the_text_is_stationary_for_large_b(b: float, moves: bool) -> None:  # noqa: FBT001
+    """The text starts from the uniform prior, where I = 0 and every gradient is 0.
+
+    Where one row may become a unit vector while the other keeps its entropy, b <= ln 2 + 3/2 ln 2 for four bits, it
+    leaves that point; above, the row must keep some entropy, and ties stay ties.
+    """
+    found = leakage.maximal_leakage(parity(4, 0.1), [2] * 4, b, p_start=np.full(16, 1 / 16))
+    assert (found.value > 0.05) == moves
+    if not moves:
+        assert found.value == pytest.approx(0.0, abs=1e-12)
+    assert found.value <= parity_truth(4, 0.1, b) + 1e-9
+
+
+def test_a_mechanism_brings_its_records_and_the_tolerance_reaches_the_inner_loops() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.count(n=3), epsilon=1)
+    loose, tight = (dl.paper.algorithm_1(mechanism, b=1.5, eps=eps, T_max=3) for eps in (1e-2, 1e-8))
+    for found, eps in ((loose, 1e-2), (tight, 1e-8)):
+        assert {trace.algorithm for trace in found.inner} == {2, 3}
+        for trace in found.inner:
+            last, before = trace.values[-1], trace.values[-2]
+            assert abs(last - before) <= eps or trace.status == "T_max"
+        assert [step.worst for step in found.history] == [step.value for step in found.history]
+        assert {trace.iteration for trace in found.inner} == set(range(len(found.history)))
+    assert sum(len(t.values) for t in tight.inner) > sum(len(t.values) for t in loose.inner)
+    slow = dl.paper.algorithm_1(mechanism, b=1.5, T_max=1, inner={2: {"T_max": 2}, 3: {"T_max": 1}})
+    assert {len(trace.values) for trace in slow.inner} == {3, 2}
+    assert slow.status == "T_max"
+
+
+def test_a_channel_that_is_none_is_refused() -> None:
+    with pytest.raises(dl.InputError, match="q is no distribution"):
+        leakage.maximal_leakage(np.ones((4, 2)), [2, 2], 0.5)
+    with pytest.raises(dl.InputError, match=r"q = .* must be an array of numbers"):
+        leakage.maximal_leakage("q", [2, 2], 0.5)
+    with pytest.raises(dl.InputError, match="records is missing"):
+        leakage.maximal_leakage(np.full((4, 2), 0.5), b=0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"eps": 0.0}, "eps = 0.0 is out of range; it must be above 0"),
+        ({"T_max": 0}, "T_max = 0 is too small"),
+        ({"b": 2.2}, r"b = 2.2 is above log\|X\| = 2.07944"),
+        ({"b": -1.0}, "b = -1.0 is out of range"),
+        ({"p_start": np.eye(8)[0]}, r"p_start has H\(X\) = 0 < b = 1.5, and Algorithm 1 starts"),
+        ({"p_start": np.ones(8)}, "p_start is no distribution"),
+        ({"p_start": np.ones(4) / 4}, r"p_start has shape \(4,\); it must have shape \(8,\)"),
+        ({"repairs": ["escrot"]}, "no repair 'escrot'; did you mean 'escort'.*by choice: gradient, entropy_share"),
+        ({"repairs": 5}, "repairs = 5 must list names"),
+        ({"inner": {2: {"alhpa": 0.1}}}, "Algorithm 2 has no parameter 'alhpa' to pass on; it has eps, alpha, T_max"),
+        ({"inner": {7: {}}}, "names no algorithm that this one calls; those are 2, 3"),
+        ({"inner": {2: {"alpha": 0.0}}}, "alpha = 0.0 is out of range"),
+        ({"inner": {3: {"beta": 1.0}}}, "beta = 1.0 does not shrink a step"),
+        ({"inner": {3: {"beta_range": (2, 1)}}}, "beta_range = .2, 1. is empty"),
+        ({"inner": {3: {"tau_H": -1.0}}}, "tau_H = -1.0 is out of range"),
+        ({"records": [2, 2]}, "q has shape .8, 3.; it needs one row per dataset, 4 of them"),
+    ],
+)
+def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
+    asked = {"records": [2, 2, 2], "b": 1.5, **options}
+    with pytest.raises(dl.InputError, match=words):
+        leakage.maximal_leakage(random_channel(1), **asked)  # type: ignore[arg-type]
 
 
 def test_the_uniform_prior_alone_at_the_largest_entropy() -> None:
@@ -116,117 +203,3 @@ def test_out_of_time_still_gives_an_allowed_prior() -> None:
     found = leakage.restarts(random_channel(5), [2] * 3, 1.5, expired=lambda: True)
     assert len(found) == 1
     assert entropy(found[0].prior) >= 1.5 - 1e-9
-
-
-# --- Algorithm 2 ---
-
-
-def test_without_constraint_the_marginal_reaches_capacity() -> None:
-    rows = parity(2, 0.1).reshape(2, 2, 2)
-    deterministic = np.array([[1.0, 0.0], [1.0, 0.0]])  # x_2 = 0: a binary symmetric channel
-    p = leakage.modified_blahut_arimoto(np.array([0.2, 0.8]), deterministic, rows, 0.0, tolerance=1e-12)
-    value = information(p, answers(deterministic, rows))
-    assert value == pytest.approx(math.log(2) - binary_entropy(0.1), abs=1e-7)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_marginal_stays_feasible(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    universe, q = Universe((3, 2, 2)), random_channel(seed, (3, 2, 2), 3)
-    b = 0.9 * math.log(12)
-    marginal, conditionals = universe.split(leakage.random_prior(rng, 12, b), 0)
-    p = leakage.modified_blahut_arimoto(marginal, conditionals, universe.of(q, 0), b)
-    assert entropy(universe.join(p, conditionals, 0)) >= b - 1e-9
-
-
-# --- Algorithm 3 ---
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_rows_hold_exactly_what_they_need_and_information_does_not_fall(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    universe, q = Universe((2, 2, 2)), random_channel(seed)
-    b = 1.7
-    marginal, conditionals = universe.split(leakage.random_prior(rng, 8, b), 0)
-    rows = universe.of(q, 0)
-    found = leakage.projected_gradient_coordinate_ascent(marginal, conditionals, rows, b)
-    assert found is not None
-    assert entropy(universe.join(marginal, found, 0)) == pytest.approx(b, abs=1e-8)
-    frozen = [entropy(row) for row in found]
-    for k in range(2):
-        assert leakage.row_entropy(marginal, found, b, k) == pytest.approx(frozen[k], abs=1e-7)
-    again = leakage.projected_gradient_coordinate_ascent(marginal, found, rows, b)
-    assert [entropy(row) for row in again] == pytest.approx(frozen, abs=1e-6)
-    assert information(marginal, answers(again, rows)) >= information(marginal, answers(found, rows)) - 1e-9
-
-
-def test_infeasible_is_said() -> None:
-    rows = parity(2, 0.1).reshape(2, 2, 2)
-    marginal, conditionals = np.array([0.5, 0.5]), np.array([[1.0, 0.0], [1.0, 0.0]])
-    assert leakage.projected_gradient_coordinate_ascent(marginal, conditionals, rows, 1.3) is None
-
-
-def test_the_printed_row_entropy_is_never_positive_where_it_is_needed() -> None:
-    for seed in range(20):
-        p = leakage.random_prior(np.random.default_rng(seed), 8, 1.6)
-        marginal, conditionals = Universe((2, 2, 2)).split(p, 1)
-        b = min(1.6, entropy(p))
-        assert all(leakage.row_entropy_printed(marginal, conditionals, b, k) <= 1e-12 for k in range(2))
-    assert leakage.row_entropy(np.array([1.0, 0.0]), np.full((2, 4), 0.25), 1.0, 1) == -math.inf
-
-
-# --- Algorithms 4 and 5 ---
-
-
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(st.lists(st.floats(-5, 5), min_size=1, max_size=8))
-def test_simplex_projection_is_the_nearest_point(values: list[float]) -> None:
-    v = np.array(values)
-    p = leakage.project_to_simplex(v)
-    assert p.sum() == pytest.approx(1)
-    assert p.min() >= 0
-    gap = v - p  # a constant on the support, at most that elsewhere: the conditions of optimality
-    assert np.ptp(gap[p > 0]) < 1e-9
-    assert (gap[p == 0] <= gap[p > 0].min() + 1e-9).all()
-
-
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(st.integers(0, 10**6), st.floats(0.02, 0.98))
-def test_entropy_projection_meets_its_target(seed: int, share: float) -> None:
-    v = np.random.default_rng(seed).dirichlet(np.ones(6))
-    target = share * math.log(6)
-    p = leakage.project_to_entropy(v, target)
-    assert p is not None
-    assert entropy(p) == pytest.approx(target, abs=1e-8)
-    assert (np.argsort(p, kind="stable") == np.argsort(v, kind="stable")).all()
-
-
-def test_entropy_projection_moves_little_for_a_little_and_knows_its_limits() -> None:
-    v = np.random.default_rng(0).dirichlet(np.ones(6))
-    near = leakage.project_to_entropy(v, entropy(v) - 1e-3)
-    assert np.abs(near - v).sum() < 0.01
-    assert leakage.project_to_entropy(v, entropy(v)) is v
-    assert leakage.project_to_entropy(np.full(4, 0.25), 1.0) is None  # ties stay ties
-    assert leakage.project_to_entropy(v, math.log(6) + 0.1) is None
-
-
-def test_extreme_points_are_all_tried_or_climbed() -> None:
-    q = random_channel(8, (2, 2, 2)).reshape(2, 4, 3)
-    marginal = np.array([0.3, 0.7])
-    best = max(float(information(marginal, np.stack([q[0, j], q[1, k]]))) for j in range(4) for k in range(4))
-    found = leakage.best_extreme_point(marginal, q)
-    assert float(information(marginal, answers(found, q))) == pytest.approx(best)
-    many = np.random.default_rng(1).dirichlet(np.ones(3), size=(6, 12))  # 12^6 points
-    climbed = leakage.best_extreme_point(np.full(6, 1 / 6), many)
-    assert np.array_equal(np.sort(climbed, axis=1)[:, -1], np.ones(6))
-    value = float(information(np.full(6, 1 / 6), answers(climbed, many)))
-    for k in range(6):  # no single row does better
-        row = leakage.best_unit_vector(np.full(6, 1 / 6), answers(climbed, many), many, k)
-        other = climbed.copy()
-        other[k] = row
-        assert float(information(np.full(6, 1 / 6), answers(other, many))) <= value + 1e-12
-
-
-def test_a_record_alone_has_one_extreme_point() -> None:
-    q = np.random.default_rng(0).dirichlet(np.ones(3), size=(100, 1))
-    assert leakage.best_extreme_point(np.full(100, 0.01), q).tolist() == [[1.0]] * 100

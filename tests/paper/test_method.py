@@ -22,6 +22,7 @@ from dalenius.solvers.watch import Progress
 LITERAL = {0.0: 0.0795, 0.5: 0.0795, 1.0: 0.0775, 1.5: 0.0572, 2.0: 0.0410, 2.5: 0.0164}  # medians of 20 literal starts
 LAPLACE = named("modular_sum(n=4, modulus=2)", "laplace(epsilon=1)")
 PARITY = parse_query("modular_sum(n=2, modulus=2)")
+OURS = ("gradient", "escort", "hinge", "penalty_owner")  # all repairs by choice
 SMALL = named("modular_sum(n=3, modulus=2)", "laplace(epsilon=1)")
 
 
@@ -215,7 +216,7 @@ def test_what_is_too_large_or_unknown_is_refused_at_once() -> None:
 
 
 def test_the_alternation_believes_too_little_and_the_audit_says_so(tmp_path: Path) -> None:
-    design = designed(dl.design(PARITY, distortion=0.1, entropy=0.0, method="paper"))
+    design = designed(dl.design(PARITY, distortion=0.1, entropy=0.0, method="paper", repairs=OURS))
     assert design.reported is not None
     assert design.reported < 0.25 < parity_leakage(2, 0.1, 0.0) < 0.6 < design.leakage.lower
     assert design.stopped == "method"
@@ -249,7 +250,7 @@ def test_the_primal_curve_of_the_paper_is_bounded_from_above(distortion: float) 
 
 @pytest.mark.usefixtures("one_start")
 def test_a_leakage_budget_that_is_not_kept(tmp_path: Path) -> None:
-    design = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method="paper"))
+    design = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method="paper", repairs=OURS))
     assert not design.kept
     assert design.leakage.lower > design.budget
     assert design.reported == pytest.approx(0.1, abs=1e-6)
@@ -279,7 +280,7 @@ def test_a_leakage_budget_that_is_not_kept(tmp_path: Path) -> None:
 )
 @pytest.mark.usefixtures("one_start")
 def test_leakage_budgets_that_are_kept(asked: dict[str, float], distortion: float) -> None:
-    design = designed(dl.design(PARITY, method="paper", **asked))  # type: ignore[arg-type]
+    design = designed(dl.design(PARITY, method="paper", repairs=OURS, **asked))  # type: ignore[arg-type]
     assert design.kept
     assert design.upper == pytest.approx(distortion, abs=1e-6)
 
@@ -299,3 +300,59 @@ def test_designs_repeat() -> None:
     one, two = (dl.design(PARITY, distortion=0.2, entropy=0.5, method="paper", seed=2) for _ in range(2))
     np.testing.assert_array_equal(one.mechanism.rows, two.mechanism.rows)
     assert (one.upper, one.reported, one.history) == (two.upper, two.reported, two.history)
+
+
+@pytest.mark.usefixtures("one_start")
+def test_as_printed_the_mechanism_is_moved_within_its_distortion_and_the_readings_differ() -> None:
+    printed = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method="paper"))
+    ours = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method="paper", repairs=OURS))
+    assert printed.history != ours.history
+    strict = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method="paper", reading="strict"))
+    assert not strict.kept
+    assert strict.leakage.lower > 0.5
+    proof = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method="paper", reading="proof"))
+    assert proof.leakage.upper < 0.3
+    assert proof.history[-1].penalty > 1
+    assert all(math.isfinite(step.worst) for step in proof.history)
+
+
+@pytest.mark.usefixtures("few_starts")
+def test_the_choice_of_repairs_reaches_algorithm_1() -> None:
+    values = {
+        repairs: checked(dl.audit(SMALL, entropy=1.5, method="paper", repairs=repairs)).history
+        for repairs in (None, (), ("gradient", "entropy_share"), ("gradient", "escort"))
+    }
+    assert values[None] == values["gradient", "entropy_share"]
+    assert len({tuple(history) for history in values.values()}) == 3
+    curve = dl.curve(SMALL, [1.5], method="paper", repairs="gradient, escort")
+    assert curve.audits[0].history == values["gradient", "escort"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"repairs": ["escort"]}, 'repairs says how the paper.s text is run; give it with method="paper"'),
+        ({"reading": "proof"}, "reading says how the paper.s text is run"),
+        ({"method": "paper", "repairs": ["escrot"]}, "no repair 'escrot'; did you mean 'escort'"),
+        ({"method": "paper", "repairs": [3]}, "no repair 3; by choice: gradient, entropy_share, escort, hinge"),
+        ({"method": "paper", "reading": "loose"}, "reading = 'loose' is unknown; use 'proof' or 'strict'"),
+        ({"method": "paper", "reading": "strict", "repairs": "penalty_owner"}, "both say who sets the penalty"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused(options: dict[str, object], words: str) -> None:
+    for call in (lambda **o: dl.audit(SMALL, **o), lambda **o: dl.design(PARITY, distortion=0.1, **o)):
+        with pytest.raises(dl.InputError, match=words):
+            call(entropy=1.0, **options)
+
+
+def test_repairs_that_are_always_made_may_be_named() -> None:
+    always = dl.audit(SMALL, entropy=1.0, method="paper", repairs=["armijo", "start"], time_limit=1e-6)
+    assert always.history == dl.audit(SMALL, entropy=1.0, method="paper", repairs=(), time_limit=1e-6).history
+
+
+def test_the_algorithms_are_reachable_by_number() -> None:
+    numbers = [getattr(dl.paper, f"algorithm_{k}") for k in range(1, 12)]
+    assert len(set(numbers)) == 11
+    assert dl.paper.algorithm_1 is dl.paper.maximal_leakage
+    assert dl.paper.algorithm_10 is dl.paper.dual_adaptive_smooth_penalty
+    assert all(f"Algorithm {k}" in (one.__doc__ or "") for k, one in enumerate(numbers, 1))

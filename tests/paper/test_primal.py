@@ -11,9 +11,16 @@ from dalenius.paper.leakage import random_prior
 from dalenius.paper.universe import Floats, Universe
 
 
+def parity(n: int) -> Floats:
+    """d(f(x), y) of the parity of n bits."""
+    return (np.arange(2) != (np.indices((2,) * n).reshape(n, -1).sum(axis=0) % 2)[:, None]).astype(float)
+
+
 def parity_cost(n: int) -> Floats:
-    x = np.indices((2,) * n).reshape(n, -1).sum(axis=0) % 2
-    return (np.arange(2) != x[:, None]) / 2.0**n
+    return parity(n) / 2.0**n
+
+
+HINGE = ("gradient", "escort", "hinge")  # our repairs by choice
 
 
 def problem(seed: int, n: int = 3, budget: float = 0.2, b: float = 1.0) -> descent.Subproblem:
@@ -26,7 +33,7 @@ def problem(seed: int, n: int = 3, budget: float = 0.2, b: float = 1.0) -> desce
 @pytest.mark.parametrize("budget", [0.0, 0.1, 0.3])
 def test_the_mechanism_keeps_its_distortion(seed: int, budget: float) -> None:
     found = primal.leakage_distortion_tradeoff(
-        parity_cost(2), (2, 2), budget, 0.5, rng=np.random.default_rng(seed), start=seed
+        parity(2), (2, 2), budget, 0.5, rng=np.random.default_rng(seed), start=seed, repairs=HINGE
     )
     assert found.distortion <= budget + 1e-15
     assert found.distortion == pytest.approx((found.channel * parity_cost(2)).sum())
@@ -37,7 +44,8 @@ def test_the_mechanism_keeps_its_distortion(seed: int, budget: float) -> None:
 
 def test_what_is_reported_is_not_what_leaks() -> None:
     """n = 2, b = 0, D = 0.1: 0.193 is reported, 0.693 leaks, 0.368 is possible (row 11 of the errata)."""
-    found = primal.leakage_distortion_tradeoff(parity_cost(2), (2, 2), 0.1, 0.0, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    found = primal.leakage_distortion_tradeoff(parity(2), (2, 2), 0.1, 0.0, rng=rng, repairs=HINGE)
     leaks = dl.audit(dl.Mechanism.from_matrix(found.channel, [2, 2]), entropy=0.0)
     best = dl.design(dl.queries.modular_sum(n=2, modulus=2), distortion=0.1, entropy=0.0)
     assert found.reported == pytest.approx(0.193, abs=2e-3)
@@ -49,9 +57,38 @@ def test_for_one_prior_the_penalty_method_comes_near_the_optimum() -> None:
     """Against one prior the noise needed is known: blur towards the same answer law for both values of a record."""
     task = problem(0, n=2, budget=0.3, b=1.2)
     start = primal.random_channel(np.random.default_rng(1), task.cost, 0.3)
-    found = primal.adaptive_smooth_penalty(start, task)
+    found = primal.adaptive_smooth_penalty(task.prior, parity(2), (2, 2), 0.3, q_start=start, repairs=HINGE).channel
     assert task.distortion(found) <= 0.3
     assert task.leakage(found) <= task.leakage(start)
+
+
+def test_the_least_j_over_changing_penalties_may_break_its_constraint() -> None:
+    """As printed Algorithm 7 keeps the iterate of least J; a J of a small lambda is small though E > D (row 10)."""
+    over = []
+    for seed in range(6):
+        task = problem(seed, budget=0.1)
+        start = primal.random_channel(np.random.default_rng(seed), task.cost, 0.1)
+        found = primal.adaptive_smooth_penalty(task.prior, parity(3), (2, 2, 2), 0.1, q_start=start)
+        assert len(found.penalties) == len(found.history) == len(found.inner)
+        objectives = [  # of each iterate, with the lambda it was met with
+            trace.values[-1] for trace in found.inner
+        ]
+        excess = np.logaddexp(0.0, task.distortion(found.channel) - 0.1) ** 2
+        best = int(np.argmin(objectives))
+        assert task.leakage(found.channel) + found.penalties[best] * excess == pytest.approx(min(objectives), abs=1e-12)
+        over.append(task.distortion(found.channel) - 0.1)
+    assert max(over) > 0.02
+
+
+def test_the_worst_case_leakage_is_kept_round_by_round_and_is_not_monotone() -> None:
+    """The theorem on Algorithm 6 says that it does not rise."""
+    rng = np.random.default_rng(2)
+    found = primal.leakage_distortion_tradeoff(parity(2), (2, 2), 0.1, 0.0, rng=rng, eps=1e-9, T_max=8)
+    worst = [step.worst for step in found.history]
+    assert len(worst) == len([trace for trace in found.inner if trace.algorithm == 1])
+    assert worst == [trace.values[-1] for trace in found.inner if trace.algorithm == 1]
+    assert max(np.diff(worst)) > 0.01
+    assert all(trace.inner for trace in found.inner)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -59,11 +96,14 @@ def test_descent_lowers_its_objective(seed: int) -> None:
     task = problem(seed)
     start = primal.random_channel(np.random.default_rng(seed), task.cost, 0.4)
 
-    def objective(q: Floats) -> float:
-        return task.leakage(q) + 2.0 * max(0.0, task.distortion(q) - task.budget) ** 2
-
     record = int(np.argmax(task.leakages(start)))
-    assert objective(primal.exponentiated_gradient_descent(start, task, 2.0, record)) <= objective(start) + 1e-9
+    for repairs, penalty in (((), lambda z: np.logaddexp(0.0, z) ** 2), (HINGE, lambda z: max(0.0, z) ** 2)):
+        found = primal.exponentiated_gradient_descent(
+            start, 2.0, task.prior, parity(3), (2, 2, 2), task.budget, record, repairs=repairs
+        )
+        objective = [task.leakage(q) + 2.0 * penalty(task.distortion(q) - task.budget) for q in (start, found.channel)]
+        assert objective == pytest.approx([found.history[0], found.history[-1]], abs=1e-9)
+        assert objective[1] <= objective[0] + 1e-9
 
 
 def test_the_printed_armijo_test_cannot_be_passed() -> None:
@@ -86,9 +126,44 @@ def test_fit_mixes_as_little_as_is_enough() -> None:
 
 
 def test_the_same_seed_gives_the_same_mechanism_and_time_ends_it() -> None:
-    args = (parity_cost(2), (2, 2), 0.2, 0.5)
+    args = (parity(2), (2, 2), 0.2, 0.5)
     once, twice = (primal.leakage_distortion_tradeoff(*args, rng=np.random.default_rng(4)) for _ in range(2))
     np.testing.assert_array_equal(once.channel, twice.channel)
     hurried = primal.leakage_distortion_tradeoff(*args, rng=np.random.default_rng(4), expired=lambda: True)
-    assert len(hurried.history) == 1
-    assert hurried.distortion <= 0.2
+    assert (len(hurried.history), hurried.status) == (1, "time")
+    assert hurried.distortion <= 0.2 + 1e-9
+
+
+def test_the_starts_that_are_given_are_taken() -> None:
+    """q^(0) a binary symmetric channel, p^(0) a prior of one's own, p_0 not uniform."""
+    symmetric = 0.9 * (1 - parity(2)) + 0.1 * parity(2)
+    p0 = np.array([0.4, 0.3, 0.2, 0.1])
+    prior = np.array([0.1, 0.4, 0.4, 0.1])
+    found = primal.leakage_distortion_tradeoff(
+        parity(2), (2, 2), 0.1, 0.5, q_start=symmetric, p_start=prior, p0=p0, T_max=1, inner={7: {"T_max": 1}}
+    )
+    attack = dl.paper.algorithm_1(symmetric, (2, 2), 0.5, p_start=prior)
+    assert found.history[0].worst == attack.value
+    np.testing.assert_array_equal(found.prior, attack.prior)
+    assert found.distortion == pytest.approx((p0[:, None] * parity(2) * found.channel).sum())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"D": -0.1}, "D = -0.1 is out of range"),
+        ({"p0": [0.5, 0.5]}, r"p0 has shape .2,.; it must have shape .4,."),
+        ({"q_start": np.ones((4, 2))}, "q_start is no distribution"),
+        ({"distance": -parity(2)}, "distance must hold finite numbers of at least 0"),
+        ({"distance": parity(3)}, "distance has shape .8, 2.; it needs one row per dataset, 4"),
+        ({"inner": {7: {"mu": 1.0}}}, "mu = 1.0 does not change the penalty"),
+        ({"inner": {7: {"lambda_0": 0.0}}}, "lambda_0 = 0.0 is out of range"),
+        ({"inner": {7: {"delta": -1.0}}}, "delta = -1.0 is out of range"),
+        ({"inner": {8: {"eta_0": 0.0}}}, "eta_0 = 0.0 is out of range"),
+        ({"inner": {9: {}}}, "those are 1, 7, 8"),
+    ],
+)
+def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
+    asked = {"distance": parity(2), "records": (2, 2), "D": 0.1, "b": 0.5, "T_max": 1, **options}
+    with pytest.raises(dl.InputError, match=words):
+        primal.leakage_distortion_tradeoff(**asked)  # type: ignore[arg-type]

@@ -12,7 +12,8 @@ from dalenius.reproduce.printed import CAPTION, TABLE, VALUES
 
 LN2 = math.log(2)
 NAMES = ["saddle", "entropy", "epsilon", "distortion", "primal", "dual", "table", "closed-forms", "pairs", "modular"]
-GRIDS = [(name, quick) for name in NAMES for quick in (False, True)]
+MORE = ["convergence", "global", "text"]  # of the text, not of a figure
+GRIDS = [(name, quick) for name in [*NAMES, *MORE] for quick in (False, True)]
 
 
 def grid(name: str, *, quick: bool = False) -> list[Point]:
@@ -24,9 +25,33 @@ def sizes(name: str) -> Counter[str]:
 
 
 def test_they_come_in_the_order_of_the_paper() -> None:
-    assert list(EXPERIMENTS) == NAMES
-    assert [one.name for one in chosen(None)] == NAMES
+    assert list(EXPERIMENTS) == [*NAMES, *MORE]
+    assert [one.name for one in chosen(None)] == [*NAMES, *MORE]
     assert [one.name for one in chosen(["table", "entropy", "table"])] == ["entropy", "table"]
+
+
+def test_every_experiment_says_where_it_stands_in_the_paper() -> None:
+    places = {name: one.place for name, one in EXPERIMENTS.items()}
+    figures = [
+        "saddle",
+        "entropy",
+        "epsilon",
+        "distortion",
+        "primal",
+        "dual",
+    ]  # Figure 2 is the graph of the algorithms
+    assert [places[name] for name in figures] == [f"Figure {k}" for k in (1, 3, 4, 5, 6, 7)]
+    assert places["table"] == "Table 3"
+    assert all(places.values())
+
+
+def test_the_table_and_a_curve_are_run_with_other_repairs_too() -> None:
+    assert all(set(point.parameters["series"]) == {"escort", "literal", "uniform"} for point in grid("table"))
+    curves = {point.parameters["parameter"] for point in grid("entropy") if "escort" in point.parameters["series"]}
+    assert curves == {0.3}
+    assert all(point.parameters["others"] for name in ("primal", "dual") for point in grid(name))
+    readings = [point.parameters.get("reading") for point in grid("convergence")]
+    assert {"proof", "strict"} <= set(readings)
 
 
 @pytest.mark.parametrize(("name", "hint"), [("tabel", "did you mean 'table'?"), ("zzz", "")])
@@ -131,3 +156,6 @@ def test_the_table_by_the_papers_method_is_feasible_never_above_the_truth_and_no
         assert row["lower"] <= row["closed_form"] <= row["upper"]
         if row["family"] == "laplace" and row["printed"] is not None:
             assert row["paper_max"] >= row["printed"] - 5e-4
+        assert row["escort_max"] <= row["closed_form"] + 1e-12
+        assert row["literal_max"] <= row["closed_form"] + 1e-12
+        assert (row["uniform"] < 1e-12) == (row["b"] > 2.5 * LN2)

@@ -21,7 +21,7 @@ def tiny_audit(b: float) -> Point:
 
 
 def tiny(name: str, points: list[Point]) -> Experiment:
-    return Experiment(name, name, lambda _quick: points)
+    return Experiment(name, name, "Figure 0", lambda _quick: points)
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
     monkeypatch.setattr(experiments, "EXPERIMENTS", found)
     monkeypatch.setattr(run, "EXPERIMENTS", found)
     monkeypatch.setattr(figures, "draw", lambda name, rows, out: told["drawn"].append((name, len(rows), out)))
+    monkeypatch.setattr(figures, "draw_dependencies", lambda _out: None)
     monkeypatch.setattr(page, "write_index", lambda out, results, about: told["index"].append((out, results, about)))
     monkeypatch.setattr(relation, "write_relation", lambda *a: told["relation"].append(a))
     return told

@@ -51,6 +51,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
     knowledge: float | None,
     unit: str,
     method: Literal["certified", "paper"],
+    repairs: str | None,
+    reading: Literal["proof", "strict"] | None,
     tolerance: float,
     time_limit: float,
     seed: int,
@@ -63,7 +65,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
     """Bound the maximal leakage about a record from both sides.
 
     The adversary may have any prior whose entropy is at least B (or that knows at most K). With --method paper it is
-    the paper's local search, which proves the lower bound only.
+    the paper's local search, which proves the lower bound only. Its text is run as printed but for what cannot run and
+    for wrong formulas; --repairs names other choices: gradient, entropy_share, escort, hinge, penalty_owner.
 
     With --secret the leakage is about these records together. With --reference the knowledge K counts from that prior
     instead of the uniform one; the file has the law of every record on one line, one line per record, or one weight per
@@ -91,6 +94,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
             secret=group,
             reference=known,
             method=method,
+            repairs=repairs,
+            reading=reading,
             tolerance=tolerance,
             time_limit=time_limit,
             seed=seed,

@@ -85,6 +85,19 @@ def solving(
             show_default=True,
             help="How to solve" + (": with both bounds, or by the paper's local search." if len(methods) > 1 else "."),
         ),
+        *(
+            click.option(
+                "--repairs",
+                metavar="NAMES",
+                help='With --method paper: repairs of its text by choice, such as gradient,escort; "" for none.',
+            ),
+            click.option(
+                "--reading",
+                metavar="proof|strict",
+                help="With --method paper: how Algorithms 9 and 10 share their penalty.",
+            ),
+        )
+        * (len(methods) > 1),
         click.option("--tolerance", type=float, default=tolerance, show_default=True, help="Gap at which to stop."),
         click.option(
             "--time-limit",

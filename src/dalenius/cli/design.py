@@ -74,6 +74,8 @@ def design(  # noqa: PLR0913 - one parameter per option
     knowledge: float | None,
     unit: str,
     method: Literal["certified", "paper"],
+    repairs: str | None,
+    reading: Literal["proof", "strict"] | None,
     reference: Path | None,
     tolerance: float,
     time_limit: float,
@@ -90,7 +92,8 @@ def design(  # noqa: PLR0913 - one parameter per option
 
     The least leakage about a record at an expected distortion of at most D, or the least expected distortion at a
     leakage of at most L. The adversary may have any prior whose entropy is at least B (or that knows at most K).
-    With --method paper it is the paper's alternation, which proves nothing from below and may exceed a leakage budget.
+    With --method paper it is the paper's alternation, which proves nothing from below and may exceed a leakage budget;
+    --repairs and --reading say how its text is run.
 
     \b
       dalenius design --query "count(n=4)" --distortion 0.5 --entropy 2 --out mechanism.json
@@ -127,6 +130,8 @@ def design(  # noqa: PLR0913 - one parameter per option
             measure=how,
             outputs=values,
             method=method,
+            repairs=repairs,
+            reading=reading,
             tolerance=tolerance,
             time_limit=time_limit,
             seed=seed,

@@ -19,20 +19,21 @@ UNVERIFIED = 1
 @click.command(short_help="Measure the paper's figures and table again.")
 @click.option("--out", type=FILE, required=True, metavar="DIR", help="Where everything is written.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this experiment; may be repeated.")
-@click.option("--quick", is_flag=True, help="Coarser grids: about two minutes instead of twenty.")
+@click.option("--quick", is_flag=True, help="Coarser grids: about two minutes instead of twenty, on two cores.")
 @click.option("--jobs", type=int, metavar="N", help="Processes; default one per core.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
 @AS_JSON
 def reproduce(  # noqa: PLR0913 - one parameter per option
     *, out: Path, only: tuple[str, ...], quick: bool, jobs: int | None, seed: int, as_json: bool
 ) -> int:
-    """Run the evaluation of the paper: its own algorithms beside certified brackets.
+    """Run the evaluation of the paper: its own algorithms, as printed and with repairs, beside certified brackets.
 
     Writes DIR/index.html, and for every experiment pictures, a CSV of every number, and certificates. An
     interrupted run goes on when the same command is given again. Experiments:
 
     \b
       saddle entropy epsilon distortion primal dual table closed-forms pairs modular
+      convergence global text
 
     Exit codes: 0 done, 1 a certificate was not verified, 2 bad input, 130 interrupted.
     """  # noqa: D301 - \b is click's mark for lines kept as they are

@@ -1,18 +1,25 @@
 """What the primal and the dual share: a mechanism fitted to one prior, by exponentiated gradient descent."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dalenius.paper.leakage import BETA, ETA_0, never
-from dalenius.paper.universe import Floats, Universe, floored, leakages, softmax
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.paper import parameters
+from dalenius.paper.conditionals import BETA, ETA_0
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Step, Trace
+from dalenius.paper.universe import Floats, Universe, floored, leakages, never, softmax
 
 LAMBDA_0, MU = 1.0, 1.5  # first penalty and the factor that adjusts it: the paper's defaults
+DELTA = 0.01  # constraint margin: the paper's default
 SUFFICIENT = 1e-4  # share of the decrease along the gradient that a step must reach
-TOLERANCE = 1e-4  # of changes of I, of E, and of ||q - q_before||_1, where loops end; the paper leaves it open
-MOST_ROUNDS, MOST_PENALTIES, MOST_STEPS, MOST_HALVINGS, MOST_BISECTIONS = 10, 30, 60, 40, 30
+EPS = 1e-4  # of changes of E and of I, and of ||q - q_before||_1, where loops end; the paper leaves it open
+MOST_PENALTIES, MOST_STEPS, MOST_HALVINGS, MOST_BISECTIONS = 30, 60, 40, 30
+STUCK = "no step decreases J"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,37 +44,99 @@ class Subproblem:
         return float((q * self.cost).sum())
 
 
-def descend(
+@dataclass(frozen=True, eq=False)
+class Tradeoff:
+    """What one start of Algorithm 6 or 9 found."""
+
+    channel: Floats  # (|X|, |Y|)
+    prior: Floats  # the last adversarial prior of the alternation
+    reported: float  # max_i I(X_i;Y) at that prior: not the leakage of the channel (row 11 of the errata)
+    distortion: float  # expected, of the channel
+    status: str  # "converged", "T_max" or "time"
+    history: tuple[Step, ...]
+    inner: tuple[Trace, ...] = ()  # the runs of Algorithms 1 and 7, or 1 and 10, in order
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What Algorithm 7 or 10 returns: q_best, how it ended, E (or I) and lambda in every iteration."""
+
+    channel: Floats
+    status: str
+    history: tuple[float, ...]  # E of Algorithm 7, I of Algorithm 10
+    penalties: tuple[float, ...]  # lambda with which each iteration ran
+    penalty: float  # lambda after the last
+    inner: tuple[Trace, ...] = ()  # the runs of Algorithm 8 or 11
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """What Algorithm 8 or 11 returns: the mechanism, how it ended, J at its start and after every step."""
+
+    channel: Floats
+    status: str
+    history: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """P(z) = softplus(z)^2 as printed, or max(0, z)^2 with the repair "hinge" (row 10), and its derivative."""
+
+    hinge: bool = False
+
+    def __call__(self, z: float) -> float:
+        """P(z)."""
+        return max(0.0, z) ** 2 if self.hinge else float(np.logaddexp(0.0, z)) ** 2
+
+    def slope(self, z: float) -> float:
+        """P'(z) = 2 softplus(z) sigmoid(z), or 2 max(0, z)."""
+        return 2 * max(0.0, z) if self.hinge else 2 * float(np.logaddexp(0.0, z)) / (1 + math.exp(-z))
+
+
+def descend(  # noqa: PLR0913 - the REQUIRE list
     channel: Floats,
     objective: Callable[[Floats], float],
     gradient: Callable[[Floats], Floats],
+    *,
+    eta_0: float = ETA_0,
+    beta: float = BETA,
+    eps: float = EPS,
+    T_max: int = MOST_STEPS,  # noqa: N803 - the paper's letters
     expired: Callable[[], bool] = never,
-) -> Floats:
+) -> Descent:
     """q <- q exp(-eta dJ/dq), normalised, with eta from eta_0 / sqrt(t+1) down by beta until J falls enough.
 
     Repair 8: the printed test J(new) <= J(old) - eta/2 ||g||^2 cannot be passed, since a multiplicative step gains
     less; here J(new) <= J(old) + 1e-4 <g, new - old>, at most 40 halvings.
     """
+    parameters.positive(eta_0=eta_0, eps=eps)
+    parameters.shrinking(beta)
+    parameters.counts(T_max=T_max)
     q = floored(channel)
-    value = objective(q)
-    for t in range(MOST_STEPS):  # repair 9: capped
+    history = [objective(q)]
+    status = CAPPED
+    for t in range(T_max):
         if expired():
+            status = EXPIRED
             break
         slope = gradient(q)
-        eta = ETA_0 / math.sqrt(t + 1)
-        for _ in range(MOST_HALVINGS):
+        eta = eta_0 / math.sqrt(t + 1)
+        for _ in range(MOST_HALVINGS):  # repair 8: bounded
             new = step(q, slope, eta)
             reached = objective(new)
-            if reached <= value + SUFFICIENT * float(((new - q) * slope).sum()):
+            if reached <= history[-1] + SUFFICIENT * float(((new - q) * slope).sum()):
                 break
-            eta *= BETA
+            eta *= beta
         else:
+            status = STUCK
             break
         moved = float(np.abs(new - q).sum())
-        q, value = new, reached
-        if moved < TOLERANCE:
+        q = new
+        history.append(reached)
+        if moved < eps:
+            status = CONVERGED
             break
-    return q
+    return Descent(q, status, tuple(history))
 
 
 def step(q: Floats, slope: Floats, eta: float) -> Floats:
@@ -78,7 +147,7 @@ def step(q: Floats, slope: Floats, eta: float) -> Floats:
 def fit(q: Floats, safe: Floats, measure: Callable[[Floats], float], budget: float) -> Floats:
     """q itself where measure(q) <= budget, else mixed with `safe`, which is within it, as little as is enough.
 
-    measure is convex. Part of repair 10.
+    measure is convex. Part of repair 10, and how a random mechanism is made to keep D.
     """
     if measure(q) <= budget:
         return q
@@ -87,3 +156,27 @@ def fit(q: Floats, safe: Floats, measure: Callable[[Floats], float], budget: flo
         middle = (low + high) / 2
         low, high = (low, middle) if measure((1 - middle) * q + middle * safe) <= budget else (middle, high)
     return np.asarray((1 - high) * q + high * safe)
+
+
+def task_of(  # noqa: PLR0913, PLR0917 - the inputs that Algorithms 6 to 11 share
+    distance: ArrayLike, records: Sequence[int], budget: float, p0: ArrayLike | None, prior: ArrayLike | None, name: str
+) -> Subproblem:
+    """Check d(f(x), y) as (|X|, |Y|), p0 (None: uniform), a prior and the budget, and put them together."""
+    universe = Universe(checks.alphabets(records))
+    table = parameters.numbers("distance", distance)
+    if table.ndim != 2 or table.shape[0] != universe.size:  # noqa: PLR2004 - datasets x outputs
+        message = f"distance has shape {table.shape}; it needs one row per dataset, {universe.size} of them"
+        raise InputError(message)
+    if not np.isfinite(table).all() or table.min() < 0:
+        message = "distance must hold finite numbers of at least 0: d(f(x), y) for each dataset and output"
+        raise InputError(message)
+    weights = np.full(universe.size, 1 / universe.size)
+    if p0 is not None:
+        weights = parameters.distribution("p0", p0, (universe.size,))
+    attacker = weights if prior is None else parameters.distribution("prior", prior, (universe.size,))
+    return Subproblem(universe, attacker, weights[:, None] * table, checks.real(name, budget, 0.0, math.inf))
+
+
+def start_of(q_start: ArrayLike, task: Subproblem) -> Floats:
+    """Return q^(0)(y|x) as a user gives it, checked."""
+    return parameters.distribution("q_start", q_start, task.cost.shape)

@@ -1,102 +1,252 @@
 """Algorithms 9 to 11: the least expected distortion at a leakage of at most L, by alternating with the adversary.
 
-Comments "repair k" mark where the text cannot run as printed; k is a row of the errata in
-docs/relation-to-the-paper.md.
+Comments "repair k" mark where the text is not run as printed; k is a row of the errata in
+docs/relation-to-the-paper.md, and choices.py says which repairs are always made and which by choice.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dalenius.paper.descent import LAMBDA_0, MOST_PENALTIES, MOST_ROUNDS, MU, TOLERANCE, Subproblem, descend, fit
+from dalenius.model import checks
+from dalenius.paper import parameters
+from dalenius.paper.choices import reading_from, repairs_from
+from dalenius.paper.descent import (
+    DELTA,
+    EPS,
+    LAMBDA_0,
+    MOST_PENALTIES,
+    MU,
+    Descent,
+    Penalty,
+    Subproblem,
+    Tradeoff,
+    Update,
+    descend,
+    fit,
+    start_of,
+    task_of,
+)
 from dalenius.paper.gradients import information_by_channel, tangent_norm
-from dalenius.paper.history import DELTA, Step, relative_improvement
-from dalenius.paper.leakage import maximal_leakage, never
-from dalenius.paper.primal import Tradeoff
-from dalenius.paper.universe import Floats, Universe
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Step, Trace, relative_improvement
+from dalenius.paper.leakage import maximal_leakage
+from dalenius.paper.primal import penalty_options
+from dalenius.paper.universe import Floats, never
 
-CONSTRAINT_TOLERANCE = 1e-3  # of |I - L|
+# The paper leaves these open. In fewer rounds than about sixty lambda, which changes by a factor of 1.5 a round, has
+# not yet found its size.
+EPS_OUTER, EPS_CONSTRAINT = 1e-4, 1e-3
+MOST_ROUNDS = {"proof": 60, "strict": 20, "owner": 10}  # T_max: in the last two a round looks like the one before soon
 
 
-def minimal_distortion(  # noqa: PLR0913 - the algorithm's inputs
-    cost: Floats,
+def minimal_distortion(  # noqa: PLR0913 - the REQUIRE list
+    distance: ArrayLike,
     records: Sequence[int],
     L: float,  # noqa: N803 - the paper's letter
     b: float,
     *,
-    rng: np.random.Generator,
+    p0: ArrayLike | None = None,
+    q_start: ArrayLike | None = None,
+    eps_outer: float = EPS_OUTER,
+    eps_constraint: float = EPS_CONSTRAINT,
+    mu: float = MU,
+    lambda_0: float = LAMBDA_0,
+    T_max: int | None = None,  # noqa: N803 - the same
+    repairs: Iterable[str] | None = None,
+    reading: str | None = None,
+    inner: parameters.Inner | None = None,
+    rng: np.random.Generator | None = None,
     start: int = 0,
     expired: Callable[[], bool] = never,
 ) -> Tradeoff:
     """Algorithm 9: min over q of E d(f(X),Y), with max I(X_i;Y) <= L over H(X) >= b, one prior at a time.
 
-    cost[x, y] = p0(x) d(f(x), y), so that E = sum q cost. The mechanism keeps L against its last prior; another prior
-    may learn more, so whoever uses it evaluates it again (repair 11).
+    distance: d(f(x), y) as (|X|, |Y|). p0: the true distribution, uniform by default. q_start: q^(0)(y|x), random by
+    default. Lines 6 to 11: lambda (from lambda_0, in the paper 1) is multiplied by mu where the worst-case leakage is
+    above L + eps_constraint / 2, and divided by mu where it is below L - eps_constraint / 2. inner: parameters of
+    Algorithms 1, 10 and 11, by number.
+
+    reading "proof" (default): that lambda is the one Algorithm 10 minimises with, as the proof of its convergence says
+    ("for fixed lambda"; "lines 7-11 ... ensure lambda -> infinity if needed"). "strict": line 1 of Algorithm 10 resets
+    lambda to its own lambda_0 and adapts it to the frozen prior; what lines 6 to 11 found is lost. With the repair
+    "penalty_owner" (row 12) Algorithm 10 keeps its lambda from call to call, and lines 6 to 11 are left out. T_max is
+    60 rounds in the first reading, 20 in the second, 10 with that repair.
     """
-    universe = Universe(tuple(records))
-    q = rng.dirichlet(np.ones(cost.shape[1]), size=universe.size)
-    penalty, distortion = LAMBDA_0, math.inf
+    parameters.positive(eps_outer=eps_outer, eps_constraint=eps_constraint, lambda_0=lambda_0)
+    parameters.growing(mu)
+    choice, given = repairs_from(repairs), parameters.inner_of(inner, (1, 10, 11))
+    reading = reading_from(reading, choice)
+    how = "owner" if "penalty_owner" in choice else reading
+    rounds = MOST_ROUNDS[how] if T_max is None else checks.whole("T_max", T_max)
+    task = task_of(distance, records, L, p0, None, "L")
+    rng = np.random.default_rng(0) if rng is None else rng
+    if q_start is None:
+        q = rng.dirichlet(np.ones(task.cost.shape[1]), size=task.universe.size)
+    else:
+        q = start_of(q_start, task)
+    penalty, distortion, status = lambda_0, math.inf, CAPPED
     history: list[Step] = []
-    for k in range(MOST_ROUNDS):
-        attack = maximal_leakage(q, records, b, rng=rng, expired=expired)
-        problem = Subproblem(universe, attack.prior, cost, L)
-        q, penalty = dual_adaptive_smooth_penalty(q, problem, penalty, expired)
+    traces: list[Trace] = []
+    for k in range(rounds):
+        attack = maximal_leakage(q, records, b, rng=rng, expired=expired, repairs=choice, **given[1])
+        if how != "owner":
+            penalty = _adjusted(penalty, attack.value - L, eps_constraint / 2, mu)
+        used = penalty
+        problem = replace(task, prior=attack.prior)
+        first = {} if how == "strict" else {"lambda_0": penalty}
+        options = {"inner": {11: given[11]}, **given[10], **first}
+        update = _penalised(problem, q, choice, options, expired, fixed=how == "proof")
+        q = update.channel
+        if how == "owner":
+            penalty = update.penalty
         before, distortion = distortion, problem.distortion(q)
         leaks = problem.leakages(q)
-        slope = information_by_channel(universe, q, attack.prior, int(np.argmax(leaks)))
-        improvement = relative_improvement(distortion, before if k else 0.0)  # repair 12: not inf / inf
+        slope = information_by_channel(problem.universe, q, attack.prior, int(np.argmax(leaks)))
+        improvement = relative_improvement(distortion, before if k else 0.0)
         violation = abs(attack.value - L)
-        history.append(Step(start, k, distortion, improvement, violation, tangent_norm(slope)))
-        if (k and improvement < TOLERANCE and violation < CONSTRAINT_TOLERANCE) or expired():
+        traces += [
+            Trace(1, k, attack.status, tuple(s.value for s in attack.history), attack.record, attack.inner),
+            Trace(10, k, update.status, update.history, inner=update.inner),
+        ]
+        numbers = (distortion, improvement, violation, tangent_norm(slope), attack.value, used)
+        history.append(Step(start, k, *numbers))
+        # As printed the first change is infinite divided by infinite, which is below nothing; 0 / 0 counts as 0.
+        settled = k > 0 and abs(distortion - before) <= eps_outer * before
+        if settled and violation < eps_constraint:
+            status = CONVERGED
             break
-    return Tradeoff(q, attack.prior, float(leaks.max()), distortion, tuple(history))
+        if expired():
+            status = EXPIRED
+            break
+    return Tradeoff(q, attack.prior, float(leaks.max()), distortion, status, tuple(history), tuple(traces))
 
 
-def dual_adaptive_smooth_penalty(
-    channel: Floats, problem: Subproblem, penalty: float, expired: Callable[[], bool] = never
-) -> tuple[Floats, float]:
+def dual_adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
+    prior: ArrayLike,
+    distance: ArrayLike,
+    records: Sequence[int],
+    L: float,  # noqa: N803 - the paper's letter
+    *,
+    q_start: ArrayLike,
+    p0: ArrayLike | None = None,
+    eps: float = EPS,
+    lambda_0: float = LAMBDA_0,
+    mu: float = MU,
+    delta: float = DELTA,
+    T_max: int = MOST_PENALTIES,  # noqa: N803 - the same
+    fixed: bool = False,
+    repairs: Iterable[str] | None = None,
+    inner: parameters.Inner | None = None,
+    expired: Callable[[], bool] = never,
+) -> Update:
     """Algorithm 10: min over q of E for one prior, with max_i I(X_i;Y) <= L by a penalty that is raised or lowered.
 
-    Repair 12: the penalty is owned here, taken over from the last call and handed back; the printed Algorithms 9 and
-    10 each set it. Repair 10: among iterates that keep L at this prior the one of least distortion is returned; an
-    iterate beyond L is first mixed with the best constant answer.
+    As printed it returns the iterate of least J, whatever lambda it was met with. fixed: lambda stays lambda_0, as the
+    proof of Algorithm 9 reads it; with nothing to adjust, Algorithm 11 runs once. With the repair "hinge" (row 10) the
+    penalty is max(0, I - L)^2, and among iterates that keep L at this prior (an iterate beyond L is first mixed with
+    the best constant answer) the one of least distortion is returned.
     """
-    constant, L = best_constant(problem.cost), problem.budget  # noqa: N806
-    q, leaks = channel, math.inf
-    kept = fit(q, constant, problem.leakage, L)
-    for _ in range(MOST_PENALTIES):  # repair 9: capped
-        q = dual_exponentiated_gradient_descent(q, problem, penalty, expired)
-        kept = min(kept, fit(q, constant, problem.leakage, L), key=problem.distortion)
+    problem = task_of(distance, records, L, p0, prior, "L")
+    options = {"eps": eps, "lambda_0": lambda_0, "mu": mu, "delta": delta, "T_max": T_max, "inner": inner}
+    return _penalised(problem, start_of(q_start, problem), repairs_from(repairs), options, expired, fixed=fixed)
+
+
+def _penalised(  # noqa: PLR0913 - as above
+    problem: Subproblem,
+    q: Floats,
+    choice: frozenset[str],
+    options: dict[str, Any],
+    expired: Callable[[], bool],
+    *,
+    fixed: bool,
+) -> Update:
+    """Algorithm 10 on a problem that was checked."""
+    eps, margin, most, mu, penalty = penalty_options(options)
+    of_descent = parameters.inner_of(options.get("inner"), (11,))[11]
+    hinge, L = Penalty("hinge" in choice), problem.budget  # noqa: N806
+    constant = best_constant(problem.cost)
+    kept, least = (fit(q, constant, problem.leakage, L), math.inf) if hinge.hinge else (q, math.inf)
+    leaks, status = math.inf, CAPPED
+    history: list[float] = []
+    penalties: list[float] = []
+    traces: list[Trace] = []
+    for k in range(1 if fixed else most):  # repair 9: capped
+        found = _descended(problem, q, penalty, hinge, of_descent, expired)
+        traces.append(Trace(11, k, found.status, found.history))
+        penalties.append(penalty)
+        q = found.channel
         before, leaks = leaks, problem.leakage(q)
-        if (abs(leaks - before) < TOLERANCE and abs(leaks - L) < TOLERANCE) or expired():  # repair 9
+        history.append(leaks)
+        if hinge.hinge:
+            kept = min(kept, fit(q, constant, problem.leakage, L), key=problem.distortion)
+        elif (value := problem.distortion(q) + penalty * hinge(leaks - L)) < least:
+            kept, least = q, value
+        if fixed:
+            status = found.status
             break
-        if leaks > L + DELTA:
-            penalty *= MU
-        elif leaks < L - DELTA:
-            penalty /= MU
-    return kept, penalty
+        penalty = _adjusted(penalty, leaks - L, margin, mu)
+        if abs(leaks - before) < eps and abs(leaks - L) < eps:  # repair 9: I_prev is not yet overwritten
+            status = CONVERGED
+            break
+        if expired():
+            status = EXPIRED
+            break
+    return Update(kept, status, tuple(history), tuple(penalties), penalty, tuple(traces))
 
 
-def dual_exponentiated_gradient_descent(
-    channel: Floats, problem: Subproblem, penalty: float, expired: Callable[[], bool] = never
-) -> Floats:
-    """Algorithm 11: descend J(q) = E + penalty max(0, max_i I(X_i;Y) - L)^2, the worst record anew at every step.
+def _adjusted(penalty: float, excess: float, margin: float, mu: float) -> float:
+    """Lambda times mu where the excess is above the margin, divided by mu where it is below its negative."""
+    return penalty * mu if excess > margin else penalty / mu if excess < -margin else penalty
 
-    dJ/dq(y|x) = p0(x) d(f(x), y) + 2 penalty max(0, I - L) p(x) log( p(y|x_i) / p(y) ). Repair 10: max(0, z)^2 for the
-    printed softplus(z)^2.
+
+def dual_exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE list
+    channel: ArrayLike,
+    penalty: float,
+    prior: ArrayLike,
+    distance: ArrayLike,
+    records: Sequence[int],
+    L: float,  # noqa: N803 - the paper's letter
+    *,
+    p0: ArrayLike | None = None,
+    repairs: Iterable[str] | None = None,
+    expired: Callable[[], bool] = never,
+    **options: Any,  # noqa: ANN401 - eta_0, beta, eps, T_max: as descend
+) -> Descent:
+    """Algorithm 11: descend J(q) = E + penalty softplus(max_i I(X_i;Y) - L)^2, the worst record anew at every step.
+
+    dJ/dq(y|x) = p0(x) d(f(x), y) + 2 penalty softplus(I - L) sigmoid(I - L) p(x) log( p(y|x_i) / p(y) ). Options:
+    eta_0 = 1, beta = 0.5, eps (of ||q - q_before||_1) and T_max.
     """
+    problem = task_of(distance, records, L, p0, prior, "L")
+    q = start_of(channel, problem)
+    checks.real("penalty", penalty, 0.0, math.inf)
+    return _descended(problem, q, penalty, Penalty("hinge" in repairs_from(repairs)), options, expired)
+
+
+def _descended(  # noqa: PLR0913, PLR0917 - as above
+    problem: Subproblem,
+    q: Floats,
+    penalty: float,
+    hinge: Penalty,
+    options: dict[str, Any],
+    expired: Callable[[], bool],
+) -> Descent:
+    """Algorithm 11 on a problem that was checked."""
 
     def objective(q: Floats) -> float:
-        return problem.distortion(q) + penalty * max(0.0, problem.leakage(q) - problem.budget) ** 2
+        return problem.distortion(q) + penalty * hinge(problem.leakage(q) - problem.budget)
 
     def gradient(q: Floats) -> Floats:
         leaks = problem.leakages(q)
         record = int(np.argmax(leaks))
-        over = max(0.0, float(leaks[record]) - problem.budget)
-        return problem.cost + 2 * penalty * over * information_by_channel(problem.universe, q, problem.prior, record)
+        push = penalty * hinge.slope(float(leaks[record]) - problem.budget)
+        return problem.cost + push * information_by_channel(problem.universe, q, problem.prior, record)
 
-    return descend(channel, objective, gradient, expired)
+    return descend(q, objective, gradient, expired=expired, **options)
 
 
 def best_constant(cost: Floats) -> Floats:

@@ -6,6 +6,7 @@ or 9 is a mechanism and no more, so it is audited anew, with both bounds, and no
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.datasets import values_of
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
+from dalenius.paper.choices import DEFAULT, Reading
+from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
 from dalenius.paper.history import Step
 from dalenius.paper.leakage import STARTS, Leakage, maximal_leakage, restarts
-from dalenius.paper.primal import Tradeoff, leakage_distortion_tradeoff
+from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.paper.universe import Floats
 from dalenius.reductions.lump import Merged, lump
 from dalenius.solvers.audit import Audited
@@ -58,7 +61,9 @@ class Alternated:
     finished: bool  # all starts ran to their end
 
 
-def search_leakage(mechanism: Mechanism, adversary: Adversary, watch: Watch, seed: int) -> Searched:
+def search_leakage(
+    mechanism: Mechanism, adversary: Adversary, watch: Watch, seed: int, repairs: frozenset[str] = DEFAULT
+) -> Searched:
     """Algorithm 1 from 20 random starts, on all datasets.
 
     Guarantee: the witness holds a prior that the adversary may have and what it leaks, so it is a lower bound.
@@ -70,7 +75,9 @@ def search_leakage(mechanism: Mechanism, adversary: Adversary, watch: Watch, see
     starts: list[Leakage] = []
     while len(starts) < STARTS and not (starts and watch.expired()):
         rng = np.random.default_rng([seed, len(starts)])
-        start = maximal_leakage(channel, records, adversary.entropy, rng=rng, start=len(starts), expired=watch.expired)
+        start = maximal_leakage(
+            channel, records, adversary.entropy, repairs=repairs, rng=rng, start=len(starts), expired=watch.expired
+        )
         starts.append(start)
         watch.nodes += len(start.history)
         best = max(starts, key=lambda found: found.value)
@@ -81,17 +88,26 @@ def search_leakage(mechanism: Mechanism, adversary: Adversary, watch: Watch, see
 
 
 def search_mechanism(  # noqa: PLR0913 - one per limit
-    problem: Problem, task: Distortion, adversary: Adversary, *, tolerance: float, watch: Watch, seed: int
+    problem: Problem,
+    task: Distortion,
+    adversary: Adversary,
+    *,
+    tolerance: float,
+    watch: Watch,
+    seed: int,
+    repairs: frozenset[str] = DEFAULT,
+    reading: Reading = "proof",
 ) -> Alternated:
     """Algorithm 6 or 9 from 5 random starts; the mechanism that Algorithm 1 then finds best is audited.
 
-    Guarantee: that of the audit, and a distortion within its budget. A leakage budget may be exceeded.
+    Guarantee: that of the audit, and a distortion within its budget: a mechanism that Algorithm 6 returns beyond D is
+    first moved towards the noiseless one until it keeps D. A leakage budget may be exceeded.
     """
     part = watch.part(SEARCH_SHARE * watch.left)
     tried: list[Tradeoff] = []
     leaks: list[float] = []
     while len(tried) < DESIGN_STARTS and not (tried and part.expired()):
-        start = _alternate(problem, adversary.entropy, len(tried), part, seed)
+        start = _alternate(problem, adversary.entropy, len(tried), part, seed, repairs, reading)
         records = problem.domain.statistic.records
         again = restarts(
             start.channel, records, adversary.entropy, starts=CHECK_STARTS, seed=seed, expired=part.expired
@@ -157,13 +173,21 @@ def _masses(mechanism: Mechanism, prior: Floats, record: int) -> Floats:
     return np.asarray(np.bincount(pair, weights=prior, minlength=size * width).reshape(size, width), dtype=float)
 
 
-def _alternate(problem: Problem, entropy: float, start: int, watch: Watch, seed: int) -> Tradeoff:
-    goals = {"leakage": leakage_distortion_tradeoff, "distortion": minimal_distortion}
-    rng = np.random.default_rng([seed, start])
+def _alternate(  # noqa: PLR0913, PLR0917 - what was asked
+    problem: Problem, b: float, start: int, watch: Watch, seed: int, repairs: frozenset[str], reading: Reading
+) -> Tradeoff:
     domain = problem.domain
-    return goals[problem.goal](
-        domain.cost, domain.statistic.records, problem.budget, entropy, rng=rng, start=start, expired=watch.expired
-    )
+    asked = (domain.distance, domain.statistic.records, problem.budget, b)
+    rng = np.random.default_rng([seed, start])
+    common: dict[str, Any] = {
+        "p0": domain.weights,
+        "repairs": repairs,
+        "start": start,
+        "expired": watch.expired,
+    }
+    if problem.goal == "leakage":
+        return leakage_distortion_tradeoff(*asked, rng=rng, **common)
+    return minimal_distortion(*asked, reading=reading, rng=rng, **common)
 
 
 def _chosen(problem: Problem, tried: list[Tradeoff], leaks: list[float]) -> int:

@@ -1,110 +1,224 @@
 """Algorithms 6 to 8: the least leakage at an expected distortion of at most D, by alternating with the adversary.
 
-Comments "repair k" mark where the text cannot run as printed; k is a row of the errata in
-docs/relation-to-the-paper.md.
+Comments "repair k" mark where the text is not run as printed; k is a row of the errata in
+docs/relation-to-the-paper.md, and choices.py says which repairs are always made and which by choice.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dalenius.paper.descent import LAMBDA_0, MOST_PENALTIES, MOST_ROUNDS, MU, TOLERANCE, Subproblem, descend, fit
+from dalenius.model import checks
+from dalenius.paper import parameters
+from dalenius.paper.choices import repairs_from
+from dalenius.paper.descent import (
+    DELTA,
+    EPS,
+    LAMBDA_0,
+    MOST_PENALTIES,
+    MU,
+    Descent,
+    Penalty,
+    Subproblem,
+    Tradeoff,
+    Update,
+    descend,
+    fit,
+    start_of,
+    task_of,
+)
 from dalenius.paper.gradients import information_by_channel, tangent_norm
-from dalenius.paper.history import DELTA, Step, relative_improvement
-from dalenius.paper.leakage import maximal_leakage, never
-from dalenius.paper.universe import Floats, Universe
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Step, Trace, relative_improvement
+from dalenius.paper.leakage import maximal_leakage
+from dalenius.paper.universe import Floats, never
+
+MOST_ROUNDS = 12  # repair 9: the printed loop has no cap
 
 
-@dataclass(frozen=True, eq=False)
-class Tradeoff:
-    """What one random start of Algorithm 6 or 9 found."""
-
-    channel: Floats  # (|X|, |Y|)
-    prior: Floats  # the last adversarial prior of the alternation
-    reported: float  # max_i I(X_i;Y) at that prior: not the leakage of the channel (repair 11)
-    distortion: float  # expected, of the channel
-    history: tuple[Step, ...]
-
-
-def leakage_distortion_tradeoff(  # noqa: PLR0913 - the algorithm's inputs
-    cost: Floats,
+def leakage_distortion_tradeoff(  # noqa: PLR0913 - the REQUIRE list
+    distance: ArrayLike,
     records: Sequence[int],
     D: float,  # noqa: N803 - the paper's letter
     b: float,
     *,
-    rng: np.random.Generator,
+    p0: ArrayLike | None = None,
+    p_start: ArrayLike | None = None,
+    q_start: ArrayLike | None = None,
+    eps: float = EPS,
+    T_max: int = MOST_ROUNDS,  # noqa: N803 - the same
+    repairs: Iterable[str] | None = None,
+    inner: parameters.Inner | None = None,
+    rng: np.random.Generator | None = None,
     start: int = 0,
     expired: Callable[[], bool] = never,
 ) -> Tradeoff:
     """Algorithm 6, alternating optimisation: min over q of max I(X_i;Y), H(X) >= b, with E d(f(X),Y) <= D.
 
-    cost[x, y] = p0(x) d(f(x), y), so that E = sum q cost. What it reports was reached by the prior that was worst for
-    the mechanism before; whoever uses the mechanism evaluates it again (repair 11).
+    distance: d(f(x), y) as (|X|, |Y|). p0: the true distribution, uniform by default. p_start: p^(0)(x), where
+    Algorithm 1 begins in the first round. q_start: q^(0)(y|x), random with E <= D by default. It ends when the report
+    changes by at most eps. inner: parameters of Algorithms 1, 7 and 8, by number. What it reports was reached by the
+    prior that was worst for the mechanism before; whoever uses the mechanism evaluates it again (row 11).
     """
-    universe = Universe(tuple(records))
-    q = random_channel(rng, cost, D)
+    parameters.positive(eps=eps)
+    parameters.counts(T_max=T_max)
+    choice, given = repairs_from(repairs), parameters.inner_of(inner, (1, 7, 8))
+    task = task_of(distance, records, D, p0, None, "D")
+    rng = np.random.default_rng(0) if rng is None else rng
+    q = random_channel(rng, task.cost, D) if q_start is None else start_of(q_start, task)
     history: list[Step] = []
-    reported = math.inf
-    for k in range(MOST_ROUNDS):  # repair 9: capped
-        attack = maximal_leakage(q, records, b, rng=rng, expired=expired)
-        problem = Subproblem(universe, attack.prior, cost, D)
-        q = adaptive_smooth_penalty(q, problem, expired)
+    traces: list[Trace] = []
+    reported, status = -math.inf, CAPPED
+    for k in range(T_max):
+        begin = p_start if k == 0 else None
+        attack = maximal_leakage(q, records, b, p_start=begin, rng=rng, expired=expired, repairs=choice, **given[1])
+        problem = replace(task, prior=attack.prior)
+        update = _penalised(problem, q, choice, {"inner": {8: given[8]}, **given[7]}, expired)
+        q = update.channel
         before, leaks = reported, problem.leakages(q)
         reported = float(leaks.max())
-        slope = information_by_channel(universe, q, attack.prior, int(np.argmax(leaks)))
+        slope = information_by_channel(problem.universe, q, attack.prior, int(np.argmax(leaks)))
         improvement = relative_improvement(reported, before if k else 0.0)
         violation = abs(problem.distortion(q) - D)
-        history.append(Step(start, k, reported, improvement, violation, tangent_norm(slope)))
-        if abs(reported - before) <= TOLERANCE or expired():
+        traces += [
+            Trace(1, k, attack.status, tuple(s.value for s in attack.history), attack.record, attack.inner),
+            Trace(7, k, update.status, update.history, inner=update.inner),
+        ]
+        history.append(Step(start, k, reported, improvement, violation, tangent_norm(slope), attack.value))
+        if abs(reported - before) <= eps:
+            status = CONVERGED
             break
-    return Tradeoff(q, attack.prior, reported, problem.distortion(q), tuple(history))
+        if expired():
+            status = EXPIRED
+            break
+    return Tradeoff(q, attack.prior, reported, problem.distortion(q), status, tuple(history), tuple(traces))
 
 
-def adaptive_smooth_penalty(channel: Floats, problem: Subproblem, expired: Callable[[], bool] = never) -> Floats:
+def adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
+    prior: ArrayLike,
+    distance: ArrayLike,
+    records: Sequence[int],
+    D: float,  # noqa: N803 - the paper's letter
+    *,
+    q_start: ArrayLike,
+    p0: ArrayLike | None = None,
+    eps: float = EPS,
+    lambda_0: float = LAMBDA_0,
+    mu: float = MU,
+    delta: float = DELTA,
+    T_max: int = MOST_PENALTIES,  # noqa: N803 - the same
+    repairs: Iterable[str] | None = None,
+    inner: parameters.Inner | None = None,
+    expired: Callable[[], bool] = never,
+) -> Update:
     """Algorithm 7: min over q of max_i I(X_i;Y) for one prior, with E <= D by a penalty that is raised or lowered.
 
-    Repair 10: among iterates that keep E <= D the one of least leakage is returned; an iterate beyond D is first
-    moved back along the segment to the noiseless mechanism.
+    As printed it returns the iterate of least J, whatever lambda it was met with, and that may distort more than D.
+    With the repair "hinge" (row 10) the penalty is max(0, E - D)^2, and among iterates that keep E <= D (an iterate
+    beyond D is first moved back along the segment to the noiseless mechanism) the one of least leakage is returned.
     """
-    noiseless, D = least_costly(problem.cost), problem.budget  # noqa: N806
-    q, penalty, distortion = channel, LAMBDA_0, math.inf
-    kept = fit(q, noiseless, problem.distortion, D)
-    for _ in range(MOST_PENALTIES):  # repair 9: capped
+    problem = task_of(distance, records, D, p0, prior, "D")
+    options = {"eps": eps, "lambda_0": lambda_0, "mu": mu, "delta": delta, "T_max": T_max, "inner": inner}
+    return _penalised(problem, start_of(q_start, problem), repairs_from(repairs), options, expired)
+
+
+def _penalised(
+    problem: Subproblem, q: Floats, choice: frozenset[str], options: dict[str, Any], expired: Callable[[], bool]
+) -> Update:
+    """Algorithm 7 on a problem that was checked."""
+    eps, margin, most, mu, penalty = penalty_options(options)
+    of_descent = parameters.inner_of(options.get("inner"), (8,))[8]
+    hinge, D = Penalty("hinge" in choice), problem.budget  # noqa: N806
+    noiseless = least_costly(problem.cost)
+    kept, least = (fit(q, noiseless, problem.distortion, D), math.inf) if hinge.hinge else (q, math.inf)
+    distortion, status = math.inf, CAPPED
+    history: list[float] = []
+    penalties: list[float] = []
+    traces: list[Trace] = []
+    for k in range(most):  # repair 9: capped
         record = int(np.argmax(problem.leakages(q)))
-        q = exponentiated_gradient_descent(q, problem, penalty, record, expired)
-        kept = min(kept, fit(q, noiseless, problem.distortion, D), key=problem.leakage)
+        found = _descended(problem, q, penalty, record, hinge, of_descent, expired)
+        traces.append(Trace(8, k, found.status, found.history, record))
+        penalties.append(penalty)
+        q = found.channel
         before, distortion = distortion, problem.distortion(q)
-        if (abs(distortion - before) < TOLERANCE and abs(distortion - D) < TOLERANCE) or expired():  # repair 9
+        history.append(distortion)
+        if hinge.hinge:
+            kept = min(kept, fit(q, noiseless, problem.distortion, D), key=problem.leakage)
+        elif (value := problem.leakage(q) + penalty * hinge(distortion - D)) < least:
+            kept, least = q, value
+        if distortion > D + margin:
+            penalty *= mu
+        elif distortion < D - margin:
+            penalty /= mu
+        if abs(distortion - before) < eps and abs(distortion - D) < eps:  # repair 9: E_prev is not yet overwritten
+            status = CONVERGED
             break
-        if distortion > D + DELTA:
-            penalty *= MU
-        elif distortion < D - DELTA:
-            penalty /= MU
-    return kept
+        if expired():
+            status = EXPIRED
+            break
+    return Update(kept, status, tuple(history), tuple(penalties), penalty, tuple(traces))
 
 
-def exponentiated_gradient_descent(
-    channel: Floats, problem: Subproblem, penalty: float, record: int, expired: Callable[[], bool] = never
-) -> Floats:
-    """Algorithm 8: descend J(q) = max_i I(X_i;Y) + penalty max(0, E - D)^2 along the gradient for one record.
+def penalty_options(options: dict[str, Any]) -> tuple[float, float, int, float, float]:
+    """Return eps, delta, T_max, mu and lambda_0 of Algorithm 7 or 10, checked."""
+    eps, most = options.get("eps", EPS), options.get("T_max", MOST_PENALTIES)
+    mu, first = options.get("mu", MU), options.get("lambda_0", LAMBDA_0)
+    parameters.positive(eps=eps, lambda_0=first)
+    parameters.growing(mu)
+    parameters.counts(T_max=most)
+    margin = checks.real("delta", options.get("delta", DELTA), 0.0, math.inf)
+    return eps, margin, most, mu, first
 
-    dJ/dq(y|x) = p(x) log( p(y|x_i) / p(y) ) + 2 penalty max(0, E - D) p0(x) d(f(x), y). Repair 10: max(0, z)^2 for the
-    printed softplus(z)^2, which at z = 0 still pushes with (ln 2)^2.
+
+def exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE list
+    channel: ArrayLike,
+    penalty: float,
+    prior: ArrayLike,
+    distance: ArrayLike,
+    records: Sequence[int],
+    D: float,  # noqa: N803 - the paper's letter
+    record: int,
+    *,
+    p0: ArrayLike | None = None,
+    repairs: Iterable[str] | None = None,
+    expired: Callable[[], bool] = never,
+    **options: Any,  # noqa: ANN401 - eta_0, beta, eps, T_max: as descend
+) -> Descent:
+    """Algorithm 8: descend J(q) = max_i I(X_i;Y) + penalty softplus(E - D)^2 along the gradient for one record.
+
+    dJ/dq(y|x) = p(x) log( p(y|x_i) / p(y) ) + 2 penalty softplus(E - D) sigmoid(E - D) p0(x) d(f(x), y). Options:
+    eta_0 = 1, beta = 0.5, eps (of ||q - q_before||_1) and T_max.
     """
+    problem = task_of(distance, records, D, p0, prior, "D")
+    q = start_of(channel, problem)
+    checks.real("penalty", penalty, 0.0, math.inf)
+    choice = Penalty("hinge" in repairs_from(repairs))
+    return _descended(problem, q, penalty, record, choice, options, expired)
 
-    def over(q: Floats) -> float:
-        return max(0.0, problem.distortion(q) - problem.budget)
+
+def _descended(  # noqa: PLR0913, PLR0917 - as above
+    problem: Subproblem,
+    q: Floats,
+    penalty: float,
+    record: int,
+    hinge: Penalty,
+    options: dict[str, Any],
+    expired: Callable[[], bool],
+) -> Descent:
+    """Algorithm 8 on a problem that was checked."""
 
     def objective(q: Floats) -> float:
-        return problem.leakage(q) + penalty * over(q) ** 2
+        return problem.leakage(q) + penalty * hinge(problem.distortion(q) - problem.budget)
 
     def gradient(q: Floats) -> Floats:
         leaks = information_by_channel(problem.universe, q, problem.prior, record)
-        return leaks + 2 * penalty * over(q) * problem.cost
+        return leaks + penalty * hinge.slope(problem.distortion(q) - problem.budget) * problem.cost
 
-    return descend(channel, objective, gradient, expired)
+    return descend(q, objective, gradient, expired=expired, **options)
 
 
 def least_costly(cost: Floats) -> Floats:

@@ -53,6 +53,11 @@ class Universe:
         return self.back(marginal[:, None] * conditionals, i)
 
 
+def never() -> bool:
+    """Say that time is not up."""
+    return False
+
+
 def entropy(p: Floats) -> float:
     """H(p) = - sum p log p."""
     return float(entr(p).sum())

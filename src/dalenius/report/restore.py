@@ -127,10 +127,15 @@ def _whole_numbers(listed: Sequence[object]) -> bool:
 
 
 def _history(content: dict[str, Any]) -> tuple[Step, ...]:
-    return tuple(
-        Step(checks.whole("a start", start, 0), checks.whole("an iteration", iteration, 0), *map(_measured, numbers))
-        for start, iteration, *numbers in content.get("history", ())
-    )
+    return tuple(_step(*line) for line in content.get("history", ()))
+
+
+def _step(start: object, iteration: object, *numbers: object) -> Step:
+    """One iteration; files of version 0.1 have neither the worst-case leakage nor the penalty."""
+    if len(numbers) not in {4, 6}:
+        message = f"an iteration has {len(numbers) + 2} numbers in place of 8"
+        raise InputError(message)
+    return Step(checks.whole("a start", start, 0), checks.whole("an iteration", iteration, 0), *map(_measured, numbers))
 
 
 def _measured(x: object) -> float:

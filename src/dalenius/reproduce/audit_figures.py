@@ -1,18 +1,26 @@
 """Pictures of audits: leakage along b, epsilon and distortion, certified and by the paper's method."""
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalenius.report.plots import DARK, MIDDLE, figure_of
+from dalenius.report.plots import DARK, LIGHT, MIDDLE, figure_of
 from dalenius.reproduce import marks
+from dalenius.reproduce.points import parity_leakage
+from dalenius.reproduce.printed import exponential_flip, laplace_flip
 from dalenius.reproduce.rows import Row, called, groups, having, one_curve, rising
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LN2 = math.log(2)
+FLIP: dict[str, Callable[[float], float]] = {
+    "symmetric": lambda flip: flip,
+    "laplace": laplace_flip,
+    "exponential": exponential_flip,
+}
 
 
 def entropy(rows: list[Row]) -> "Figure":
@@ -23,6 +31,8 @@ def entropy(rows: list[Row]) -> "Figure":
     for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
         for place, flip in enumerate(flips):
             curve = rising((row for row in panel if row["parameter"] == flip), "b")
+            b = np.union1d(np.linspace(0, (n - 1) * LN2, 3), np.linspace((n - 1) * LN2, n * LN2, 40))
+            marks.exact(ax, b, [parity_leakage(n, float(x), flip) for x in b], marks.STYLES[place])
             marks.curve(ax, curve, "b", place)
         knee = (n - 1) * LN2
         ax.axvline(knee, color="0.35", linewidth=0.6)
@@ -45,29 +55,28 @@ def entropy(rows: list[Row]) -> "Figure":
         )
         for k, flip in enumerate(flips)
     ]
-    marks.below(figure, [*entries, marks.certified_proxy(), marks.method_proxy()], 2)
+    roles = [marks.certified_proxy(marks.CLOSED), marks.dot_proxy(), marks.method_proxy(), marks.repaired_proxy()]
+    marks.below(figure, [*entries, *roles], 3)
     return figure
 
 
 def curves(rows: list[Row]) -> "Figure":
-    """L(b), a line style for each query and mechanism."""
+    """L(b), a marker for each query and mechanism; between two certified points what follows from L never rising."""
     curves = groups(having(rows, "b", "lower"), "query", "mechanism")
     figure = figure_of(marks.WIDTH, 3.9)
     ax = figure.subplots()
     entries = []
     for place, ((query, _), points) in enumerate(curves.items()):
-        marks.curve(ax, rising(points, "b"), "b", place, size=5)
-        look = {
-            "linestyle": marks.STYLES[place],
-            "marker": marks.MARKERS[place],
-            "markersize": 5,
-            "markerfacecolor": "w",
-        }
-        entries.append(marks.proxy(f"{called(points[0])} of {query}", color=DARK, **look))
+        curve = rising(points, "b")
+        marks.between(ax, marks.column(curve, "b"), curve)
+        marks.curve(ax, curve, "b", place, size=5)
+        look = {"linestyle": "none", "marker": marks.MARKERS[place], "markersize": 5, "markerfacecolor": "w"}
+        entries.append(marks.proxy(f"{called(points[0])} of {query}", color=marks.RUST, **look))
     ax.set(xlabel=marks.ENTROPY, ylabel=marks.LEAKAGE)
     marks.from_zero(ax, 1.05 * ax.get_ylim()[1])
     marks.clean(ax)
-    marks.below(figure, [*entries, marks.certified_proxy(), marks.method_proxy()], 3)
+    band = marks.proxy("certified between the points, where L never rises", color=LIGHT, linewidth=6)
+    marks.below(figure, [*entries, marks.dot_proxy(), band, marks.method_proxy()], 4)
     return figure
 
 
@@ -85,9 +94,18 @@ def epsilon(rows: list[Row]) -> "Figure":
             ours = [row for row in panel if row["family"] == family]
             for color, run in zip((DARK, MIDDLE, "0.6"), one_curve(ours, "parameter"), strict=False):
                 first = rising((row for row in run if row["b"] == run[0]["b"]), "parameter")
+                free = family == "symmetric"
                 ends = [0.1 * scale[0], 1.5 * scale[-1]]
-                x, curve = (ends, 2 * first) if family == "symmetric" else (marks.column(first, "parameter"), first)
-                marks.certified(ax, x, curve, marks.STYLES[place], color=color)
+                grid = np.array(ends) if free else np.geomspace(scale[0], scale[-1], 60)
+                flips: list[float] = [first[0]["parameter"]] * 2 if free else [FLIP[family](float(e)) for e in grid]
+                line = [parity_leakage(n, run[0]["b"], flip) for flip in flips]
+                marks.exact(ax, grid, line, marks.STYLES[place], color=color)
+                marks.certified(
+                    ax,
+                    [strip[0]] if free else marks.column(first, "parameter"),
+                    first[: 1 if free else None],
+                    color=color,
+                )
                 drawn[_from_to(run)] = color
             for k, b in reversed(list(enumerate(entropies))):  # where points coincide, the lightest is seen
                 points = [row for row in ours if row["b"] == b]
@@ -99,7 +117,7 @@ def epsilon(rows: list[Row]) -> "Figure":
         _epsilon_axes(ax, scale, float(strip[len(strip) // 2]))
         ax.set_title(f"$n = {n}$", loc="left")
         handles = [marks.certified_proxy(label, color=color) for label, color in drawn.items()]
-        ax.legend(handles=handles, loc="lower right", title="certified, for $b$", title_fontsize=8, handlelength=1.6)
+        ax.legend(handles=handles, loc="lower right", title="exact, for $b$", title_fontsize=8, handlelength=1.6)
     axes[0].set_ylim(0.5 * min((max(row["paper_median"], 0.01 * row["lower"]) for row in rows), default=0.1), 1.3)
     axes[0].set_ylabel(marks.LEAKAGE)
     marks.name_across(axes, "privacy parameter $\\epsilon$")
@@ -108,7 +126,7 @@ def epsilon(rows: list[Row]) -> "Figure":
         marks.proxy(name, linestyle=marks.STYLES[k], marker=marks.MARKERS[k], **look)
         for k, name in enumerate(marks.NAMES.values())
     ]
-    roles = [marks.certified_proxy(), marks.method_proxy(), marks.printed_proxy()]
+    roles = [marks.dot_proxy(), marks.method_proxy(), marks.printed_proxy()]
     marks.below(figure, [*roles, *families, *marks.shades(entropies)], 3)
     return figure
 
@@ -135,9 +153,10 @@ def distortion(rows: list[Row]) -> "Figure":
     for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
         for place, run in enumerate(one_curve(panel, "distortion")):
             curve = rising(run, "distortion")
-            marks.certified(
-                ax, marks.column(curve, "distortion"), curve, marks.STYLES[place], label=f"$b$ = {_from_to(run)}"
-            )
+            p = np.linspace(0, 0.5, 80)
+            line = [parity_leakage(n, run[0]["b"], float(flip)) for flip in p]
+            marks.exact(ax, p, line, marks.STYLES[place], label=f"$b$ = {_from_to(run)}")
+            marks.certified(ax, marks.column(curve, "distortion"), curve)
         for (family, b), points in groups(rising(panel, "b")[::-1], "family", "b").items():
             shade = marks.shade(entropies.index(b), len(entropies))
             place = list(marks.NAMES).index(family)
@@ -153,11 +172,51 @@ def distortion(rows: list[Row]) -> "Figure":
     look = {"linestyle": "none", "color": "0.25", "markerfacecolor": "w", "markersize": 5}
     kinds = [marks.proxy(name, marker=marks.MARKERS[k], **look) for k, name in enumerate(marks.NAMES.values())]
     roles = [
-        marks.certified_proxy("certified, the same for all three"),
+        marks.proxy("closed form and certified dots: the same for all three", color=DARK, marker=".", markersize=6),
         marks.method_proxy(),
         marks.proxy("(the three are set side by side)", alpha=0),
     ]
     marks.below(figure, [*roles, *kinds, *marks.shades(entropies)], 3)
+    return figure
+
+
+def distortion_printed(rows: list[Row]) -> "Figure":
+    """Distortion on the paper's own axes: against its leakage for one channel, against their DP epsilon for two."""
+    rows = having(rows, "lower")
+    panels = groups(rising(rows, "n"), "n")
+    figure, axes = marks.panels_of(panels, 3.4)
+    most = max((row["parameter"] for row in rows if row["family"] != "symmetric"), default=5.0)
+    for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
+        for place, family in ((1, "laplace"), (2, "exponential")):
+            epsilons = np.linspace(0, most, 80)
+            marks.exact(ax, epsilons, [FLIP[family](float(e)) for e in epsilons], marks.STYLES[place])
+        ours = [row for row in panel if row["family"] == "symmetric"]
+        for run in one_curve(ours, "distortion"):
+            flips = np.linspace(0, 0.5, 80)
+            marks.exact(ax, [parity_leakage(n, run[0]["b"], float(p)) for p in flips], flips, "-")
+            dots = rising((row for row in run if row["b"] == run[0]["b"]), "distortion")
+            middle = (marks.column(dots, "lower") + marks.column(dots, "upper")) / 2
+            ax.plot(middle, marks.column(dots, "distortion"), ".", color=DARK, markersize=5)
+        for (family,), points in groups((row for row in panel if row["b"] == 0), "family").items():
+            if family != "symmetric":
+                true = {"linestyle": "none", "marker": marks.MARKERS[list(marks.NAMES).index(family)]}
+                x = marks.column(points, "dp_epsilon")
+                ax.plot(x, marks.column(points, "distortion"), **true, color="0.45", markerfacecolor="w", markersize=4)
+        ax.set_title(f"$n = {n}$", loc="left")
+        ax.set_xlim(-0.02 * most, most)
+    marks.from_zero(axes[0], 0.52)
+    axes[0].set_ylabel("expected distortion")
+    marks.name_across(axes, "$\\epsilon$: leakage $C_1^b$ in nats for the one, DP parameter for the others")
+    style = {"color": "0.45", "linestyle": "none", "markerfacecolor": "w", "markersize": 4}
+    entries = [
+        marks.certified_proxy("binary symmetric, each $b$, against its leakage"),
+        marks.certified_proxy("Laplace against its parameter", marks.STYLES[1]),
+        marks.certified_proxy("exponential against its parameter", marks.STYLES[2]),
+        marks.proxy("Laplace against the channel's true DP $\\epsilon$", marker=marks.MARKERS[1], **style),
+        marks.proxy("exponential against the channel's true DP $\\epsilon$", marker=marks.MARKERS[2], **style),
+        marks.dot_proxy("certified leakage"),
+    ]
+    marks.below(figure, entries, 3)
     return figure
 
 

@@ -1,55 +1,108 @@
 """Pictures that set what the paper reports or prints against what is certified, budget by budget, line by line."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalenius.report.plots import DARK, LIGHT, figure_of
 from dalenius.reproduce import marks
 from dalenius.reproduce.findings import decimals_of, factor
+from dalenius.reproduce.points import parity_distortion, parity_leakage
 from dalenius.reproduce.rows import Row, called, having, rising
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+OURS: dict[str, Any] = {"fmt": "v", "color": "0.45", "markerfacecolor": "w"}
+STRICT: dict[str, Any] = {"fmt": "x", "color": marks.RUST, "markersize": 5}
+LEGEND_STRICT: dict[str, Any] = {"color": marks.RUST, "marker": "x", "markersize": 5, "linestyle": "none"}
+BEST: dict[str, Any] = {"linestyle": "none", "marker": "*", "color": "0.3", "markersize": 6, "zorder": 5}
+
 
 def primal(rows: list[Row]) -> "Figure":
     """Leakage of Algorithm 6 against the optimum; achieved against requested distortion."""
-    return _alternation(rows, "D", "requested distortion $D$", (marks.LEAKAGE, "achieved distortion"), 6)
+    rows = rising(having(rows, "D", "lower"), "D")
+    x = marks.column(rows, "D")
+    figure, (left, right) = marks.panels_of([0, 1], 3.9, sharey=False)
+    grid = np.linspace(0.01, 0.5, 80)
+    marks.exact(left, grid, [_of(rows, parity_leakage, float(D)) for D in grid])
+    marks.certified(left, x, rows)
+    marks.spans(left, x, rows, "reported")
+    marks.spans(left, x + 0.006, rows, "leaks", fmt="^", color=DARK, markerfacecolor=DARK)
+    marks.spans(left, x - 0.006, having(rows, "ours_leaks_median"), "ours_leaks", **OURS)
+    marks.spans(right, x, rows, "achieved", fmt="s")
+    marks.spans(right, x - 0.006, having(rows, "ours_achieved_median"), "ours_achieved", **OURS)
+    _budgets((left, right), x, "requested distortion $D$", (marks.LEAKAGE, "achieved distortion"))
+    left.set_title("leakage: reported, real and least", loc="left")
+    right.set_title("distortion: achieved against requested", loc="left")
+    optimum = "least possible: closed form and certified"
+    lefts = [
+        marks.proxy(optimum, color=DARK, marker=".", markersize=6),
+        marks.method_proxy("Algorithm 6 reports: median, min to max"),
+        marks.proxy("its mechanisms leak (certified)", color=DARK, marker="^", markersize=4.5),
+        marks.proxy("with all our repairs they leak", color="0.45", marker="v", markerfacecolor="w", markersize=4.5),
+    ]
+    rights = [
+        marks.method_proxy("Algorithm 6 achieves: median, min to max", "s"),
+        marks.proxy("with all our repairs", color="0.45", marker="v", markerfacecolor="w", markersize=4.5),
+        marks.proxy("achieved = requested", color="0.35", linewidth=0.8, linestyle="--"),
+    ]
+    marks.beneath(figure, {"left": lefts, "right": rights})
+    return figure
 
 
 def dual(rows: list[Row]) -> "Figure":
-    """Distortion of Algorithm 9 against the optimum; leakage against the budget."""
-    return _alternation(rows, "L", "leakage budget $L$ (nats)", ("expected distortion", marks.LEAKAGE), 9)
-
-
-def _alternation(rows: list[Row], budget: str, across: str, up: tuple[str, str], algorithm: int) -> "Figure":
-    rows = rising(having(rows, budget, "lower"), budget)
-    x = marks.column(rows, budget)
-    figure, (left, right) = marks.panels_of([0, 1], 3.3, sharey=False)
-    marks.certified(left, x, rows, marker=".", markersize=5)
+    """Distortion of Algorithm 9 against the optimum; leakage against the budget: both readings."""
+    rows = rising(having(rows, "L", "lower"), "L")
+    x = marks.column(rows, "L")
+    figure, (left, right) = marks.panels_of([0, 1], 4.1, sharey=False)
+    grid = np.linspace(0.0, 0.69, 80)
+    marks.exact(left, grid, [_of(rows, parity_distortion, float(L)) for L in grid])
+    marks.certified(left, x, rows)
+    strict = having(rows, "strict_leaks_median")
+    places = marks.column(strict, "L")
     marks.spans(left, x, rows, "reported")
-    real = left if budget == "D" else right
-    marks.spans(real, x, rows, "leaks", fmt="^", color=DARK, markerfacecolor=DARK)
+    marks.spans(left, places, strict, "strict_reported", **STRICT)
+    best = having(rows, "kept_least")
+    left.plot(marks.column(best, "L"), marks.column(best, "kept_least"), **BEST)
+    marks.spans(right, x, rows, "late", fmt="none", color="0.7", elinewidth=4, zorder=2)
+    marks.spans(right, x, rows, "leaks", fmt="^", color=DARK, markerfacecolor=DARK)
+    marks.spans(right, places, strict, "strict_leaks", **STRICT)
+    _budgets((left, right), x, "leakage budget $L$ (nats)", ("expected distortion", marks.LEAKAGE))
+    left.set_title("distortion: returned and least", loc="left")
+    right.set_title("leakage: real against requested", loc="left")
+    crossed = marks.proxy("strict reading (Algorithm 10 resets $\\lambda$)", **LEGEND_STRICT)
+    lefts = [
+        marks.proxy("least possible: closed form and certified", color=DARK, marker=".", markersize=6),
+        marks.method_proxy("Algorithm 9, the proof's reading: median, min to max"),
+        crossed,
+        marks.proxy("best mechanism met on the way that keeps $L$", **BEST),
+    ]
+    rights = [
+        marks.proxy("the proof's reading leaks (certified)", color=DARK, marker="^", markersize=4.5),
+        marks.proxy("and over its last ten rounds, as Algorithm 1 finds", color="0.7", linewidth=4),
+        crossed,
+        marks.proxy("real = requested", color="0.35", linewidth=0.8, linestyle="--"),
+    ]
+    marks.beneath(figure, {"left": lefts, "right": rights})
+    return figure
+
+
+def _of(rows: list[Row], form: Callable[[int, float, float], float], budget: float) -> float:
+    """A closed form at the n and b of the rows."""
+    n, b = (rows[0]["n"], rows[0]["b"]) if rows else (2, 0.0)
+    return form(n, b, budget)
+
+
+def _budgets(axes: tuple[Any, Any], x: Any, across: str, up: tuple[str, str]) -> None:  # noqa: ANN401
+    """Name both panels, and draw where what is achieved is what was asked for."""
     limit = 1.08 * float(x.max(initial=0.1))
-    right.plot([0, limit], [0, limit], color="0.35", linewidth=0.8, linestyle="--")
-    marks.spans(right, x, rows, "achieved", fmt="s")
-    for ax, label in zip((left, right), up, strict=True):
+    axes[1].plot([0, limit], [0, limit], color="0.35", linewidth=0.8, linestyle="--")
+    for ax, label in zip(axes, up, strict=True):
         ax.set(xlabel=across, ylabel=label, xlim=(0, limit))
         marks.from_zero(ax, ax.get_ylim()[1])
         ax.locator_params(axis="x", nbins=6)
-    what, goal = ("distortion", "leakage") if budget == "D" else ("leakage", "distortion")
-    left.set_title(f"{goal}: reported, real and least" if budget == "D" else f"{goal}: reported and least", loc="left")
-    right.set_title(f"{what}: achieved against requested", loc="left")
-    entries = [
-        marks.certified_proxy("optimum, certified: [lower, upper]", marker=".", markersize=5),
-        marks.method_proxy(f"Algorithm {algorithm} reports: median, min to max"),
-        marks.proxy("its mechanisms leak (certified): median, min to max", color=DARK, marker="^", markersize=4.5),
-        marks.method_proxy(f"achieved {what}, as reported: median, min to max", "s"),
-        marks.proxy("achieved = requested", color="0.35", linewidth=0.8, linestyle="--"),
-    ]
-    marks.below(figure, entries, 3)
-    return figure
 
 
 def table(rows: list[Row]) -> "Figure":
@@ -64,6 +117,10 @@ def table(rows: list[Row]) -> "Figure":
         middle = (marks.column(ours, "lower") + marks.column(ours, "upper")) / 2
         ax.plot(middle, y, linestyle="none", marker="|", markersize=16, markeredgewidth=2.2, color=DARK)
         marks.spans_across(ax, np.array(y) - 0.2, ours, "paper")
+        other = having(ours, "escort_median")
+        marks.repaired_across(ax, [entropies.index(row["b"]) - 0.2 for row in other], other)
+        whole = having(ours, "literal_median")
+        marks.spans_across(ax, [entropies.index(row["b"]) for row in whole], whole, "literal", fmt="D", markersize=3.2)
         stars = having(ours, "printed")
         marks.crosses(ax, marks.column(stars, "printed"), [entropies.index(row["b"]) + 0.2 for row in stars])
         most = float(marks.column(ours, "upper").max(initial=0.01))
@@ -80,7 +137,8 @@ def table(rows: list[Row]) -> "Figure":
     for ax in axes:
         ax.set_xlabel(marks.LEAKAGE)
     line = marks.proxy(marks.CERTIFIED, linestyle="none", marker="|", markersize=11, markeredgewidth=2.2, color=DARK)
-    marks.below(figure, [line, marks.method_proxy(), marks.printed_proxy()], 1)
+    whole = marks.method_proxy("the same, gradient as printed, too", "D")
+    marks.below(figure, [line, marks.method_proxy(), whole, marks.repaired_proxy(), marks.printed_proxy()], 2)
     return figure
 
 

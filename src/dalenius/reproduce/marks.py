@@ -1,6 +1,7 @@
 """The marks every picture of a reproduction is made of, told apart without colour.
 
-A line is certified, an open marker with a bar is the paper's method, a cross is printed in the paper.
+A line is a closed form, a dot a certified bracket, an open marker with a bar the paper's method as printed, a filled
+square the same with Algorithm 5 repaired, a cross a number printed in the paper.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -32,15 +33,43 @@ NAMES = {"symmetric": "binary symmetric", "laplace": "Laplace", "exponential": "
 LEAKAGE = "leakage about a record (nats)"
 ENTROPY = "least entropy $b$ of the prior (nats)"
 METHOD = "the paper's method: median, min to max"
+REPAIRED = "the same, Algorithm 5 repaired: median"
 CERTIFIED = "certified: [lower, upper]"
+CLOSED = "closed form"
 PRINTED = "printed in the paper"
 
 
-def certified(ax: Any, x: Numbers, rows: list[Row], style: Any = "-", **options: Any) -> None:  # noqa: ANN401
-    """Draw the bracket as a band, and its middle as a line."""
+def certified(ax: Any, x: Numbers, rows: list[Row], **options: Any) -> None:  # noqa: ANN401
+    """Draw brackets as dots on bars; nothing between them, where nothing is certified."""
     lower, upper = column(rows, "lower"), column(rows, "upper")
-    ax.fill_between(x, lower, upper, color=LIGHT, linewidth=0)
-    ax.plot(x, (lower + upper) / 2, linestyle=style, **{"color": DARK, "marker": ".", "markersize": 3, **options})
+    half = np.maximum((upper - lower) / 2, 0)
+    look = {"fmt": ".", "color": DARK, "markersize": 4.5, "elinewidth": 1.2, "capsize": 0, "zorder": 3, **options}
+    ax.errorbar(x, (lower + upper) / 2, half, **look)
+
+
+def exact(ax: Any, x: Numbers, y: Numbers, style: Any = "-", **options: Any) -> None:  # noqa: ANN401
+    """Draw a closed form."""
+    ax.plot(x, y, linestyle=style, **{"color": DARK, "linewidth": 1.0, **options})
+
+
+def between(ax: Any, x: Any, rows: list[Row]) -> None:  # noqa: ANN401
+    """Shade what is certified between the points of a quantity that never rises: from the next lower to this upper."""
+    lower, upper = column(rows, "lower"), column(rows, "upper")
+    for k in range(len(rows) - 1):
+        ax.fill_between([x[k], x[k + 1]], lower[k + 1], upper[k], color=LIGHT, alpha=0.55, linewidth=0)
+
+
+def repaired(ax: Any, x: Numbers, rows: list[Row]) -> None:  # noqa: ANN401
+    """Draw medians of the paper's method with Algorithm 5 repaired."""
+    ax.plot(x, column(rows, "escort_median"), **REPAIRED_LOOK)
+
+
+def repaired_across(ax: Any, y: Numbers, rows: list[Row]) -> None:  # noqa: ANN401
+    """Draw the same as `repaired`, lying."""
+    ax.plot(column(rows, "escort_median"), y, **REPAIRED_LOOK)
+
+
+REPAIRED_LOOK: dict[str, Any] = {"linestyle": "none", "marker": "s", "markersize": 3.4, "color": "0.35", "zorder": 3.5}
 
 
 def spans(ax: Any, x: Numbers, rows: list[Row], name: str, **look: Any) -> None:  # noqa: ANN401
@@ -90,9 +119,25 @@ def certified_proxy(label: str = CERTIFIED, style: Any = "-", **look: Any) -> An
     return proxy(label, **{"color": DARK, "linestyle": style, **look})
 
 
+def repaired_proxy() -> Any:  # noqa: ANN401
+    """Return the legend's entry of the repaired method."""
+    return proxy(REPAIRED, **REPAIRED_LOOK)
+
+
+def dot_proxy(label: str = CERTIFIED) -> Any:  # noqa: ANN401
+    """Return the legend's entry of certified brackets."""
+    return proxy(label, color=DARK, marker=".", markersize=6, linestyle="none")
+
+
 def printed_proxy() -> Any:  # noqa: ANN401
     """Return the legend's entry of a printed number."""
     return proxy(PRINTED, **PRINTED_LOOK)
+
+
+def beneath(figure: Any, sides: dict[str, list[Any]]) -> None:  # noqa: ANN401
+    """Put a legend under each of two panels, with what is drawn in it and nothing else."""
+    for side, handles in sides.items():
+        figure.legend(handles=handles, loc=f"outside lower {side}", ncols=1, handlelength=2.4, title_fontsize=8)
 
 
 def below(figure: Any, handles: list[Any], lines: int) -> None:  # noqa: ANN401
@@ -127,10 +172,13 @@ def name_across(axes: Any, label: str) -> None:  # noqa: ANN401
 
 
 def curve(ax: Any, curve: list[Row], name: str, place: int, size: float = 3.2) -> None:  # noqa: ANN401
-    """Draw one certified curve and the paper's medians on it."""
+    """Draw the certified brackets of one curve and the paper's medians on it."""
     x = column(curve, name)
-    certified(ax, x, curve, STYLES[place])
+    certified(ax, x, curve, fmt=MARKERS[place], markersize=2.6)
     spans(ax, x, curve, "paper", fmt=MARKERS[place], markersize=size)
+    with_escort = having(curve, "escort_median")
+    if with_escort:
+        repaired(ax, column(with_escort, name), with_escort)
     stars = having(curve, "printed")
     crosses(ax, column(stars, name), column(stars, "printed"))
 

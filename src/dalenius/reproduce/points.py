@@ -3,10 +3,12 @@
 import hashlib
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from dalenius.answers import Run, audit_answer
@@ -16,14 +18,25 @@ from dalenius.information import entropy, mutual_information
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
+from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
-from dalenius.paper.leakage import restarts
+from dalenius.paper.leakage import Leakage, maximal_leakage, restarts
 from dalenius.paper.primal import leakage_distortion_tradeoff
-from dalenius.reproduce.printed import LN2, binary_entropy
+from dalenius.reproduce import text
+from dalenius.reproduce.printed import LN2, RATIONAL, binary_entropy
 from dalenius.reproduce.rows import Row
-from dalenius.results import NATS_PER_UNIT, Audit
+from dalenius.results import NATS_PER_UNIT, Audit, finite
 from dalenius.solvers.audit import audit_records
 from dalenius.solvers.watch import Watch
+
+# Tolerance of Algorithm 1 and of the two below it: where claims rest on it, and along the figures' grids.
+EPS, GRID_EPS = 1e-9, 1e-7
+# Other ways to run Algorithm 1: which repairs, and its eps. The escort moves so little that finer takes minutes.
+SERIES: dict[str, tuple[tuple[str, ...], float]] = {"escort": (("gradient", "escort"), 1e-5), "literal": ((), EPS)}
+OURS = ("gradient", "escort", "hinge", "penalty_owner")  # all repairs by choice, which were ours in version 0.1
+LATE = 10  # the last rounds of Algorithm 9, over which its zigzag is looked at
+RISE = 1e-6  # more than this counts as a rise of what is said to fall
 
 TIME_LIMIT = 120.0  # seconds; far more than any point needs, so that the clock decides nothing
 PARITY_TOLERANCE, TOLERANCE = 1e-6, 1e-5
@@ -96,9 +109,11 @@ def _audit(point: Point, seed: int) -> Measured:
         "upper": answer.upper,
         "verified": verified,
         "closed_form": parity_leakage(query.n, asked["b"], distortion) if parity else None,
-        **_paper(mechanism, asked["b"], point.starts, seed),
+        **_paper(mechanism, asked["b"], point.starts, seed, eps=asked.get("eps", GRID_EPS)),
         "printed": asked.get("printed"),
     }
+    for name, starts in asked.get("series", {}).items():
+        row |= _series(mechanism, asked["b"], name, starts, seed)
     return Measured((row,), {"": answer.certificate.data})
 
 
@@ -141,7 +156,8 @@ def _surface(point: Point, _seed: int) -> Measured:
 def _design(point: Point, seed: int) -> Measured:
     """The certified optimum of a design, Algorithm 6 or 9 from random starts, and what its mechanisms leak.
 
-    primal: reported is a leakage, achieved a distortion. dual: the other way round.
+    primal: reported is a leakage, achieved a distortion. dual: the other way round. Columns that begin with strict_ are
+    of the other reading of Algorithms 9 and 10, those with ours_ of all repairs by choice.
     """
     primal = point.kind == "primal"
     n, b, budget = (point.parameters[name] for name in ("n", "b", "D" if primal else "L"))
@@ -149,31 +165,140 @@ def _design(point: Point, seed: int) -> Measured:
     asked = {"distortion" if primal else "leakage": budget}
     best = design(query, entropy=b, tolerance=TOLERANCE, time_limit=TIME_LIMIT, seed=seed, verify=False, **asked)
     _completed(best.stopped)
-    method = leakage_distortion_tradeoff if primal else minimal_distortion
-    cost = query.distance()[query.statistic.class_table()] / 2**n  # p0(x) d(f(x), y), p0 uniform
-    found, audits = [], []
-    for k in range(point.starts):
-        found.append(method(cost, query.records, budget, b, rng=np.random.default_rng([seed, k]), start=k))
-        returned = Mechanism.from_matrix(found[-1].channel, records=query.records)
-        audits.append(_unhurried(returned, b, RETURNED_TOLERANCE, seed))
-    leakages, distortions = [one.reported for one in found], [one.distortion for one in found]
-    reported, achieved = (leakages, distortions) if primal else (distortions, leakages)
-    leaks = [answer.upper for answer, _ in audits]
+    others = point.parameters["others"]
+    runs: dict[str, tuple[int, dict[str, Any]]] = {
+        "": (point.starts, {}),
+        "strict_": (0 if primal else others, {"reading": "strict"}),
+        "ours_": (others, {"repairs": OURS}),
+    }
     row = {
-        **point.parameters,
+        **{name: point.parameters[name] for name in ("n", "b", "D" if primal else "L")},
         "lower": best.lower,
         "upper": best.upper,
-        "verified": bool(verify(best)) and all(verified for _, verified in audits),
+        "verified": bool(verify(best)),
         "closed_form": (parity_leakage if primal else parity_distortion)(n, b, budget),
         "starts": point.starts,
-        **_spread("reported", reported),
-        **_spread("achieved", achieved),
-        **_spread("leaks", leaks),
-        "values": " ".join(f"{r!r}:{a!r}:{k!r}" for r, a, k in zip(reported, achieved, leaks, strict=True)),
-        "printed": None,
+        "audits": 0,
     }
-    certificates = {f".start-{k}": answer.certificate.data for k, (answer, _) in enumerate(audits)}
-    return Measured((row,), {"": best.certificate.data, **certificates})
+    certificates = {"": best.certificate.data}
+    for prefix, (starts, options) in runs.items():
+        if not starts:
+            continue
+        found, audits = _alternated(query, budget, b, starts, seed, primal=primal, **options)
+        row["audits"] += starts
+        row["verified"] = row["verified"] and all(verified for _, verified in audits)
+        row |= _summary(found, [answer.upper for answer, _ in audits], budget, prefix, primal=primal)
+        ending = f".{prefix or 'start_'}".replace("_", "-")
+        certificates |= {f"{ending}{k}": answer.certificate.data for k, (answer, _) in enumerate(audits)}
+    return Measured(({**row, "printed": None},), certificates)
+
+
+def _alternated(  # noqa: PLR0913 - what is run
+    query: Query,
+    budget: float,
+    b: float,
+    starts: int,
+    seed: int,
+    *,
+    primal: bool,
+    **options: Any,  # noqa: ANN401
+) -> tuple[list[Tradeoff], list[tuple[Audit, bool]]]:
+    """Algorithm 6 or 9 from random starts, each mechanism audited."""
+    method: Callable[..., Tradeoff] = leakage_distortion_tradeoff if primal else minimal_distortion
+    distance = query.distance()[query.statistic.class_table()]
+    found, audits = [], []
+    for k in range(starts):
+        rng = np.random.default_rng([seed, k])
+        found.append(method(distance, query.records, budget, b, rng=rng, start=k, **options))
+        returned = Mechanism.from_matrix(found[-1].channel, records=query.records)
+        audits.append(_unhurried(returned, b, RETURNED_TOLERANCE, seed))
+    return found, audits
+
+
+def _summary(found: list[Tradeoff], leaks: list[float], budget: float, prefix: str, *, primal: bool) -> Row:
+    """What the starts reported, achieved and leak, and how what is said to fall fell."""
+    leakages, distortions = [one.reported for one in found], [one.distortion for one in found]
+    reported, achieved = (leakages, distortions) if primal else (distortions, leakages)
+    # What the theorem calls monotone: the worst-case leakage of Algorithm 6, the distortion of Algorithm 9.
+    falling = [[step.worst if primal else step.value for step in one.history] for one in found]
+    late = [step.worst for one in found for step in one.history[-LATE:]]
+    # Mechanisms met on the way: their distortion, and what Algorithm 1 found them to leak in the next round.
+    met = [(a.value, b.worst) for one in found for a, b in pairwise(one.history)]
+    kept = [distortion for distortion, worst in met if not primal and worst <= budget]
+    return {
+        **_spread(f"{prefix}reported", reported),
+        **_spread(f"{prefix}achieved", achieved),
+        **_spread(f"{prefix}leaks", leaks),
+        **_spread(f"{prefix}late", late),
+        f"{prefix}rounds": max(len(one.history) for one in found),
+        f"{prefix}settled": sum(one.status == "converged" for one in found),
+        f"{prefix}rising": sum(any(after > before + RISE for before, after in pairwise(path)) for path in falling),
+        f"{prefix}kept_least": min(kept) if kept else None,
+        f"{prefix}values": " ".join(f"{r!r}:{a!r}:{k!r}" for r, a, k in zip(reported, achieved, leaks, strict=True)),
+    }
+
+
+def _global(point: Point, seed: int) -> Measured:
+    """Algorithm 1 without entropy constraint on a channel of no symmetry, each loop run to 1e-9."""
+    asked = point.parameters
+    records = asked["records"]
+    channel = np.array(RATIONAL) if asked["draw"] is None else _drawn(asked["draw"], records)
+    mechanism = Mechanism.from_matrix(channel, records=records)
+    answer, verified = _certified(mechanism, 0.0, PARITY_TOLERANCE, seed)
+    inner = {2: {"T_max": 20_000}}
+    found = restarts(mechanism.matrix(), records, 0.0, starts=point.starts, seed=seed, eps=EPS, inner=inner)
+    values = [one.value for one in found]
+    row = {
+        "b": 0.0,
+        "records": "x".join(map(str, records)),
+        "draw": asked["draw"],
+        "lower": answer.lower,
+        "upper": answer.upper,
+        "verified": verified,
+        "starts": len(values),
+        "converged": sum(one.status == "converged" for one in found),
+        **_spread("paper", values),
+        "paper_values": " ".join(map(repr, values)),
+    }
+    return Measured((row,), {"": answer.certificate.data})
+
+
+def _drawn(draw: int, records: Sequence[int]) -> NDArray[np.float64]:
+    return np.random.default_rng(draw).dirichlet([0.5] * 3, size=int(np.prod(records)))
+
+
+def _text(point: Point, seed: int) -> Measured:
+    """What single formulas and tests of the text do on random instances."""
+    return Measured(({"key": point.key, **text.MEASURES[point.parameters["what"]](seed, point.starts)},))
+
+
+def _convergence(point: Point, seed: int) -> Measured:
+    """Every outer iteration of Algorithm 1, 6 or 9 from a few starts."""
+    asked = point.parameters
+    query = parse_query(f"modular_sum(n={asked['n']}, modulus=2)")
+    distance = query.distance()[query.statistic.class_table()]
+    rows = []
+    for k in range(point.starts):
+        rng = np.random.default_rng([seed, k])
+        found: Leakage | Tradeoff
+        if asked["algorithm"] == 1:
+            channel = parse_mechanism(asked["mechanism"], query).matrix()
+            found = maximal_leakage(channel, query.records, asked["b"], rng=rng, start=k, eps=EPS)
+        elif asked["algorithm"] == 6:  # noqa: PLR2004 - its number
+            found = leakage_distortion_tradeoff(distance, query.records, asked["budget"], asked["b"], rng=rng, start=k)
+        else:
+            how = asked["reading"]
+            found = minimal_distortion(
+                distance, query.records, asked["budget"], asked["b"], rng=rng, start=k, reading=how
+            )
+        about = {"algorithm": asked["algorithm"], "reading": asked.get("reading"), "budget": asked.get("budget")}
+        for step in found.history:
+            numbers = {
+                name: finite(value) for name, value in asdict(step).items() if name not in {"start", "iteration"}
+            }
+            at = {"start": step.start, "iteration": step.iteration, "status": found.status}
+            rows.append({"key": f"{point.key}-{k}-{step.iteration}", **about, **at, **numbers})
+    return Measured(tuple(rows))
 
 
 KINDS: dict[str, Callable[[Point, int], Measured]] = {
@@ -182,6 +307,9 @@ KINDS: dict[str, Callable[[Point, int], Measured]] = {
     "dual": _design,
     "surface": _surface,
     "value": _value,
+    "global": _global,
+    "text": _text,
+    "convergence": _convergence,
 }
 
 
@@ -218,9 +346,11 @@ def _completed(stopped: str) -> None:
         raise KeyboardInterrupt
 
 
-def _paper(mechanism: Mechanism, b: float, starts: int, seed: int, scale: float = 1.0) -> Row:
+def _paper(  # noqa: PLR0913 - what is run
+    mechanism: Mechanism, b: float, starts: int, seed: int, *, scale: float = 1.0, eps: float = EPS
+) -> Row:
     """Algorithm 1 from random starts: what each found, and the least entropy of their priors."""
-    found = restarts(mechanism.matrix(), mechanism.records, b, starts=starts, seed=seed)
+    found = restarts(mechanism.matrix(), mechanism.records, b, starts=starts, seed=seed, eps=eps)
     values = [float(one.value) / scale for one in found]
     return {
         "starts": len(values),
@@ -228,6 +358,17 @@ def _paper(mechanism: Mechanism, b: float, starts: int, seed: int, scale: float 
         "paper_values": " ".join(map(repr, values)),
         "paper_entropy_min": min(float(entropy(one.prior)) for one in found),
     }
+
+
+def _series(mechanism: Mechanism, b: float, name: str, starts: int, seed: int) -> Row:
+    """Algorithm 1 with other repairs, or from the uniform prior, where the paper's text begins."""
+    channel, records = mechanism.matrix(), mechanism.records
+    if name == "uniform":
+        begin = np.full(channel.shape[0], 1 / channel.shape[0])
+        return {"uniform": maximal_leakage(channel, records, b, p_start=begin, eps=EPS).value}
+    repairs, eps = SERIES[name]
+    found = restarts(channel, records, b, starts=starts, seed=seed, repairs=repairs, eps=eps)
+    return _spread(name, [float(one.value) for one in found])
 
 
 def _spread(name: str, values: Sequence[float]) -> Row:

@@ -1,5 +1,6 @@
 """Reading the rows of a reproduction: which belong together, which curves are one, and what a method misses."""
 
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -43,6 +44,11 @@ def missed(row: Row) -> float:
     """
     known = row["lower"] > 10 * (row["upper"] - row["lower"])
     return max(0.0, 1 - float(row["paper_median"] / row["lower"])) if known else 0.0
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage, never too small."""
+    return f"{math.ceil(1000 * share - 1e-12) / 10:g} %"
 
 
 def gap(rows: Iterable[Row]) -> float:

@@ -24,7 +24,14 @@ from dalenius.reproduce.store import Store
 
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 NEEDED = ("table", "entropy", "closed-forms", "primal", "dual")  # by the page on the relation to the paper
-EFFORT = {"primal": 30, "dual": 10, "pairs": 3, "modular": 3}  # of a start, by experiment, where others take 1
+EFFORT = {
+    "primal": 30,
+    "dual": 30,
+    "convergence": 10,
+    "pairs": 3,
+    "modular": 3,
+    "text": 0.001,
+}  # of a start, by experiment, where others take 1
 
 Finished = Generator[tuple[Point, Measured, float], None, None]
 
@@ -267,14 +274,17 @@ def _environment(changes: dict[str, str]) -> Iterator[None]:
 
 def _publish(store: Store, names: list[str], results: dict[str, list[Row]]) -> None:
     """Write tables and pictures of these experiments, and the pages about all that is there."""
-    from dalenius.reproduce.figures import draw  # noqa: PLC0415 - matplotlib
+    from dalenius.reproduce.figures import draw, draw_dependencies  # noqa: PLC0415 - matplotlib
     from dalenius.reproduce.page import write_index  # noqa: PLC0415 - the same
+    from dalenius.reproduce.paper_map import write_map  # noqa: PLC0415
     from dalenius.reproduce.relation import write_relation  # noqa: PLC0415
 
     for name in names:
         store.write_table(name, results[name])
         draw(name, results[name], store.out)
+    draw_dependencies(store.out)
     write_index(store.out, results, store.run)
+    write_map(store.out / "map.md", results)
     if all(name in results for name in NEEDED):
         write_relation(store.out / "relation.md", results)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import RegularGridInterpolator
 
 from dalenius.report.plots import DARK, figure_of
 from dalenius.reproduce import marks
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+RED, BLUE, GREEN = "#b3261e", "#1f4e9c", "#2e7d32"  # the colours that the paper's caption names
 INFORMATION = "$I(X_1; Y)$ (nats)"
 DOTTED: dict[str, Any] = {"color": marks.RUST, "linewidth": 1.6, "linestyle": (0, (1, 0.6))}
 STAR: dict[str, Any] = {"linestyle": "none", "marker": "*", "color": "white", "markeredgecolor": "black"}
@@ -53,6 +55,62 @@ def saddle(rows: list[Row]) -> "Figure":
     parts["phi"].set_title("convex in the conditional", loc="left")
     marks.below(figure, handles, 3)
     return figure
+
+
+def surface(rows: list[Row]) -> "Figure":
+    """The saddle as a surface, as the paper draws it: whole, and with the entropy boundary and two cross-sections."""
+    grid = Surface.of(having(rows, "theta", "phi", "information", "entropy"))
+    audits = having(rows, "b", "lower")
+    figure = figure_of(marks.WIDTH, 4.3)
+    left, right = (figure.add_subplot(1, 2, place, projection="3d") for place in (1, 2))
+    theta, phi = np.meshgrid(grid.theta, grid.phi)
+    for ax, title in ((left, "the saddle"), (right, "cut by $H(X) \\geq b$")):
+        ax.set_title(title, loc="left")
+        ax.set(xlabel="$\\theta$, marginal", ylabel="$\\phi$, conditional", zlabel=INFORMATION)
+        ax.tick_params(labelsize=7)
+        ax.view_init(elev=28, azim=-58)
+    if np.isnan(grid.information).any():
+        return figure
+    left.plot_surface(theta, phi, grid.information, cmap="Blues", linewidth=0.15, edgecolor="0.5", alpha=0.95)
+    right.plot_surface(theta, phi, grid.information, cmap="Blues", linewidth=0, alpha=0.35)
+    entries = []
+    if audits:
+        b = audits[0]["b"]
+        edge = _boundary(grid, b)
+        right.plot(*edge, color=RED, linewidth=1.8)
+        entries.append(marks.proxy(f"the boundary $H(X) = b = {b:g}$", color=RED, linewidth=1.8))
+    middle, side = grid.phi.size // 8, grid.theta.size // 2
+    right.plot(
+        grid.theta, np.full_like(grid.theta, grid.phi[middle]), grid.information[middle], color=BLUE, linestyle="--"
+    )
+    right.plot(
+        np.full_like(grid.phi, grid.theta[side]), grid.phi, grid.information[:, side], color=GREEN, linestyle="-."
+    )
+    entries += [
+        marks.proxy("conditional fixed: concave", color=BLUE, linestyle="--"),
+        marks.proxy("marginal fixed: convex", color=GREEN, linestyle="-."),
+    ]
+    marks.below(figure, entries, 1)
+    return figure
+
+
+def _boundary(grid: Surface, b: float) -> tuple[Floats, Floats, Floats]:
+    """The closed curve H_b(theta) + H_b(phi) = b on the surface, by bisection along rays from the middle."""
+    from dalenius.reproduce.printed import binary_entropy  # noqa: PLC0415 - one function
+
+    x, y = [], []
+    for angle in np.linspace(0, 2 * np.pi, 241):
+        low, high = 0.0, 0.5 / max(abs(np.cos(angle)), abs(np.sin(angle)))
+        for _ in range(50):
+            reach = (low + high) / 2
+            at = (0.5 + reach * np.cos(angle), 0.5 + reach * np.sin(angle))
+            inside = binary_entropy(min(max(at[0], 0), 1)) + binary_entropy(min(max(at[1], 0), 1)) >= b
+            low, high = (reach, high) if inside else (low, reach)
+        x.append(0.5 + low * np.cos(angle))
+        y.append(0.5 + low * np.sin(angle))
+    places, levels = np.array(x), np.array(y)
+    value = RegularGridInterpolator((grid.phi, grid.theta), grid.information)(np.stack([levels, places], axis=1))
+    return places, levels, np.asarray(value, dtype=float)
 
 
 def _plane(figure: "Figure", ax: Any, surface: Surface, audits: list[Row]) -> list[Any]:  # noqa: ANN401

@@ -1,0 +1,64 @@
+"""Which repairs of the paper's text are made, and how Algorithms 9 and 10 are read.
+
+Rows are those of the errata in docs/relation-to-the-paper.md.
+"""
+
+import difflib
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from dalenius.errors import InputError
+
+Reading = Literal["proof", "strict"]
+
+READINGS: tuple[Reading, ...] = get_args(Reading)
+# The text cannot run without these: they are always made.
+ALWAYS = {"start": 5, "current_iterate": 6, "infeasible": 7, "armijo": 8, "previous": 9}
+# A formula is wrong; made unless repairs= says otherwise. Algorithm 3 itself, line 10, prints the sum of row 2 right:
+# only the theorem before it is wrong, so that "entropy_share" changes nothing in the algorithms.
+WRONG = {"gradient": 1, "entropy_share": 2}
+# The text runs as printed, and these do something else; made only where repairs= names them.
+BETTER = {"escort": 4, "hinge": 10, "penalty_owner": 12}
+
+ROWS = {**ALWAYS, **WRONG, **BETTER}
+DEFAULT = frozenset(WRONG)
+
+
+def repairs_from(repairs: Iterable[str] | None) -> frozenset[str]:
+    """Return the names of the repairs that are made by choice; None means those of wrong formulas.
+
+    A text lists names between commas, as on the command line. Names of repairs that are always made are allowed.
+    """
+    if repairs is None:
+        return DEFAULT
+    if isinstance(repairs, str):
+        repairs = [name.strip() for name in repairs.split(",") if name.strip()]
+    try:
+        names = list(repairs)
+    except TypeError:
+        message = f"repairs = {repairs!r} must list names of repairs, such as {{'gradient', 'escort'}}"
+        raise InputError(message) from None
+    for name in names:
+        if name not in ROWS:
+            raise InputError(_unknown(name))
+    return frozenset(names) - ALWAYS.keys()
+
+
+def reading_from(reading: str | None, repairs: frozenset[str] = DEFAULT) -> Reading:
+    """Return how Algorithms 9 and 10 share the penalty; None means "proof"."""
+    if reading is None:
+        return "proof"
+    if reading not in READINGS:
+        message = f"reading = {reading!r} is unknown; use {' or '.join(map(repr, READINGS))}"
+        raise InputError(message)
+    if reading == "strict" and "penalty_owner" in repairs:
+        message = "reading = 'strict' and the repair 'penalty_owner' both say who sets the penalty; give one of them"
+        raise InputError(message)
+    return "strict" if reading == "strict" else "proof"
+
+
+def _unknown(name: object) -> str:
+    close = difflib.get_close_matches(str(name), ROWS, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    by_choice = ", ".join([*WRONG, *BETTER])
+    return f"there is no repair {name!r}; {hint}by choice: {by_choice}; always made: {', '.join(ALWAYS)}"

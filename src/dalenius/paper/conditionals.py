@@ -1,0 +1,231 @@
+"""Algorithms 3 to 5: the conditionals p(x_-i|x_i) row by row, each kept on the boundary of its entropy constraint.
+
+Comments "repair k" mark where the text is not run as printed; k is a row of the errata in
+docs/relation-to-the-paper.md, and choices.py says which repairs are always made and which by choice.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import entr
+
+from dalenius.model import checks
+from dalenius.paper import parameters
+from dalenius.paper.choices import repairs_from
+from dalenius.paper.gradients import information_by_conditional, information_by_conditional_printed
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, INFEASIBLE
+from dalenius.paper.marginal import EPS
+from dalenius.paper.universe import FLOOR, Floats, answers, entropy, information, never, softmax
+
+ETA_0, BETA = 1.0, 0.5  # first step and its shrinking: the paper's defaults
+# The paper leaves these open.
+MOST_SWEEPS, MOST_HALVINGS, MOST_ROOT_STEPS = 100, 10, 100
+TAU_H = 1e-9
+BETA_RANGE = (0.0, 1e6)
+FEASIBLE = 1e-9  # entropies this little beyond what is possible count as possible
+ENTROPY_FLOOR = 1e-12  # of probabilities whose logarithm the escort takes
+MOST_POINTS = 2**16  # extreme points that are enumerated; above, one row at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Conditionals:
+    """What Algorithm 3 returns: p*(x_-i|x_i) and I*, or (None, -inf, "INFEASIBLE"); I at its start and per sweep."""
+
+    conditionals: Floats | None
+    value: float
+    status: str
+    history: tuple[float, ...]
+
+
+def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
+    marginal: ArrayLike,
+    p_start: ArrayLike,
+    rows: ArrayLike,
+    b: float,
+    *,
+    tau: float = EPS,
+    T_max: int = MOST_SWEEPS,  # noqa: N803 - the paper's letters
+    eta_0: float = ETA_0,
+    beta: float = BETA,
+    max_inner: int = MOST_HALVINGS,
+    tau_H: float = TAU_H,  # noqa: N803 - the same
+    beta_range: Sequence[float] = BETA_RANGE,
+    repairs: Iterable[str] | None = None,
+    expired: Callable[[], bool] = never,
+) -> Conditionals:
+    """Algorithm 3: the rows p(x_-i|x_ik) one after the other, each on the boundary H = c_k, until |dI| <= tau.
+
+    marginal is p(x_i) as (A,), p_start the first p(x_-i|x_i) as (A, M), rows q(y|x) as (A, M, Y). After the first sweep
+    every row holds just the entropy it needs, so that no later sweep can move any from one row to another: kept as
+    printed (row 3 of the errata), and why the method under-reports.
+    """
+    parameters.positive(tau=tau, eta_0=eta_0, tau_H=tau_H)
+    parameters.counts(T_max=T_max, max_inner=max_inner)
+    parameters.shrinking(beta)
+    choice, ends = repairs_from(repairs), parameters.interval(beta_range)
+    marginal, p, rows = (
+        parameters.numbers(name, given)
+        for name, given in (("marginal", marginal), ("p_start", p_start), ("rows", rows))
+    )
+    p = p.copy()
+
+    def project(v: Floats) -> Floats | None:
+        return _on_entropy(project_to_simplex(v), needed, tau_H, MOST_ROOT_STEPS, ends, escort="escort" in choice)
+
+    history = [float(information(marginal, answers(p, rows)))]
+    best, kept, status = -math.inf, p, CAPPED
+    nothing = marginal <= 2 * FLOOR
+    order = [*np.flatnonzero(nothing).tolist(), *np.flatnonzero(~nothing).tolist()]
+    for _ in range(T_max):
+        for k in order:
+            if expired():
+                return Conditionals(p, history[-1], EXPIRED, tuple(history))
+            needed = row_entropy(marginal, p, b, k)
+            if needed > math.log(p.shape[1]) + FEASIBLE:
+                return Conditionals(None, -math.inf, INFEASIBLE, tuple(history))
+            if needed <= 0:
+                p[k] = best_unit_vector(marginal, answers(p, rows), rows, k)
+            else:
+                p[k] = _row_step(marginal, p, rows, k, project, (eta_0, beta, max_inner), choice)
+        history.append(float(information(marginal, answers(p, rows))))
+        if history[-1] > best:
+            best, kept = history[-1], p.copy()
+        if abs(history[-1] - history[-2]) <= tau:
+            status = CONVERGED
+            break
+    return Conditionals(kept, best, status, tuple(history))
+
+
+def _row_step(  # noqa: PLR0913, PLR0917 - lines 17 to 26
+    marginal: Floats,
+    conditionals: Floats,
+    rows: Floats,
+    k: int,
+    project: Callable[[Floats], Floats | None],
+    search: tuple[float, float, int],
+    choice: frozenset[str],
+) -> Floats:
+    """Row k after p + eta dI/dp, projected to the simplex and to its entropy; eta falls until I does not."""
+    given = answers(conditionals, rows)
+    value = float(information(marginal, given))
+    # Repair 1 by choice: the printed gradient leaves out a share of p(y).
+    gradient = information_by_conditional if "gradient" in choice else information_by_conditional_printed
+    slope = gradient(marginal, given, rows)[k]
+    eta, beta, most = search
+    for _ in range(most):
+        row = project(conditionals[k] + eta * slope)
+        if row is not None:
+            given[k] = row @ rows[k]
+            if float(information(marginal, given)) >= value:
+                return row
+        eta *= beta
+    return np.asarray(conditionals[k])
+
+
+def row_entropy(marginal: Floats, conditionals: Floats, b: float, k: int) -> float:
+    """c_k = ( b - H(X_i) - sum_{l != k} p(x_il) H(X_-i|x_il) ) / p(x_ik): what row k must hold; -inf if p(x_ik) = 0.
+
+    As line 10 of Algorithm 3 prints it.
+    """
+    if marginal[k] <= 2 * FLOOR:
+        return -math.inf
+    held = marginal @ entr(conditionals).sum(axis=1) - marginal[k] * entropy(conditionals[k])
+    return float((b - entropy(marginal) - held) / marginal[k])
+
+
+def row_entropy_printed(marginal: Floats, conditionals: Floats, b: float, k: int) -> float:
+    """c_k as Theorem 3 prints it, with the sum over all l: (b - H(X)) / p(x_ik), at most 0 wherever H(X) >= b.
+
+    Row 2 of the errata: the theorem is wrong, line 10 of the algorithm is right.
+    """
+    return float((b - entropy(marginal) - marginal @ entr(conditionals).sum(axis=1)) / marginal[k])
+
+
+def project_to_simplex(v: ArrayLike) -> Floats:
+    """Algorithm 4: the nearest probability vector, max(v - theta, 0) with theta by sorting."""
+    v = parameters.numbers("v", v)
+    falling = np.sort(v)[::-1]
+    theta = (np.cumsum(falling) - 1) / np.arange(1, v.size + 1)
+    return np.asarray(np.maximum(v - theta[np.flatnonzero(falling > theta)[-1]], 0.0))
+
+
+def project_to_entropy(  # noqa: PLR0913 - the REQUIRE list
+    v: ArrayLike,
+    target: float,
+    *,
+    eps: float = TAU_H,
+    T_max: int = MOST_ROOT_STEPS,  # noqa: N803 - the paper's letters
+    beta_range: Sequence[float] = BETA_RANGE,
+    repairs: Iterable[str] | None = None,
+) -> Floats | None:
+    """Algorithm 5: softmax(beta v) of entropy `target`, beta by Brent's method; None where there is no such beta.
+
+    v itself where its entropy is within eps of the target. With the repair "escort" (row 4) v^beta / sum v^beta, which
+    is v itself at beta = 1, while softmax(beta v) is v at no beta and moves far for a small change of entropy.
+    """
+    parameters.positive(eps=eps)
+    parameters.counts(T_max=T_max)
+    checks.real("target", target, -math.inf, math.inf)
+    escort = "escort" in repairs_from(repairs)
+    return _on_entropy(parameters.numbers("v", v), target, eps, T_max, parameters.interval(beta_range), escort=escort)
+
+
+def _on_entropy(  # noqa: PLR0913 - of Algorithm 5
+    v: Floats, target: float, eps: float, most: int, beta_range: tuple[float, float], *, escort: bool
+) -> Floats | None:
+    """In the log domain, with e = beta v (or beta log v) counted from its maximum: H = log Z - sum exp(e) e / Z."""
+    if abs(entropy(v) - target) < eps:
+        return v
+    z = np.log(np.maximum(v, ENTROPY_FLOOR)) if escort else v
+
+    def excess(beta: float) -> float:
+        exponents = beta * z
+        exponents -= exponents.max()
+        weights = np.exp(exponents)
+        total = float(weights.sum())
+        return math.log(total) - float(weights @ exponents) / total - target
+
+    low, high = beta_range
+    first = excess(low)
+    if abs(first) < eps:
+        return softmax(low * z)
+    # For beta >= 0 the entropy falls, so a root that is there is met while beta doubles: Brent's interval is short.
+    if low >= 0:
+        reached = max(low, 1.0)
+        while reached < high and excess(reached) > 0:
+            low, reached = reached, 2 * reached
+        high, first = min(high, reached), excess(low)
+    if first * excess(high) > 0:
+        return None
+    root = brentq(excess, low, high, xtol=1e-13, rtol=1e-13, maxiter=most, full_output=True, disp=False)[0]
+    return softmax(root * z)
+
+
+def best_unit_vector(marginal: Floats, given: Floats, rows: Floats, k: int) -> Floats:
+    """The unit vector as row k of p(x_-i|x_i) that makes I(X_i;Y) largest."""
+    tried = np.repeat(given[None], rows.shape[1], axis=0)
+    tried[:, k] = rows[k]
+    return np.asarray(np.eye(rows.shape[1])[int(np.argmax(information(marginal, tried)))])
+
+
+def best_extreme_point(marginal: Floats, rows: Floats) -> Floats:
+    """The deterministic conditionals of largest I(X_i;Y): all of them tried, or row by row where they are too many."""
+    values, others = rows.shape[:2]
+    if others == 1:
+        return np.ones((values, 1))
+    if others**values <= MOST_POINTS:
+        choices = np.indices((others,) * values).reshape(values, -1)
+        given = np.stack([rows[a][choices[a]] for a in range(values)], axis=1)
+        return np.eye(others)[choices[:, int(np.argmax(information(marginal, given)))]]
+    given, conditionals = rows.mean(axis=1), np.full((values, others), 1 / others)
+    value = -1.0
+    while (reached := float(information(marginal, given))) > value:  # ends: there are finitely many points
+        value = reached
+        for k in range(values):
+            conditionals[k] = best_unit_vector(marginal, given, rows, k)
+            given[k] = conditionals[k] @ rows[k]
+    return conditionals

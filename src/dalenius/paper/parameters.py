@@ -1,0 +1,143 @@
+"""The REQUIRE lists of the algorithms: each parameter checked where a user gives it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.mechanism import Mechanism
+from dalenius.paper.universe import Floats, entropy
+
+# Parameters of the algorithms that another one calls, by number: {2: {"alpha": 0.2}}.
+Inner = Mapping[int, Mapping[str, Any]]
+
+SUM = 1e-9  # how far the sum of a distribution may be from one
+OF_PENALTY, OF_DESCENT = ("eps", "lambda_0", "mu", "delta", "T_max"), ("eta_0", "beta", "eps", "T_max")
+OF = {  # what may be passed on to an algorithm that another one calls
+    1: ("eps", "T_max", "inner"),
+    2: ("eps", "alpha", "T_max"),
+    3: ("tau", "T_max", "eta_0", "beta", "max_inner", "tau_H", "beta_range"),
+    7: OF_PENALTY,
+    8: OF_DESCENT,
+    10: OF_PENALTY,
+    11: OF_DESCENT,
+}
+
+
+def positive(**values: float) -> None:
+    """Refuse a parameter that is not above 0."""
+    for name, value in values.items():
+        checks.real(name, value, 0.0, math.inf, open_low=True)
+
+
+def counts(**values: int) -> None:
+    """Refuse a number of iterations that is not at least 1."""
+    for name, value in values.items():
+        checks.whole(name, value)
+
+
+def shrinking(beta: float) -> None:
+    """Refuse a backtracking factor outside of (0, 1)."""
+    if not 0 < checks.real("beta", beta, 0.0, 1.0) < 1:
+        message = f"beta = {beta} does not shrink a step; it must be above 0 and below 1, such as 0.5"
+        raise InputError(message)
+
+
+def growing(mu: float) -> None:
+    """Refuse an adjustment factor of the penalty that is not above 1."""
+    if checks.real("mu", mu, 0.0, math.inf) <= 1:
+        message = f"mu = {mu} does not change the penalty; it must be above 1, such as 1.5"
+        raise InputError(message)
+
+
+def interval(beta_range: Sequence[float]) -> tuple[float, float]:
+    """Return [beta_min, beta_max] of Algorithm 5."""
+    try:
+        low, high = beta_range
+    except (TypeError, ValueError):
+        message = f"beta_range = {beta_range!r} must be two numbers (low, high), such as (0, 1e6)"
+        raise InputError(message) from None
+    low, high = (checks.real("an end of beta_range", end, -math.inf, math.inf) for end in (low, high))
+    if low >= high:
+        message = f"beta_range = ({low:g}, {high:g}) is empty; give the smaller end first"
+        raise InputError(message)
+    return low, high
+
+
+def inner_of(inner: Inner | None, allowed: tuple[int, ...]) -> dict[int, dict[str, Any]]:
+    """Return the parameters of inner algorithms by number, none for those not named."""
+    found: dict[int, dict[str, Any]] = {number: {} for number in allowed}
+    for number, parameters in (inner or {}).items():
+        if number not in found:
+            listed = ", ".join(map(str, allowed))
+            message = f"inner = {{{number!r}: ...}} names no algorithm that this one calls; those are {listed}"
+            raise InputError(message)
+        for name in parameters:
+            if name not in OF[number]:
+                message = f"Algorithm {number} has no parameter {name!r} to pass on; it has {', '.join(OF[number])}"
+                raise InputError(message)
+        found[number] = dict(parameters)
+    return found
+
+
+def numbers(name: str, given: ArrayLike) -> Floats:
+    """Return an array of floats."""
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        message = f"{name} = {given!r} must be an array of numbers"
+        raise InputError(message) from None
+
+
+def distribution(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """Return probabilities of this shape; along the last axis they must sum to one within 1e-9."""
+    table = numbers(name, given)
+    if table.shape != shape:
+        message = f"{name} has shape {table.shape}; it must have shape {shape}"
+        raise InputError(message)
+    sums = table.sum(axis=-1)
+    if not np.isfinite(table).all() or table.min() < 0 or np.abs(sums - 1).max() > SUM:
+        message = f"{name} is no distribution: entries must be at least 0 and sum to one"
+        raise InputError(message)
+    return np.asarray(table / sums[..., None])
+
+
+def mechanism_matrix(channel: Mechanism | ArrayLike, records: Sequence[int] | None) -> tuple[Floats, tuple[int, ...]]:
+    """Return q(y|x), one row per dataset, and the alphabet sizes of the records."""
+    if isinstance(channel, Mechanism):
+        return channel.matrix(), channel.records
+    if records is None:
+        message = "records is missing; list one alphabet size per record, such as [2, 2, 2]"
+        raise InputError(message)
+    sizes = checks.alphabets(records)
+    table = numbers("q", channel)
+    if table.ndim != 2 or table.shape[0] != math.prod(sizes):  # noqa: PLR2004 - datasets x outputs
+        message = f"q has shape {table.shape}; it needs one row per dataset, {math.prod(sizes)} of them"
+        raise InputError(message)
+    distribution("q", table, table.shape)
+    return table, sizes
+
+
+def prior_from(p_start: ArrayLike, size: int, b: float) -> Floats:
+    """Return p^(0)(x), refused where H(X) < b: line 1 of Algorithm 1 asks for a feasible one."""
+    prior = distribution("p_start", p_start, (size,))
+    if entropy(prior) < b - SUM:
+        message = (
+            f"p_start has H(X) = {entropy(prior):.6g} < b = {b:.6g}, and Algorithm 1 starts from a prior with "
+            "H(X) >= b; give another one, or a smaller b"
+        )
+        raise InputError(message)
+    return prior
+
+
+def entropy_bound(b: float, size: int) -> float:
+    """Return b, refused where no prior has so much entropy."""
+    b = checks.real("b", b, 0.0, math.inf)
+    if b > math.log(size) * (1 + SUM) + SUM:
+        message = f"b = {b:.6g} is above log|X| = {math.log(size):.6g}: no prior on {size} datasets has H(X) >= b"
+        raise InputError(message)
+    return min(b, math.log(size))
