@@ -155,7 +155,7 @@ def test_designs_are_checked_with_their_audits(unit: str, budget: str) -> None:
 
 def test_a_design_that_does_not_keep_its_budget_is_checked_for_its_leakage() -> None:
     query = dl.queries.modular_sum(n=2, modulus=2)
-    design = dl.design(query, leakage=0.1, entropy=0.0, method="paper", verify=True, time_limit=1.0)
+    design = dl.design(query, leakage=0.1, entropy=0.0, method="paper", reading="strict", verify=True, time_limit=1.0)
     assert not design.kept
     assert design.verified is True
     assert "about a record; verified" in design.summary()
