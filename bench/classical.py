@@ -11,7 +11,7 @@ from measure import Section, alone, short, timed
 from scipy.special import rel_entr
 
 import dalenius as dl
-from dalenius.solvers import capacity as whole
+from dalenius.bounds import capacity as whole
 
 SIZES = tuple(2**k for k in range(3, 13))
 GAP = 1e-6  # nats: certified gap of a capacity

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import dalenius as dl
-from dalenius.solvers.capacity import capacity
+from dalenius.bounds.capacity import capacity
 
 TITLE = "Capacity and min-entropy leakage beside qif (bits)"
 HEAD = ["channel", "rows x outputs", "capacity", "qif's", "apart", "time / qif's"]

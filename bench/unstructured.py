@@ -20,10 +20,10 @@ import numpy as np
 
 import dalenius as dl
 from dalenius.reductions.lump import lump
-from dalenius.solvers.cells import Cells
-from dalenius.solvers.convex_bound import Dual
-from dalenius.solvers.many_cells import State, step
-from dalenius.solvers.tilted import neg_entropies, tilt
+from dalenius.reductions.cells import Cells
+from dalenius.bounds.convex_bound import Dual
+from dalenius.search.ascent_chunked import State, step
+from dalenius.search.tilted import neg_entropies, tilt
 
 CASES = (  # records, outputs, concentration of the rows, knowledge, seconds
     ([2] * 18, 4, 1.0, 0.5, 60),

@@ -5,7 +5,7 @@ from unittest.mock import patch
 import numpy as np
 
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.information import kl
+from dalenius.numerics.information import kl
 from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.design_results import Design
-from dalenius.results import Audit
-from dalenius.solvers.watch import Progress
+from dalenius.results.design import Design
+from dalenius.results.audit import Audit
+from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]
 few = settings(max_examples=5)

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.design_results import Design, Frontier
+from dalenius.results.design import Design, Frontier
 from dalenius.gallery.parse import parse_query
 from dalenius.model.query import Query
-from dalenius.solvers.watch import Progress
+from dalenius.search.deadline import Progress
 
 WIDE = 1e-3
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import dalenius as dl
 from dalenius.api import _task
 from dalenius.cli import main
-from dalenius.design_results import Design
+from dalenius.results.design import Design
 from dalenius.model.reference import Reference
 from dalenius.reductions.symmetry import reduce
 

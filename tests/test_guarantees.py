@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius import exact_sampling, verifier
+from dalenius import verifier
+from dalenius.tools import exact_sampling
 from dalenius.model.mechanism import ROW_TOLERANCE
-from dalenius.report.numbers import round_down, round_up
-from dalenius.solvers import certify
+from dalenius.numerics.rounding import round_down, round_up
+from dalenius.certificates import audits
 from dalenius.verifier import balls
 
 PAGE = (Path(__file__).parents[1] / "docs" / "guarantees.md").read_text()
@@ -19,7 +20,7 @@ WORDS = " ".join(PAGE.split())
 
 
 def test_the_numbers_of_the_page() -> None:
-    assert f"uppers by {certify.MARGIN_UP:.0e} and more, lowers by {certify.MARGIN_DOWN:.0e}" in WORDS
+    assert f"uppers by {audits.MARGIN_UP:.0e} and more, lowers by {audits.MARGIN_DOWN:.0e}" in WORDS
     assert f"balls of {balls.PRECISION} bits or more" in WORDS
     assert f"within {ROW_TOLERANCE:.0e} of sum 1".replace("e-0", "e-") in WORDS
     assert f"revealed {exact_sampling.BITS} bits at a time" in WORDS

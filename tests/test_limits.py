@@ -6,7 +6,7 @@ import pytest
 import dalenius as dl
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
-from dalenius.solvers import large_histogram as solver
+from dalenius.auditing import unwritten_histograms as solver
 from dalenius.verifier import counting, named, unwritten_histograms
 
 

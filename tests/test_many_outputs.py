@@ -6,9 +6,9 @@ import math
 import pytest
 
 import dalenius as dl
-from dalenius import calibration
+from dalenius.tools import calibration
 from dalenius.errors import InputError
-from dalenius.results import Audit
+from dalenius.results.audit import Audit
 
 COUNT = dl.queries.count
 

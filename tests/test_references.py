@@ -16,7 +16,7 @@ from pandas_like import Column, Frame
 from scipy.optimize import minimize
 
 import dalenius as dl
-from dalenius.results import Audit
+from dalenius.results.audit import Audit
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ SCRIPT = """
 import hashlib, json, sys, time
 import numpy as np
 import dalenius as dl
-from dalenius.solvers.watch import Watch
+from dalenius.search.deadline import Watch
 
 speed = float(sys.argv[1])
 Watch.seconds = property(lambda self: speed * (time.monotonic() - self.began))

@@ -13,8 +13,8 @@ from large_samples import PAIRS, both
 
 import dalenius as dl
 from dalenius.model.secret import Function, Group
-from dalenius.results import Audit
-from dalenius.solvers.capacity import capacity
+from dalenius.results.audit import Audit
+from dalenius.bounds.capacity import capacity
 
 SMALL = [
     dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1),

@@ -5,7 +5,7 @@ from cases import CLOSED_FORM, MUST_CLOSE, TRUTH, Case, Instance
 
 import dalenius as dl
 from dalenius.model.mechanism import Mechanism
-from dalenius.results import Audit
+from dalenius.results.audit import Audit
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from dalenius import paper
     from dalenius.api import audit, curve, design, frontier, load, verify
-    from dalenius.calibration import calibrate
-    from dalenius.composition import compose
+    from dalenius.tools.calibration import calibrate
+    from dalenius.tools.composition import compose
     from dalenius.errors import InputError
     from dalenius.gallery import mechanisms, queries
-    from dalenius.ledger import Ledger
+    from dalenius.tools.ledger import Ledger
     from dalenius.model.mechanism import Mechanism
 
 __version__ = "0.1.0"
@@ -48,9 +48,9 @@ _HOME = {
     "curve": "dalenius.api",
     "design": "dalenius.api",
     "frontier": "dalenius.api",
-    "calibrate": "dalenius.calibration",
-    "compose": "dalenius.composition",
-    "Ledger": "dalenius.ledger",
+    "calibrate": "dalenius.tools.calibration",
+    "compose": "dalenius.tools.composition",
+    "Ledger": "dalenius.tools.ledger",
     "load": "dalenius.api",
     "paper": "dalenius.paper",
 }

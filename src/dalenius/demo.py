@@ -16,10 +16,10 @@ from dalenius.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalenius.design_results import Design
+    from dalenius.results.design import Design
     from dalenius.model.query import Query
     from dalenius.report.page import Picture, Section
-    from dalenius.results import Audit, Curve
+    from dalenius.results.audit import Audit, Curve
 
 TITLE = "dalenius: what a release can teach about one record"
 QUESTION = """
@@ -133,7 +133,7 @@ def _better(query: "Query", standard: "Audit", out: Path) -> "tuple[Section, boo
 
 def _comparison(standard: "Audit", design: "Design") -> str:
     """Say by how much less the designed mechanism leaks, for certain."""
-    from dalenius.report.numbers import round_down, round_up  # noqa: PLC0415 - the same
+    from dalenius.numerics.rounding import round_down, round_up  # noqa: PLC0415 - the same
 
     less = round_down(100 * (1 - design.leakage.upper / standard.lower), 1)
     return (
@@ -170,7 +170,7 @@ def _curve(mechanism: "dl.Mechanism") -> "Section":
 
 def _table(curve: "Curve") -> str:
     """The points of a curve, digits rounded outward."""
-    from dalenius.report.numbers import round_down, round_up  # noqa: PLC0415 - the same
+    from dalenius.numerics.rounding import round_down, round_up  # noqa: PLC0415 - the same
 
     head = "H(X) >= b   knows at most   leakage L(b)"
     points = [(a.entropy, a.knowledge, round_down(a.lower), round_up(a.upper)) for a in curve.audits]

@@ -9,7 +9,7 @@ from design_samples import least_leakage, noise
 from samples import parity
 from scipy.optimize import brentq
 
-from dalenius import calibration
+from dalenius.tools import calibration
 from dalenius.certificates.certificate import Certificate
 from dalenius.cli import main
 from dalenius.model.mechanism import Mechanism

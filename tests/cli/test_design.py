@@ -13,7 +13,7 @@ import dalenius
 from dalenius.certificates.certificate import Certificate
 from dalenius.cli import common, main
 from dalenius.cli.design import output_list
-from dalenius.design_results import Design
+from dalenius.results.design import Design
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query

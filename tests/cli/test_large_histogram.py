@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.results import Audit
+from dalenius.results.audit import Audit
 
 HISTOGRAM = ["--query", "histogram(n=5000, k=4)", "--mechanism", "geometric(epsilon=1)", "--knowledge", "0.5"]
 

@@ -15,7 +15,7 @@ import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.solvers import record
+from dalenius.auditing import one_secret
 
 Json = Any
 STAGES = ("boxes", "posteriors", "rows")  # the others give way to the one that is wanted
@@ -34,12 +34,12 @@ class Sample:
 def only(kind: str) -> Iterator[None]:
     """Let the solver use one kind of search alone."""
     with patch.multiple(
-        record.Record, **{f"_{s}": lambda *_: iter(()) for s in STAGES if s not in (kind, "simplices")}
+        one_secret.Record, **{f"_{s}": lambda *_: iter(()) for s in STAGES if s not in (kind, "simplices")}
     ):
         if kind == "simplices":
             yield
             return
-        with patch.object(record, "MOST_VERTICES", 0):
+        with patch.object(one_secret, "MOST_VERTICES", 0):
             yield
 
 

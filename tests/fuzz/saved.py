@@ -18,7 +18,7 @@ from typing import Any
 from cases import named, random_channel
 
 import dalenius as dl
-from dalenius.results import Audit
+from dalenius.results.audit import Audit
 from fuzz.certificates import CHANGES, as_bytes, cut, literal, repeat_key
 from fuzz.inputs import clear
 

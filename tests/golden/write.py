@@ -13,8 +13,8 @@ from cases import named
 from fuzz import pool
 
 import dalenius as dl
-from dalenius.design_results import Design
-from dalenius.results import Audit
+from dalenius.results.design import Design
+from dalenius.results.audit import Audit
 
 HERE = Path(__file__).parent
 

@@ -11,7 +11,7 @@ from large_samples import HISTOGRAMS, both_histograms
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius import exact_sampling
+from dalenius.tools import exact_sampling
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.additive import Additive

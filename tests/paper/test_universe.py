@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dalenius.information import mutual_information
+from dalenius.numerics.information import mutual_information
 from dalenius.paper.universe import FLOOR, Universe, answers, entropy, floored, information, leakages
 
 RECORDS = (2, 3, 2)

@@ -3,7 +3,7 @@ import pytest
 from real_leakage import drawn, leakage
 
 from dalenius.gallery import mechanisms, queries
-from dalenius.information import mutual_information
+from dalenius.numerics.information import mutual_information
 from dalenius.model.real import Real
 from dalenius.reductions.quantise import quantise
 

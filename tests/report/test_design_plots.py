@@ -7,7 +7,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.design_results import Design, Frontier
+from dalenius.results.design import Design, Frontier
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table

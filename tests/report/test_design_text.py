@@ -7,7 +7,7 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.gallery import mechanisms, queries
 from dalenius.paper.history import Step
 from dalenius.report.design_text import MOST_ROWS, WIDEST
-from dalenius.report.numbers import written_up
+from dalenius.numerics.rounding import written_up
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.report.plots import MOST_COLUMNS, _likely
-from dalenius.results import Audit
+from dalenius.results.audit import Audit
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from samples import binary
 
 import dalenius as dl
-from dalenius.information import entropy, mutual_information
+from dalenius.numerics.information import entropy, mutual_information
 from dalenius.reproduce import points, text
 from dalenius.reproduce.points import Point, measure, parity_distortion, parity_leakage, seed_of
 

@@ -16,7 +16,7 @@ from flint import arb, ctx
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.results import Audit
+from dalenius.results.audit import Audit
 from dalenius.verifier import process, work
 from dalenius.verifier.balls import ZERO, Rows, float_above, float_below, precision
 from dalenius.verifier.limits import NotChecked, tick, ticking, within

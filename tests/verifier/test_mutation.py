@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.model.mechanism import Mechanism
-from dalenius.solvers import record
+from dalenius.auditing import one_secret
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -107,10 +107,10 @@ def certificate_of(name: str) -> Json:
     subject = SUBJECTS[name]
     with pytest.MonkeyPatch.context() as patch:
         if subject.proof != "rows":  # they would close the gap before the others do
-            patch.setattr(record.Record, "_rows", lambda *_: iter(()))
+            patch.setattr(one_secret.Record, "_rows", lambda *_: iter(()))
         if subject.proof != "simplices":  # the same
-            patch.setattr(record, "MOST_VERTICES", 0)
-        patch.setattr(record.Record, "_boxes" if subject.proof == "posteriors" else "_posteriors", lambda *_: iter(()))
+            patch.setattr(one_secret, "MOST_VERTICES", 0)
+        patch.setattr(one_secret.Record, "_boxes" if subject.proof == "posteriors" else "_posteriors", lambda *_: iter(()))
         audit = dl.audit(mechanism_of(name), **subject.adversary, tolerance=subject.tolerance)
     return json.loads(audit.certificate.text())
 

@@ -10,7 +10,7 @@ from real_leakage import drawn, leakage
 
 import dalenius as dl
 from dalenius.gallery import mechanisms, queries
-from dalenius.information import mutual_information
+from dalenius.numerics.information import mutual_information
 from dalenius.model.real import Real
 from dalenius.reductions.quantise import quantise
 from dalenius.verifier import real

@@ -13,7 +13,7 @@ from flint import arb, fmpq
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.information import mutual_information
+from dalenius.numerics.information import mutual_information
 from dalenius.verifier import counting, reference
 from dalenius.verifier.balls import precision
 from dalenius.verifier.counting import Histogram, Statistic, Sum, Table

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 import dalenius as dl
-from dalenius.information import mutual_information
+from dalenius.numerics.information import mutual_information
 from dalenius.verifier import secret, unwritten_sums
 from dalenius.verifier.balls import precision
 from dalenius.verifier.counting import Sum, Table

@@ -63,7 +63,7 @@ def calibrate(  # noqa: PLR0913 - one parameter per option
 
     asked = parse_query(query)
 
-    from dalenius.calibration import calibrate as least_noise  # noqa: PLC0415 - scipy
+    from dalenius.tools.calibration import calibrate as least_noise  # noqa: PLC0415 - scipy
 
     with progress_line(unit) as listener:
         answer = least_noise(

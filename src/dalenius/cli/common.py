@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dalenius.model.mechanism import Mechanism
     from dalenius.model.reference import Reference
-    from dalenius.solvers.watch import Progress
+    from dalenius.search.deadline import Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Write = tuple[Path | None, Callable[[Path], None]]  # a file that was asked for, and what writes it
@@ -263,8 +263,8 @@ def progress_line(unit: str, symbol: str = "L") -> Iterator[Any]:
     from rich.live import Live  # noqa: PLC0415 - the same
     from rich.text import Text  # noqa: PLC0415 - the same
 
-    from dalenius.report.numbers import short_up  # noqa: PLC0415
-    from dalenius.results import NATS_PER_UNIT  # noqa: PLC0415 - numpy
+    from dalenius.numerics.rounding import short_up  # noqa: PLC0415
+    from dalenius.results.audit import NATS_PER_UNIT  # noqa: PLC0415 - numpy
 
     scale = NATS_PER_UNIT.get(unit, 1.0)
     with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:

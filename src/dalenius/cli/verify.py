@@ -60,7 +60,7 @@ def verify(*, certificate: Path, mechanism: Path | None, memory: int, time_limit
 
 def _words(verdict: "Verification") -> str:
     """What was checked, the bounds and the verdict; digits rounded outward."""
-    from dalenius.report.numbers import decimals, round_down, round_up  # noqa: PLC0415 - only for people
+    from dalenius.numerics.rounding import decimals, round_down, round_up  # noqa: PLC0415 - only for people
 
     lines = [f"Problem    {_problem(printable(verdict.problem))}"] if verdict.problem else []
     if not verdict.verified or verdict.lower is None or verdict.upper is None:

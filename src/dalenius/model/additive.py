@@ -254,7 +254,7 @@ class Additive(Mechanism):
         tails some 1e-16 of error; secure=True draws exactly, as `Mechanism.sample` says.
         """
         if checks.flag("secure", secure):
-            from dalenius.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
+            from dalenius.tools.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
 
             return self.low + np.array(columns(self, dataset, size, rng))
         answer = int(self.answers[int(self.statistic.class_of(datasets.one(dataset, self.records)))])

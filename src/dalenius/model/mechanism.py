@@ -17,8 +17,8 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Table
 
 if TYPE_CHECKING:
-    from dalenius.profile import Profile
-    from dalenius.solvers.watch import Progress
+    from dalenius.tools.profile import Profile
+    from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]
 Label = str | int | float | tuple["Label", ...]  # tuples label joint releases
@@ -149,7 +149,7 @@ class Mechanism:
         rounding. How long a draw takes is not hidden: keep timings from whoever must not learn the answer.
         """
         if checks.flag("secure", secure):
-            from dalenius.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
+            from dalenius.tools.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
 
             picks = np.array(columns(self, dataset, size, rng), dtype=np.int64)
         else:
@@ -186,7 +186,7 @@ class Mechanism:
         seed: int = 0,
         progress: "bool | Callable[[Progress], None]" = False,
     ) -> "Profile":
-        """Return the usual measures of this mechanism side by side; see `dalenius.profile.Profile` for each.
+        """Return the usual measures of this mechanism side by side; see `dalenius.tools.profile.Profile` for each.
 
         entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
         log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out.
@@ -194,7 +194,7 @@ class Mechanism:
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together, but for the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
         """
-        from dalenius.profile import profile  # noqa: PLC0415 - the solvers, which know of mechanisms
+        from dalenius.tools.profile import profile  # noqa: PLC0415 - the solvers, which know of mechanisms
 
         return profile(
             self,

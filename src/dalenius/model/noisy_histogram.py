@@ -107,7 +107,7 @@ class NoisyHistogram(Mechanism):
         """
         counts = np.bincount(one(dataset, self.records), minlength=self.k).tolist()
         if checks.flag("secure", secure):
-            from dalenius.exact_sampling import noisy_counts  # noqa: PLC0415 - the verifier's formulas, and flint
+            from dalenius.tools.exact_sampling import noisy_counts  # noqa: PLC0415 - the verifier's formulas, and flint
 
             return np.array([commas(y) for y in noisy_counts(self, counts, size, rng)])
         count, uniform = self.cell(0), generator(rng).random((self.k, checks.size(size)))

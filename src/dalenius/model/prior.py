@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.information import mutual_information
+from dalenius.numerics.information import mutual_information
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive

@@ -24,14 +24,14 @@ from dalenius.paper.leakage import STARTS, Leakage, maximal_leakage, restarts
 from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.paper.universe import Floats
 from dalenius.reductions.lump import Merged, lump
-from dalenius.solvers.audit import Audited
-from dalenius.solvers.blahut_arimoto import best_of
-from dalenius.solvers.cells import Cells
-from dalenius.solvers.cutting_plane import Problem
-from dalenius.solvers.design import AUDIT_SHARE, Designed, Designer
-from dalenius.solvers.record import Record
-from dalenius.solvers.watch import Watch
-from dalenius.solvers.weak_duality import LowerBound
+from dalenius.auditing.all_records import Audited
+from dalenius.search.ascent import best_of
+from dalenius.reductions.cells import Cells
+from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.designer import AUDIT_SHARE, Designed, Designer
+from dalenius.auditing.one_secret import Record
+from dalenius.search.deadline import Watch
+from dalenius.designing.weak_duality import LowerBound
 
 MOST_AUDITED = 2**15  # datasets x outputs: a dense channel of that size takes half a minute a start
 MOST_DESIGNED = 2**10  # the same for a design, which runs Algorithm 1 in every round

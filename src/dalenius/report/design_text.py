@@ -2,9 +2,9 @@
 
 import math
 
-from dalenius.design_results import Design, Frontier, NamedPoint
+from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.model import checks
-from dalenius.report.numbers import decimals, epsilon_up, round_down, round_up, short, short_up, written_up
+from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short, short_up, written_up
 from dalenius.report.text import (
     Facts,
     adversary_words,

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dalenius.profile import UNWRITTEN, Profile
-from dalenius.report.numbers import decimals, round_down, round_up, short
+from dalenius.tools.profile import UNWRITTEN, Profile
+from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.text import Facts, all_checked_words, problem
 
 if TYPE_CHECKING:

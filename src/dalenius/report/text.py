@@ -18,12 +18,12 @@ from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.paper.history import Step
-from dalenius.report.numbers import decimals, round_down, round_up, short, short_up
-from dalenius.results import Audit, Stopped, in_unit
+from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
+from dalenius.results.audit import Audit, Stopped, in_unit
 
 if TYPE_CHECKING:
-    from dalenius.design_results import Design
-    from dalenius.ledger import Account
+    from dalenius.results.design import Design
+    from dalenius.tools.ledger import Account
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalenius.gallery.parse import parse_query
-from dalenius.report.numbers import decimals, round_down, round_up, short, short_up
+from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.reproduce.effects import EFFECTS, effect
 from dalenius.reproduce.points import RETURNED_TOLERANCE
 from dalenius.reproduce.rows import Row, called, groups, having, listed, missed, percent, rising, spread

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from dalenius.report.numbers import short, short_up
+from dalenius.numerics.rounding import short, short_up
 from dalenius.report.page import Picture, Section, Table, write_report
 from dalenius.reproduce.experiments import EXPERIMENTS
 from dalenius.reproduce.figures import SECOND

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from dalenius.model import storage
-from dalenius.report.numbers import short_up
+from dalenius.numerics.rounding import short_up
 from dalenius.reproduce.effects import effect
 from dalenius.reproduce.experiments import EXPERIMENTS
 from dalenius.reproduce.findings import SHORT, below_knee
@@ -64,7 +64,7 @@ DEFINITIONS = (
     Entry(
         "Section 2.1",
         "epsilon-Dalenius security",
-        "dalenius.results.Audit",
+        "dalenius.results.audit.Audit",
         AUDIT,
         RIGHT,
         "proved where `audit.upper <= epsilon`, refuted where `audit.lower > epsilon`",
@@ -112,7 +112,7 @@ THEOREMS = (
     Entry(
         "Theorem 1",
         "convexity and concavity of $I(X_i; Y)$",
-        "dalenius.information",
+        "dalenius.numerics.information",
         _reproduce("saddle"),
         RIGHT,
         "jointly in all rows of conditionals, not only row by row",
@@ -255,7 +255,7 @@ TABLES = (
     Entry(
         "Table 2",
         "channel capacity, rate-distortion and its dual",
-        "dalenius.solvers.rate_distortion",
+        "dalenius.designing.rate_distortion",
         "",
         RIGHT,
         "for one record the problems are these, and are solved as such",
@@ -318,7 +318,7 @@ ADVICE = (
     Entry(
         "Section 6",
         "evolving knowledge",
-        "dalenius.ledger.Ledger, dalenius.composition.compose",
+        "dalenius.tools.ledger.Ledger, dalenius.tools.composition.compose",
         "",
         DONE,
         "several releases about the same data",

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from dalenius.answers import Run, audit_answer
+from dalenius.results.answers import Run, audit_answer
 from dalenius.api import SOLVER_SHARE, audit, design, verify
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.information import entropy, mutual_information
+from dalenius.numerics.information import entropy, mutual_information
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
@@ -26,9 +26,9 @@ from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.reproduce import text
 from dalenius.reproduce.printed import LN2, RATIONAL, binary_entropy
 from dalenius.reproduce.rows import Row
-from dalenius.results import NATS_PER_UNIT, Audit, finite
-from dalenius.solvers.audit import audit_records
-from dalenius.solvers.watch import Watch
+from dalenius.results.audit import NATS_PER_UNIT, Audit, finite
+from dalenius.auditing.all_records import audit_records
+from dalenius.search.deadline import Watch
 
 # Tolerance of Algorithm 1 and of the two below it: where claims rest on it, and along the figures' grids.
 EPS, GRID_EPS = 1e-9, 1e-7

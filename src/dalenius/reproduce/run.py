@@ -88,7 +88,7 @@ class Reproduction:
 
     def summary(self) -> str:
         """Return the run in plain words."""
-        from dalenius.report.numbers import short_up  # noqa: PLC0415
+        from dalenius.numerics.rounding import short_up  # noqa: PLC0415
 
         width = max(len(one.name) for one in self.experiments)
         lines = [

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 import dalenius as dl
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.lump import lump
-from dalenius.solvers import record
-from dalenius.solvers.cells import Cells
-from dalenius.solvers.contraction import coefficient
-from dalenius.solvers.posterior_bound import Boxes, Frame, Point, Relaxed, evaluate, tangent
+from dalenius.auditing import one_secret
+from dalenius.reductions.cells import Cells
+from dalenius.bounds.contraction import coefficient
+from dalenius.bounds.posterior_bound import Boxes, Frame, Point, Relaxed, evaluate, tangent
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channel import Channel, rebuild
 from dalenius.verifier.kinds import tree as trees
@@ -71,10 +71,10 @@ def _text(name: str) -> str:
 
 def audited(mechanism: Mechanism, **asked: Any) -> Any:  # noqa: ANN401 - as for dl.audit
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record.Record, "_boxes", lambda *_: iter(()))
-        patch.setattr(record.Record, "_rows", lambda *_: iter(()))
-        patch.setattr(record, "MOST_VERTICES", 0)
-        patch.setattr(record, "LARGE", 0)
+        patch.setattr(one_secret.Record, "_boxes", lambda *_: iter(()))
+        patch.setattr(one_secret.Record, "_rows", lambda *_: iter(()))
+        patch.setattr(one_secret, "MOST_VERTICES", 0)
+        patch.setattr(one_secret, "LARGE", 0)
         return dl.audit(mechanism, **asked)
 
 

@@ -15,7 +15,7 @@ from flint import arb
 
 import dalenius as dl
 from dalenius.model.mechanism import Mechanism
-from dalenius.solvers import record
+from dalenius.auditing import one_secret
 from dalenius.verifier.contraction import contracts, pair_contracts
 
 Json = Any
@@ -47,10 +47,10 @@ def _text(name: str) -> str:
     """An audit that has nothing but simplices to close its gap."""
     _, b, tolerance = SUBJECTS[name]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record.Record, "_boxes", lambda *_: iter(()))
-        patch.setattr(record.Record, "_posteriors", lambda *_: iter(()))
-        patch.setattr(record.Record, "_rows", lambda *_: iter(()))
-        patch.setattr(record, "LARGE", 0)
+        patch.setattr(one_secret.Record, "_boxes", lambda *_: iter(()))
+        patch.setattr(one_secret.Record, "_posteriors", lambda *_: iter(()))
+        patch.setattr(one_secret.Record, "_rows", lambda *_: iter(()))
+        patch.setattr(one_secret, "LARGE", 0)
         audit = dl.audit(mechanism_of(name), entropy=b, tolerance=tolerance)
     assert audit.gap <= max(tolerance, 1e-5)
     return audit.certificate.text()

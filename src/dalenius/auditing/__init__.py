@@ -1,0 +1,1 @@
+"""Which bounds are tried, in which order, for one secret and for all records."""

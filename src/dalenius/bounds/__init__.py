@@ -1,0 +1,1 @@
+"""Upper bounds: statement, evaluation and minimiser of each."""

@@ -1,0 +1,197 @@
+"""The one upper bound of the tree: rows in boxes, contraction, secants and Jensen's cut (MATH 4.2-4.6).
+
+Fix a row a. Its outputs are in groups G with contraction coefficient eta inside the groups, u = w q is
+its output law, U its group law, F = sum_y phi(u_y), Fc = sum_G phi(U_G), phi(u) = u log u. Then
+
+    F - (1-eta) Fc + eta H(w)  is concave in w, so it lies under its tangent at any w0;
+    phi(U_G) <= (1-kappa)(alpha U_G + beta) + kappa sum_t w_t phi(Q_tG)     on lo <= U_G <= hi,
+
+(secant of phi on the box, Jensen's cut), and a share 1-theta of F may be left to Jensen's cut alone.
+What remains is linear in w but for sigma H(w), sigma = s - theta eta > 0. With r = softmax(rho),
+multipliers mu of the box and w0 ~ rho_ref exp(q.lam + phi(Q).omega) the maximum over priors is
+
+    h = -q.rho - mu.Q + max(mu lo, mu hi) + theta(1-eta) sum_G[...] + theta[ q.log u0 - (1-eta) Q.log U0
+        - eta log(w0/rho_ref) ] + (1-theta) sum_y phi(q)
+    bound = s LSE_a( sigma_a LSE_t( log rho_ref + h/sigma_a ) / s ) + LSE(rho) + s K.
+
+One group and eta < s is the contraction certificate (4.3), single outputs and eta = 0 the plain box
+bound (4.5), theta < 1 or kappa = 1 at the root the convex bound (4.4). Every iterate is a valid bound.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dalenius.reductions.cells import Cells, Floats, lse, phi
+
+TINY = 1e-300
+NEGLIGIBLE = 1e-7
+NO_WIDTH = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A problem with its outputs grouped: what all nodes of one tree share."""
+
+    cells: Cells
+    groups: list[list[int]]  # group of each output, by row
+    eta: Floats  # (A,)
+    theta: Floats  # (A,)
+    s_floor: float  # s stays above it; at least max(theta eta)
+    fixed: bool = False  # whether r and s stay as they are given
+
+    @cached_property
+    def g_size(self) -> int:
+        """Most groups of any row."""
+        return max(max(row) + 1 for row in self.groups)
+
+    @cached_property
+    def e(self) -> Floats:
+        """(A, Y, G) membership."""
+        return np.asarray(np.eye(self.g_size)[np.array(self.groups)])
+
+    @cached_property
+    def q_group(self) -> Floats:
+        """(C, G) group law of each cell, by the groups of its row."""
+        parts = [self.cells.q[part] @ self.e[a] for a, part in enumerate(self.cells.slices)]
+        return np.concatenate(parts)
+
+    @cached_property
+    def phi_group(self) -> Floats:
+        """(C, G) phi of the group law."""
+        return phi(self.q_group)
+
+    @cached_property
+    def tau(self) -> Floats:
+        """(A,) entropy spent on contraction."""
+        return np.asarray(self.theta * self.eta)
+
+    @cached_property
+    def curved(self) -> Floats:
+        """(A,) weight of phi(U_G) that boxes must bound."""
+        return np.asarray(self.theta * (1 - self.eta))
+
+    @cached_property
+    def box_variables(self) -> int:
+        """A x G, or 0 where one group per row leaves nothing to bound."""
+        return self.cells.a_size * self.g_size if self.g_size > 1 else 0
+
+    @cached_property
+    def tangent(self) -> bool:
+        """Whether any row spends entropy on contraction, so that the bound has a tangent at w0."""
+        return bool((self.tau > 0).any())
+
+    @cached_property
+    def follows(self) -> bool:
+        """Whether w0 matters: where it stands for rounding only, it stays at the reference."""
+        return bool((self.tau > NEGLIGIBLE).any())
+
+    def hull(self) -> "Boxes":
+        """The root: the range of each group's probability over the cells of a row."""
+        low = np.minimum.reduceat(self.q_group, self.cells.starts, axis=0)
+        high = np.maximum.reduceat(self.q_group, self.cells.starts, axis=0)
+        return Boxes(low[None], high[None]).tightened()
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Dual variables of a batch of nodes; mu = mu_hi - mu_lo."""
+
+    rho: Floats  # (B, Y) log r, not normalised
+    mu_lo: Floats  # (B, A, G)
+    mu_hi: Floats  # (B, A, G)
+    kappa: Floats  # (B, A, G)
+    s: Floats  # (B,)
+    lam: Floats  # (B, A, Y)
+    omega: Floats  # (B, A, G)
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """low <= U(a, G) <= high of a batch of nodes, (B, A, G)."""
+
+    low: Floats
+    high: Floats
+
+    def tightened(self) -> "Boxes":
+        """Shrink by sum_G U_G = 1: three rounds, upper ends first. Empty boxes stay empty."""
+        low, high = self.low, self.high
+        for _ in range(3):
+            high = np.minimum(high, 1 - (low.sum(axis=-1, keepdims=True) - low))
+            low = np.maximum(low, 1 - (high.sum(axis=-1, keepdims=True) - high))
+        return Boxes(low, high)
+
+    def secant(self) -> tuple[Floats, Floats]:
+        """Slope and intercept of the line through phi at both ends; it lies above phi between them."""
+        width = self.high - self.low
+        point = width < NO_WIDTH  # any line through a point will do; the box multiplier does the rest
+        rise = (phi(self.high) - phi(self.low)) / np.where(point, 1.0, width)
+        slope = np.where(point, np.log(np.maximum(self.high, TINY)), rise)
+        return slope, phi(self.low) - slope * self.low
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A bound and the prior (p, w) at which the relaxation attains it."""
+
+    bound: Floats  # (B,)
+    p: Floats  # (B, A)
+    w: Floats  # (B, C) conditional within each row: w0 where a tangent is used
+    zeta: Floats  # (B, C) log(w / rho_ref)
+
+
+def evaluate(frame: Frame, boxes: Boxes, x: Point) -> Evaluation:
+    """Guarantee: bound >= I(A;Y) of every prior in the box with D(pi || rho) <= K, up to rounding."""
+    cells = frame.cells
+    slope, intercept = boxes.secant()
+    curved, theta, eta, tau = (v[:, None] for v in (frame.curved, frame.theta, frame.eta, frame.tau))
+    mu = x.mu_hi - x.mu_lo
+    by_output = spread(frame, curved * (1 - x.kappa) * slope - mu) - x.rho[:, None, :]
+    by_phi = curved * x.kappa
+    constant = (curved * (1 - x.kappa) * intercept + x.mu_hi * boxes.high - x.mu_lo * boxes.low).sum(axis=-1)
+    w = zeta = np.empty(0)
+    if frame.tangent:
+        w, zeta, normaliser = _conditional(frame, x)
+        u = row_law(frame, w)
+        log_u = np.log(np.maximum(u, TINY))
+        log_group = np.log(np.maximum(gather(frame, u), TINY))
+        by_output = by_output + theta * (log_u - eta * x.lam) - spread(frame, curved * log_group)
+        by_phi = by_phi - tau * x.omega
+        constant = constant + frame.tau * normaliser
+    h = cells.dot_rows(cells.q, by_output) + cells.dot_rows(frame.phi_group, by_phi) + constant[:, cells.secret]
+    h += ((1 - frame.theta)[cells.secret]) * cells.neg_entropy
+    sigma = x.s[:, None] - frame.tau
+    exponent = h / sigma[:, cells.secret] + cells.log_rho
+    inner = cells.row_lse(exponent)
+    outer = sigma * inner / x.s[:, None]
+    total = lse(outer)
+    bound = x.s * total + lse(x.rho) + x.s * cells.knowledge
+    if not frame.follows:
+        zeta = exponent - cells.log_rho - inner[:, cells.secret]
+        w = np.exp(exponent - inner[:, cells.secret])
+    return Evaluation(np.where(np.isnan(bound), np.inf, bound), np.exp(outer - total[:, None]), w, zeta)
+
+
+def spread(frame: Frame, by_group: Floats) -> Floats:
+    """(B, A, G) -> (B, A, Y): the value of each output's group."""
+    return np.asarray(np.einsum("bag,ayg->bay", by_group, frame.e))
+
+
+def gather(frame: Frame, by_output: Floats) -> Floats:
+    """(B, A, Y) -> (B, A, G): the sum over each group."""
+    return np.asarray(np.einsum("bay,ayg->bag", by_output, frame.e))
+
+
+def _conditional(frame: Frame, x: Point) -> tuple[Floats, Floats, Floats]:
+    """w0 ~ rho_ref exp(q.lam + phi(Q).omega), log(w0/rho_ref), and the log normaliser of each row."""
+    cells = frame.cells
+    tilt = cells.dot_rows(cells.q, x.lam) + cells.dot_rows(frame.phi_group, x.omega)
+    normaliser = cells.row_lse(tilt + cells.log_rho)
+    zeta = tilt - normaliser[:, cells.secret]
+    return np.exp(zeta + cells.log_rho), zeta, normaliser
+
+
+def row_law(frame: Frame, w: Floats) -> Floats:
+    """u(a, y) = sum_t w(t|a) q(y|a,t): (B, C) -> (B, A, Y)."""
+    return frame.cells.joint(w)

@@ -1,0 +1,109 @@
+"""KL contraction coefficients of channels, and coarse outputs they allow (MATH 4.3, 4.6).
+
+eta = sup D(wq || w0 q) / D(w || w0). Binary inputs suffice (Ordentlich-Polyanskiy):
+
+    eta = max over pairs of rows P, Q of  1 - min_lam h(lam),   h(lam) = sum_y P Q / (lam P + (1-lam) Q),
+
+and h is convex, so its tangents bound it from below. With the outputs in groups, U the group law and
+eta the largest coefficient of a within-group channel,
+
+    D(u || u0) <= (1 - eta) D(U || U0) + eta D(w || w0).
+"""
+
+from functools import cache
+
+import numpy as np
+
+from dalenius.reductions.cells import Cells, Floats
+
+MOST_PAIR_ENTRIES = 400_000  # pairs x outputs held at once; beyond it contraction is not used
+MARGIN = 1e-11
+FEW = 12
+TINY = 1e-150  # its square is still a number
+
+
+def coefficient(rows: Floats) -> float:
+    """Return eta of the channel with these rows, which need not be normalised.
+
+    Guarantee: result >= eta up to rounding below MARGIN (the tangent at the last lam pays for the rest).
+    """
+    rows = rows[rows.sum(axis=1) > 0]
+    rows = np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0)
+    if len(rows) < 2 or rows.shape[1] < 2:  # noqa: PLR2004 - nothing to tell apart
+        return MARGIN
+    i, j = np.triu_indices(len(rows), 1)
+    p, q = rows[i], rows[j]
+    product, difference = p * q, p - q
+    low, high = np.zeros(len(p)), np.ones(len(p))
+    for _ in range(50):
+        lam = (low + high) / 2
+        slope = _slope(product, difference, q, lam)
+        low, high = np.where(slope < 0, lam, low), np.where(slope < 0, high, lam)
+    lam = (low + high) / 2
+    mixture = np.maximum(lam[:, None] * difference + q, TINY)
+    height = (product / mixture).sum(axis=1)
+    slope = _slope(product, difference, q, lam)
+    slack = np.maximum(slope * lam, -slope * (1 - lam))
+    return float(min(1.0, (1 - height + slack).max() + MARGIN))
+
+
+def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Floats:
+    """h'(lam) of each pair."""
+    mixture = np.maximum(lam[:, None] * difference + q, TINY)
+    return np.asarray(-(product * difference / mixture**2).sum(axis=1))
+
+
+def affordable(cells: Cells) -> bool:
+    """Whether every pair of rows can be looked at."""
+    most = max(s.stop - s.start for s in cells.slices)
+    return bool(most**2 * cells.y_size <= MOST_PAIR_ENTRIES)
+
+
+def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
+    """Group the outputs of every row as coarsely as keeps its coefficient at or below the limit.
+
+    Greedy: the two groups whose union has the least coefficient are joined first. Returns the group of each
+    output, by row, and the coefficient of each row (0 where every group is a single output).
+    """
+    groups, etas = [], []
+    for part in cells.slices:
+        labels, eta = _coarsen_row(cells.q[part], limit) if affordable(cells) else (list(range(cells.y_size)), 0.0)
+        groups.append(labels)
+        etas.append(eta)
+    return groups, np.array(etas)
+
+
+def coarsen_together(cells: Cells, limit: float) -> tuple[list[int], float]:
+    """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each."""
+    rows = np.unique(cells.q, axis=0)
+    if len(rows) ** 2 * cells.y_size > MOST_PAIR_ENTRIES:
+        return list(range(cells.y_size)), 0.0
+    return _coarsen_row(rows, limit)
+
+
+def _coarsen_row(rows: Floats, limit: float) -> tuple[list[int], float]:
+    many = rows.shape[1]
+    everything = coefficient(rows)
+    if everything <= limit:
+        return [0] * many, everything
+
+    @cache
+    def joined(members: frozenset[int]) -> float:
+        return coefficient(rows[:, sorted(members)])
+
+    parts = [frozenset([y]) for y in range(many)]
+    eta = 0.0
+    while len(parts) > 1:
+        # with many outputs only neighbours are tried: answers that are numbers blur into their neighbours
+        reach = len(parts) if len(parts) <= FEW else 1
+        cost, i, j = min(
+            (joined(parts[i] | parts[j]), i, j) for i in range(len(parts)) for j in range(max(0, i - reach), i)
+        )
+        if cost > limit:
+            break
+        eta = max(eta, cost)
+        parts[j] = parts[j] | parts[i]
+        del parts[i]
+        parts.sort(key=min)
+    labels = [next(g for g, part in enumerate(parts) if y in part) for y in range(many)]
+    return labels, eta

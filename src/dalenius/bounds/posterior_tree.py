@@ -1,0 +1,122 @@
+"""Best-first branch and bound over boxes of posteriors, nodes in batches (MATH 4.10)."""
+
+import heapq
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dalenius.numerics.batch import put, stack, take
+from dalenius.reductions.cells import Floats, phi
+from dalenius.search.tree import BestFirst, Frontier
+from dalenius.bounds.posterior_bound import TINY, Boxes, Frame, Point, Relaxed, Seen, evaluate, inherited, tangent
+from dalenius.bounds.posterior_newton import Goal, minimise
+from dalenius.search.deadline import Watch
+
+BATCH = 192
+MOST_BATCH_ENTRIES = 4_000_000  # nodes x (cells x outputs + multipliers^2) held at once
+ROOT_ROUNDS, ROUNDS = 60, 15
+EDGE = 0.15  # of a box: splits are at least this far from its ends
+NARROW = 1e-9  # boxes that are not worth splitting
+DIGITS = 0.003  # of the tolerance: to this the numbers of a leaf are rounded
+LEAST_START = 0.02  # a warm start with a smaller sigma freezes
+
+Node = tuple[Floats, Floats, Floats]  # low, high (A-1, G), and z (A, G) of the relaxation
+
+
+@dataclass
+class PosteriorSearch(BestFirst):
+    """A tree over boxes of one frame; `step` works off one batch of its worst nodes."""
+
+    frame: Frame
+    lower: float
+    tolerance: float
+    s_hint: float
+    frontier: Frontier[Point, Node] = field(default_factory=Frontier)
+
+    def open_root(self, watch: Watch) -> None:
+        """Bound the root."""
+        boxes = Boxes.everything(self.frame)
+        begin = Point.start(self.frame, max(self.s_hint - self.frame.eta, 0.1 * self.s_hint, LEAST_START))
+        solved = minimise(self.frame, boxes, begin, Goal(self.target, ROOT_ROUNDS, watch))
+        watch.nodes += 1
+        self._file([0], boxes, solved.point)
+
+    def step(self, watch: Watch) -> None:
+        """Split the worst nodes and bound their children."""
+        cells = self.frame.cells
+        variables = (cells.a_size - 1) * self.frame.g_size + 1
+        most = MOST_BATCH_ENTRIES // (2 * (cells.size * cells.y_size + 2 * variables**2))
+        taken = self.frontier.pop(max(1, min(BATCH, most)), self.target)
+        if not taken:
+            return
+        low, high, z = (np.stack([node[k] for _, node in taken]) for k in range(3))
+        points = stack([self.frontier.leaf[node][1] for node, _ in taken])
+        value, group, at = _where_to_split(Boxes(low, high), z)
+        k = np.arange(len(taken))
+        left_high, right_low = high.copy(), low.copy()
+        left_high[k, value, group] = at
+        right_low[k, value, group] = at
+        grown = [
+            self.frontier.grow(node, (int(a) + 1, int(g), float(c)))
+            for (node, _), a, g, c in zip(taken, value, group, at, strict=True)
+        ]
+        boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high]))
+        split = Boxes(np.concatenate([low, low]), np.concatenate([high, high]))
+        heirs = stack([points, points])
+        heirs = replace(heirs, m=inherited(self.frame, split, boxes, heirs.m))
+        begin = replace(heirs, sigma=np.maximum(heirs.sigma, LEAST_START))
+        solved = minimise(self.frame, boxes, begin, Goal(self.target, ROUNDS, watch))
+        watch.nodes += 2 * len(taken)
+        self._file([a for a, _ in grown] + [b for _, b in grown], boxes, solved.point, heirs)
+
+    def priors(self, many: int) -> Floats:
+        """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
+        worst = heapq.nsmallest(many, self.frontier.heap)
+        boxes = Boxes(np.stack([node[0] for *_, node in worst]), np.stack([node[1] for *_, node in worst]))
+        points = stack([self.frontier.leaf[node][1] for _, node, _ in worst])
+        seen = self._evaluate(boxes, points)
+        return np.asarray(seen.p[:, self.frame.cells.secret] * seen.w)
+
+    def _file(self, nodes: list[int], boxes: Boxes, found: Point, heirs: Point | None = None) -> None:
+        """Enter leaves, each with what was found for it or, where that is no better, with what its parent leaves it."""
+        point = self._rounded(found)
+        if heirs is not None:
+            better = self._evaluate(boxes, heirs).bound < self._evaluate(boxes, point).bound
+            put(point, better, take(heirs, better))
+        seen = self._evaluate(boxes, point)
+        bounds = np.where(boxes.empty, -np.inf, seen.bound)
+        z = seen.p[:, :, None] * self.frame.laws(seen.w)
+        wide = (boxes.high - boxes.low).max(axis=(1, 2)) > NARROW
+        for k, node in enumerate(nodes):
+            split = bounds[k] > self.target and wide[k]
+            payload = (boxes.low[k], boxes.high[k], z[k]) if split else None
+            self.frontier.file(node, float(bounds[k]), take(point, slice(k, k + 1)), payload)
+
+    def _evaluate(self, boxes: Boxes, x: Point) -> Seen:
+        return evaluate(self.frame, Relaxed.of(self.frame, boxes), x, tangent(self.frame, x.lam))
+
+    def _rounded(self, x: Point) -> Point:
+        """Round what a certificate will hold."""
+        places = int(np.ceil(-np.log10(DIGITS * self.tolerance)))
+        sigma = np.maximum(x.sigma.round(places + 2), 10.0 ** -(places + 2))
+        return Point(x.m.round(places), sigma, x.lam.round(places))
+
+
+def _where_to_split(boxes: Boxes, z: Floats) -> tuple[Floats, Floats, Floats]:
+    """Split where z_G (secant - phi) is largest at the relaxation's own posterior, away from the ends.
+
+    What the secret value 0 has is put to the widest of the others.
+    """
+    alpha, beta = boxes.secants()
+    low, high = boxes.ends()
+    total = np.maximum(z.sum(axis=1, keepdims=True), TINY)
+    v = np.clip(z / total, low, high)
+    excess = total * (alpha * v + beta - phi(v))
+    width = boxes.high - boxes.low
+    widest = width == width.max(axis=1, keepdims=True)
+    measure = excess[:, 1:] + np.where(widest, excess[:, :1], 0.0) + 1e-12 * width
+    measure = np.where(width > NARROW, measure, -1.0)
+    value, group = np.divmod(measure.reshape(len(z), -1).argmax(axis=1), width.shape[2])
+    k = np.arange(len(z))
+    inside = np.clip(v[:, 1:], boxes.low + EDGE * width, boxes.high - EDGE * width)
+    return value, group, inside[k, value, group]

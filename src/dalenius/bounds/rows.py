@@ -1,0 +1,123 @@
+"""The row bound at the best prior's own (r, s), every row with a tree of its own (MATH 4.2).
+
+    L <= s LSE_a( g_a / s ) + s K,     g_a = max_w { D(wq || r) - s D(w || rho_a) } + s log rho(a),
+
+for any output law r and s > 0. With r and s fixed the rows have nothing to do with each other, so that their trees add
+up where a tree over all rows multiplies. At the best prior found, r is its output law and s its multiplier; where its
+conditionals are the best of each row, the bound is what that prior leaks.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dalenius.reductions.lump import Lumped
+from dalenius.bounds.box_bound import TINY, Frame, Point
+from dalenius.bounds.box_tree import Search
+from dalenius.reductions.cells import Cells, Floats, lse
+from dalenius.bounds.contraction import coarsen
+from dalenius.search.deadline import Watch
+
+SHARE = 0.9  # of s that contraction within groups of outputs may use
+STARTS = 200  # random conditionals from which each row's maximum is guessed
+ROUNDS = 200
+LEAST_S = 1e-3  # below it the row problems are nearly free, and the bound is far off
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """The cells of one secret value by themselves, with the r and s that all rows share."""
+
+    cells: Cells
+    log_r: Floats  # (Y,), normalised
+    s: float
+
+    def values(self, w: Floats) -> Floats:
+        """D(wq || r) - s D(w || rho_a) + s log rho(a) of a batch of conditionals."""
+        u = w @ self.cells.q
+        told = (u * (np.log(np.maximum(u, TINY)) - self.log_r)).sum(axis=1)
+        known = (w * (np.log(np.maximum(w, TINY)) - self.cells.log_rho)).sum(axis=1)
+        return np.asarray(told - self.s * known)
+
+    def climb(self, w: Floats) -> Floats:
+        """Stationary conditionals near the given ones: w ~ rho exp( q.log(wq / r) / s ), which never lowers g."""
+        for _ in range(ROUNDS):
+            tilt = (np.log(np.maximum(w @ self.cells.q, TINY)) - self.log_r) @ self.cells.q.T / self.s
+            w = np.exp(tilt + self.cells.log_rho - lse(tilt + self.cells.log_rho)[:, None])
+        return w
+
+    def guess(self, w: Floats, rng: np.random.Generator) -> tuple[float, Floats]:
+        """The largest value that ascents find, and its conditional: a guess at g_a from below."""
+        random = rng.dirichlet(np.full(self.cells.size, 0.2), size=STARTS)
+        corners = 0.99 * np.eye(self.cells.size) + 0.01 / self.cells.size
+        tried = self.climb(np.concatenate([w[None], random, corners]))
+        values = self.values(tried)
+        best = int(np.argmax(values))
+        return float(values[best]), tried[best]
+
+    def search(self, target: float, w: Floats, tolerance: float) -> Search:
+        """A tree that is to prove g_a <= target + tolerance."""
+        groups, eta = coarsen(self.cells, SHARE * self.s)
+        frame = Frame(self.cells, groups, eta, np.ones(1), float(eta[0]), fixed=True)
+        inside = np.ones((1, 1, frame.g_size))
+        ratio = np.log(np.maximum(w @ self.cells.q, TINY)) - self.log_r
+        s = np.array([self.s])
+        origin = Point(
+            self.log_r[None], 1e-2 * inside, 1e-2 * inside, 0.8 * inside, s, ratio[None, None] / self.s, 0 * inside
+        )
+        return Search(frame, target, tolerance, self.s, origin)
+
+
+@dataclass(eq=False)
+class Rows:
+    """One tree per secret value; `upper` is their bound together, at every moment."""
+
+    cells: Cells
+    log_r: Floats
+    s: float
+    guesses: list[float]
+    trees: list[Search]
+
+    @classmethod
+    def at(cls, cells: Cells, pi: Floats, s: float, tolerance: float, rng: np.random.Generator) -> "Rows":
+        """Guess every row's maximum at this prior's (r, s) and plant the trees; nothing is bounded yet."""
+        log_r = np.log(np.maximum(pi @ cells.q, TINY))
+        log_r -= lse(log_r)
+        guesses, trees = [], []
+        for part in cells.slices:
+            many = part.stop - part.start
+            alone = Lumped(np.zeros(many, dtype=np.int64), cells.q[part], cells.log_rho[part], 1, np.arange(many))
+            row = Row(Cells(alone, 0.0), log_r, s)
+            w = pi[part] / max(pi[part].sum(), TINY)
+            value, best = row.guess(w if w.sum() > 0 else np.exp(row.cells.log_rho), rng)
+            guesses.append(value)
+            trees.append(row.search(value, best, tolerance))
+        return cls(cells, log_r, s, guesses, trees)
+
+    def combined(self, values: list[float]) -> float:
+        """s LSE_a( g_a / s ) + s K."""
+        return self.s * float(lse(np.array(values)[None] / self.s)[0]) + self.s * self.cells.knowledge
+
+    @cached_property
+    def goal(self) -> float:
+        """What the trees can prove at best."""
+        return self.combined(self.guesses)
+
+    @property
+    def upper(self) -> float:
+        """Guarantee: result >= I(A;Y) whenever D(pi || rho) <= K, up to rounding; infinite while a tree is bare."""
+        values = [tree.upper if tree.frontier.leaf else np.inf for tree in self.trees]
+        return self.combined(values) if np.isfinite(values).all() else np.inf
+
+    def step(self, watch: Watch) -> bool:
+        """Grow the tree that is furthest from its goal; whether any was left to grow."""
+        bare = [tree for tree in self.trees if not tree.frontier.leaf]
+        if bare:
+            bare[0].open_root(watch)
+            return True
+        open_trees = [tree for tree in self.trees if tree.frontier.heap and tree.upper > tree.target]
+        if not open_trees:
+            return False
+        max(open_trees, key=lambda tree: tree.upper - tree.target).step(watch)
+        return True

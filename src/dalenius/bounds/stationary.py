@@ -1,0 +1,52 @@
+"""The contraction certificate at a stationary prior (MATH 4.3): from s = 1 on it needs no search.
+
+No channel expands divergences, so eta = 1 holds for every row, and for s > 1 the function I(A;Y) - s D(pi || rho) is
+concave in pi. The iteration of MATH 3 at a fixed s leads to its maximum, where the dual point is at hand: r is the
+output law, and w0 ~ rho exp(q.log v / s) with v the posterior. Then L <= max { I - s D } + s K, and where s is the
+multiplier of the best prior found, that prior is the best of all. Two products with the channel a round, any size.
+"""
+
+import numpy as np
+
+from dalenius.search.ascent import at_multiplier, log_posterior
+from dalenius.bounds.box_bound import TINY, Frame, Point
+from dalenius.reductions.cells import Cells, Floats
+from dalenius.search.deadline import Watch
+
+LEAST_S = 1.001  # nearer to 1 the bound is a maximum over cells, which rounding in rare ones decides
+MOST_ROUNDS = 500
+STILL = 1e-13
+
+
+def frame(cells: Cells) -> Frame:
+    """All outputs in one group, eta = theta = 1."""
+    ones = np.ones(cells.a_size)
+    return Frame(cells, [[0] * cells.y_size] * cells.a_size, ones, ones, 1.0)
+
+
+def dual_point(cells: Cells, pi: Floats, s: float) -> Point:
+    """The point of the bound that belongs to a prior (C,) and a multiplier: valid for any, best for stationary ones."""
+    none = np.zeros((1, cells.a_size, 1))
+    log_r = np.log(np.maximum(pi[None] @ cells.q, TINY))
+    return Point(log_r, none, none, none + 1, np.array([s]), log_posterior(cells, pi[None]) / s, none)
+
+
+def settle(cells: Cells, s: float, watch: Watch) -> Floats:
+    """The prior of largest I - s D(pi || rho), (C,), for s > 1; extrapolated steps only where they gain."""
+    log_v = log_posterior(cells, cells.rho[None])
+    value, pi = -np.inf, cells.rho
+    for _ in range(MOST_ROUNDS):
+        first = log_posterior(cells, at_multiplier(cells, log_v, s))
+        plain = at_multiplier(cells, first, s)
+        second = log_posterior(cells, plain)
+        step, bend = first - log_v, second - 2 * first + log_v
+        size = float(np.clip(np.sqrt((step**2).sum() / max((bend**2).sum(), TINY)), 1.0, 1e3))
+        leap = at_multiplier(cells, np.minimum(log_v + 2 * size * step + size**2 * bend, 0.0), s)
+        tried = np.concatenate([plain, leap])
+        values = cells.leakage(tried) - s * cells.divergence(tried)
+        best = int(np.nanargmax(values))
+        pi, gain, value = tried[best], values[best] - value, float(values[best])
+        log_v = log_posterior(cells, pi[None])
+        if gain < STILL or watch.expired():
+            break
+    return np.asarray(pi)

@@ -1,0 +1,87 @@
+"""What a channel of many outputs tells at most about all records together, from which no secret has more.
+
+Newton's methods over outputs (`box_newton`, `convex_bound`) take the cube of their number. The two bounds here take
+some passes over the channel, and are certified as those are, by an output law r and a multiplier s:
+
+    L <= max_t D(q_t || r)                                        the capacity (MATH 4.1, a tree of one node)
+    L <= s K + s log sum_t rho(t) exp( D(q_t || r) / s )          the constrained capacity (MATH 4.4, theta = 0)
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+from dalenius.bounds.box_bound import TINY
+from dalenius.bounds.capacity import bracket
+from dalenius.reductions.cells import Cells, Floats, lse
+from dalenius.bounds.choices import Choices
+from dalenius.bounds.convex_bound import Dual
+from dalenius.search.tilted import neg_entropies
+from dalenius.search.deadline import Watch
+
+ROUNDS = 100
+STILL = 1e-4  # relative gain of a round that is not worth another
+LEAST_S, MOST_S = 1e-6, 1e4
+
+
+def unconstrained(cells: Cells, tolerance: float, ceiling: float, watch: Watch) -> Choices:
+    """The root of the choices: the capacity of the whole channel, roughly where it is above `ceiling`."""
+    channel = cells.lumped.channel[np.unique(cells.lumped.row)]
+    choices = Choices(cells, tolerance)
+    choices.close_root(np.log(np.maximum(bracket(channel, tolerance, watch, ceiling).law, TINY)))
+    return choices
+
+
+def constrained(cells: Cells, watch: Watch) -> tuple[Dual, float]:
+    """A dual point of the convex bound with theta = 0, and its bound, by the alternating iteration.
+
+    At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), all the way where that brings
+    the bound down, else a part of the way: s / (1 + s) never lowers I(p) - s D(p || rho).
+    """
+    rows, place = np.unique(cells.lumped.row, return_inverse=True)
+    channel = cells.lumped.channel[rows]
+    log_rho = np.full(rows.size, -np.inf)
+    np.logaddexp.at(log_rho, place, cells.log_rho)
+    neg_entropy, log_p, way = neg_entropies(channel), log_rho, 1.0
+    best = _Seen(log_p, np.zeros(cells.y_size), log_rho, 1.0, math.inf)
+    for _ in range(ROUNDS):
+        log_r = np.log(np.maximum(np.exp(log_p) @ channel, TINY))
+        log_r -= lse(log_r[None])[0]
+        divergence = neg_entropy - channel @ log_r
+        s, bound = _best_s(log_rho, divergence, cells.knowledge)
+        gained = best.bound - bound
+        if gained > 0:
+            best = _Seen(log_p, log_r, log_rho + divergence / s, s, bound)
+        if gained < STILL * abs(bound):
+            shortest = best.s / (1 + best.s)
+            if way <= shortest:
+                break
+            way = max(0.5 * way, shortest)
+        if watch.expired():
+            break
+        log_p = (1 - way) * best.log_p + way * best.tilted
+        log_p = log_p - logsumexp(log_p)
+    return Dual(best.log_r, np.zeros((cells.a_size, cells.y_size)), best.s, 0.0, np.empty(0)), best.bound
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A law of rows, what its outputs and the best s give, and where to go from it."""
+
+    log_p: Floats
+    log_r: Floats
+    tilted: Floats
+    s: float
+    bound: float
+
+
+def _best_s(log_rho: Floats, divergence: Floats, knowledge: float) -> tuple[float, float]:
+    def bound(log_s: float) -> float:
+        s = math.exp(log_s)
+        return s * (knowledge + float(logsumexp(log_rho + divergence / s)))
+
+    found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
+    return math.exp(float(found.x)), float(found.fun)

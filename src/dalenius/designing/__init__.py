@@ -1,0 +1,1 @@
+"""The best mechanism: pool, master problem, oracle, weak duality."""

@@ -1,0 +1,237 @@
+"""Design by cutting planes (MATH 6): a pool of priors, a convex master, the adversary's answers, a bracket.
+
+Each round solves the master over the pool, which gives evidence for a lower bound, and takes a level step:
+the mechanism nearest to the best so far whose value against the pool is a little above the lower bound.
+The worst priors against both join the pool. All of this is local search and floats; what is reported rests
+on weak duality (weak_duality.py) below and on a certified audit of the mechanism above.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from dalenius.numerics.information import mutual_information
+from dalenius.reductions.symmetry import Domain
+from dalenius.reductions.cells import Floats
+from dalenius.designing.master import Best, Master, Plane
+from dalenius.designing.oracle import MOST_TAKEN, Attack, Oracle
+from dalenius.search.deadline import Watch
+from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
+
+Goal = Literal["leakage", "distortion"]
+
+FIRST_STARTS, STARTS = 64, 24
+LEVEL = 0.4  # of the way from the lower to the upper bound
+MOST_POOL = 48
+NEGLIGIBLE = 1e-9  # probabilities below it are set to zero
+MOST_ROUNDS = 400
+
+
+def leaked(masses: Floats, rows: Floats) -> float:
+    """I(X_i;Y) of a prior (A, K) about record i and a mechanism (K, Y)."""
+    return float(mutual_information(masses @ rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimise the leakage under a distortion budget, or the other way round."""
+
+    domain: Domain
+    knowledge: float
+    goal: Goal
+    budget: float
+
+    @property
+    def least(self) -> float:
+        """The least expected distortion of all mechanisms."""
+        return float(self.domain.cost.min(axis=1).sum())
+
+    def truthful(self) -> Floats:
+        """The mechanism of least distortion: the nearest output, the first on ties."""
+        distance = self.domain.distance
+        return np.asarray(np.eye(distance.shape[1])[distance.argmin(axis=1)])
+
+    def constant(self) -> Floats:
+        """The constant mechanism of least distortion."""
+        size, width = self.domain.distance.shape
+        expected = self.domain.averaged(self.domain.cost).sum(axis=0)
+        return np.asarray(np.tile(np.eye(width)[expected.argmin()], (size, 1)))
+
+    def distortion(self, rows: Floats) -> float:
+        """Expected distortion of a mechanism."""
+        return float((self.domain.cost * rows).sum())
+
+    def within_distortion(self, rows: Floats, most: float) -> Floats:
+        """Mix in as little truth as brings the distortion down to `most`, or as near as truth is.
+
+        The truth mixed in is what the rows say already of their nearest outputs, where they say anything.
+        """
+        have, least = self.distortion(rows), self.least
+        if have <= most:
+            return rows
+        distance = self.domain.distance
+        near = rows * (distance == distance.min(axis=1, keepdims=True))
+        said = near.sum(axis=1, keepdims=True)
+        truth = np.where(said > NEGLIGIBLE, near / np.maximum(said, NEGLIGIBLE), self.truthful())
+        share = min(1.0, (have - most) / max(have - least, 1e-300))
+        return np.asarray((1 - share) * rows + share * truth)
+
+    def within_leakage(self, rows: Floats, leakage: float, most: float) -> Floats:
+        """Mix in a constant: I((1-c) q + c const) <= (1-c) I(q)."""
+        return self.mixed(rows, 1 - most / leakage if leakage > most else 0.0)
+
+    def mixed(self, rows: Floats, share: float) -> Floats:
+        """Mix in a share of the constant mechanism."""
+        return np.asarray((1 - share) * rows + share * self.constant()) if share > 0 else rows
+
+
+@dataclass
+class CuttingPlanes:
+    """The state of a design: the pool, the lower bound with its evidence, and the best mechanism so far.
+
+    `value` is what local search says of the best mechanism: its leakage, or its distortion once repaired.
+    """
+
+    problem: Problem
+    rng: np.random.Generator
+    pool: list[Plane] = field(default_factory=list)
+    lower: LowerBound = field(default_factory=lambda: LowerBound(0.0))
+    rows: Floats = field(init=False)
+    value: float = np.inf
+    leakage: float = np.inf  # of the best mechanism before repair, by local search
+    rounds: int = 0
+
+    def __post_init__(self) -> None:
+        domain = self.problem.domain
+        allowed = np.ones(int(domain.orbit.max()) + 1, dtype=bool)
+        if self.problem.goal == "leakage" and self.problem.budget <= self.problem.least * (1 + 1e-12):
+            dear = (domain.distance > domain.distance.min(axis=1, keepdims=True)) & (domain.weights[:, None] > 0)
+            allowed[domain.orbit[dear]] = False
+        self.master = Master(domain, allowed)
+        self.rows = self.problem.constant()
+
+    @property
+    def attacks(self) -> list[Attack]:
+        """The priors of the pool, with what they leak of the best mechanism."""
+        return [Attack(leaked(plane.masses, self.rows), plane.record, plane.masses) for plane in self.pool]
+
+    @property
+    def gap(self) -> float:
+        """Between the lower bound and what local search says."""
+        return self.value - self.lower.value
+
+    def begin(self, watch: Watch) -> None:
+        """Try a mixture of truth and a constant, and the truth, to have a pool at all."""
+        problem = self.problem
+        if problem.goal == "distortion":
+            self.value, self.leakage = problem.distortion(self.rows), 0.0
+            self.lower = best_distortion(problem.domain, (), problem.budget)
+            self._try(problem.truthful(), watch, FIRST_STARTS)
+        else:
+            span = problem.distortion(self.rows) - problem.least
+            share = min(1.0, (problem.budget - problem.least) / span) if span > 0 else 1.0
+            mixture = share * self.rows + (1 - share) * problem.truthful()
+            self._try(problem.domain.averaged(mixture), watch, FIRST_STARTS)
+
+    def run(self, tolerance: float, watch: Watch, tell: "Callable[[CuttingPlanes], None]") -> None:
+        """Rounds until the gap by local search is within the tolerance, or nothing new is found."""
+        idle = 0
+        while self.gap > tolerance and idle < 3 and self.rounds < MOST_ROUNDS and not watch.expired():  # noqa: PLR2004
+            before = self.gap
+            news = self._round(tolerance, watch, STARTS * (1 + 3 * idle))
+            idle = 0 if news or self.gap < 0.9 * before else idle + 1
+            tell(self)
+
+    def learn(self, attack: Attack) -> bool:
+        """Add a prior to the pool, unless it is there already."""
+        known = (plane for plane in self.pool if plane.record == attack.record)
+        if any(np.abs(plane.masses - attack.masses).sum() < 1e-7 for plane in known):  # noqa: PLR2004
+            return False
+        self.pool.append(Plane.of(self.problem.domain, attack.record, attack.masses))
+        return True
+
+    def judge(self, rows: Floats, leakage: float) -> None:
+        """Take a mechanism and its leakage for the best so far if it is, or correct what was said of it."""
+        value = self._worth(rows, leakage)
+        if value < self.value or rows is self.rows:
+            self.rows, self.value, self.leakage = rows, value, leakage
+
+    def _worth(self, rows: Floats, leakage: float) -> float:
+        problem = self.problem
+        if problem.goal == "leakage":
+            return leakage
+        return problem.distortion(problem.within_leakage(rows, leakage, problem.budget))
+
+    def repaired(self, most: float) -> Floats:
+        """The best mechanism with as little of a constant mixed in as keeps every prior of the pool within `most`.
+
+        Leakage is convex in the mechanism and none at the constant, so it falls as the share rises.
+        """
+
+        def leaks(share: float) -> float:
+            rows = self.problem.mixed(self.rows, share)
+            return max((leaked(plane.masses, rows) for plane in self.pool), default=0.0)
+
+        low, high = 0.0, 1.0
+        if leaks(low) <= most:
+            return self.rows
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if leaks(middle) > most else (low, middle)
+        return self.problem.mixed(self.rows, high)
+
+    def _round(self, tolerance: float, watch: Watch, starts: int) -> bool:
+        """One master and one level step; whether the pool grew."""
+        problem, budget = self.problem, self.problem.budget
+        self.rounds += 1
+        primal = problem.goal == "leakage"
+        solve = self.master.least_leakage if primal else self.master.least_distortion
+        found, news = solve(self.pool, budget), False
+        if found is not None:
+            self._bound(found)
+            news = self._try(found.rows, watch, starts)
+        if self.gap > tolerance and not watch.expired():
+            level = self.lower.value + LEVEL * self.gap
+            caps = (level, budget) if primal else (budget, level)
+            near = self.master.nearest(self.pool, *caps, self.rows)
+            if near is not None:
+                news = self._try(near.rows, watch, starts) or news
+        self._prune()
+        return news
+
+    def _bound(self, found: Best) -> None:
+        """Raise the lower bound by the evidence of the pool: ratios of the mechanism, and of the multipliers."""
+        evidence = [Evidence(p.record, p.masses, ratios(p.masses, found.rows)) for p in self.pool]
+        for plane, told in zip(self.pool, found.ratios, strict=True):
+            evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), told)))
+        best = best_leakage if self.problem.goal == "leakage" else best_distortion
+        bound = best(self.problem.domain, tuple(evidence), self.problem.budget)
+        if bound.value > self.lower.value:
+            self.lower = bound
+
+    def _try(self, rows: Floats, watch: Watch, starts: int) -> bool:
+        """Attack a mechanism; whether the pool grew."""
+        rows = np.where(rows < NEGLIGIBLE, 0.0, rows)
+        rows /= rows.sum(axis=1, keepdims=True)
+        problem = self.problem
+        if problem.goal == "leakage":
+            rows = problem.within_distortion(rows, problem.budget)
+        oracle = Oracle(problem.domain.statistic, problem.knowledge, self.rng, problem.domain.reference)
+        found = oracle.attack(rows, self.attacks, starts, watch)
+        news = [self.learn(attack) for attack in found]
+        self.judge(rows, found[0].leakage)
+        return any(news)
+
+    def _prune(self) -> None:
+        """Drop priors that neither prove the lower bound, nor leak much of the best mechanism, nor are new."""
+        if len(self.pool) <= MOST_POOL:
+            return
+        proving = {id(e.masses) for e in self.lower.evidence}
+        leaks = np.array([attack.leakage for attack in self.attacks])
+        line = np.sort(leaks)[-MOST_POOL // 2]
+        new = len(self.pool) - 2 * MOST_TAKEN
+        self.pool = [
+            plane for k, plane in enumerate(self.pool) if k >= new or id(plane.masses) in proving or leaks[k] >= line
+        ]

@@ -1,0 +1,239 @@
+"""Both design problems with a bracket: cutting planes below, a certified audit above (MATH 6)."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dalenius.model.distortion import Distortion
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.symmetry import MOST_PAIRS
+from dalenius.designing import rate_distortion
+from dalenius.auditing.all_records import Audited, audit_records
+from dalenius.reductions.cells import Floats
+from dalenius.certificates.audits import prior_of, stated
+from dalenius.designing.cutting_planes import CuttingPlanes, Problem, leaked
+from dalenius.designing.independence import no_leakage
+from dalenius.designing.oracle import Attack
+from dalenius.search.deadline import Watch
+from dalenius.designing.weak_duality import LowerBound
+
+GRID = 2.0**48  # probabilities are multiples of its inverse, and rows sum to one exactly
+SEARCH_SHARE = 0.3  # of the tolerance is for the gap that local search leaves
+SLACK_SHARE = 0.3  # of the tolerance buys leakage that a certified audit may then leave open (dual)
+ENOUGH_SHARE = 0.95  # of the tolerance an audit need not go below (primal)
+AUDIT_SHARE = 0.05  # of the tolerance is the finest gap that an audit inside is asked for
+TIME_SHARE = 0.5  # of the time left is for cutting planes, the rest for the audit
+REPAIR_SHARE = 0.4  # of the time left for each audit of a repair
+MOST_TRIES = 8
+FINER = 0.3  # of both shares, where a dual design has come out just too wide
+TINY = 1e-300
+ROOM = 1e-10  # for rounding, relative and in nats, below a leakage budget
+NOTHING = 1e-9  # nats: what a certificate may state of a mechanism that leaks nothing
+GRACE = 3.0  # seconds for an audit after the time is up or an interruption
+
+
+@dataclass(frozen=True, eq=False)
+class Designed:
+    """A mechanism with its certified leakage, its distortion, and the proof that little better exists."""
+
+    mechanism: Mechanism
+    distortion: float  # never below the truth
+    leakage: float  # never below the truth
+    found: list[Audited]
+    lower: LowerBound
+    rounds: int
+
+    @property
+    def witnessed(self) -> float:
+        """What the worst prior found leaks."""
+        return max(item.audit.lower for item in self.found)
+
+    def value(self, problem: Problem) -> float:
+        """The upper bound on what is minimised."""
+        return self.leakage if problem.goal == "leakage" else self.distortion
+
+
+@dataclass
+class Designer:
+    """One design: its problem, its limits, and how mechanisms are made fit for use and audited."""
+
+    problem: Problem
+    distortion: Distortion
+    tolerance: float
+    watch: Watch
+    seed: int
+    scale: float = 1.0  # what a distortion of 1 means to the user
+
+    def solve(self, known: tuple[Attack, ...] = ()) -> tuple[Designed, tuple[Attack, ...]]:
+        """Return the best design within the limits, and the priors of the pool, for a next design.
+
+        Distortions are measured in a power of two near the constant's, so that solvers meet numbers near 1 and
+        nothing is rounded on the way there and back.
+        """
+        typical = self.problem.distortion(self.problem.constant())
+        scale = 2.0 ** round(math.log2(typical)) if typical > 0 else 1.0
+        primal = self.problem.goal == "leakage"
+        scaled = replace(
+            self,
+            problem=replace(
+                self.problem,
+                domain=replace(self.problem.domain, distance=self.problem.domain.distance / scale),
+                budget=self.problem.budget / scale if primal else self.problem.budget,
+            ),
+            tolerance=self.tolerance if primal else self.tolerance / scale,
+            scale=scale,
+        )
+        best, pool = scaled.solve_scaled(known)
+        lower, factor = best.lower, 1.0 if primal else scale
+        back = LowerBound(factor * lower.value, lower.evidence, factor * lower.weights, lower.multiplier / scale)
+        return replace(best, distortion=scale * best.distortion, lower=back), pool
+
+    def solve_scaled(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
+        """Solve where distortions are near 1: cutting planes and certified audits in turn."""
+        problem, rng = self.problem, np.random.default_rng(self.seed)
+        if problem.goal == "distortion" and problem.budget == 0:
+            rows, lower = no_leakage(problem, rng)
+            answer = self.audited(rows, lower, 0, 0.0)
+            if answer.leakage > NOTHING:
+                answer = self.audited(problem.constant(), lower, 0, 0.0)
+            return answer, known
+        if rate_distortion.applies(problem):
+            direct = self._rate_distortion()
+            if direct is not None:
+                return direct, known
+        planes = CuttingPlanes(problem, rng)
+        for attack in known:
+            planes.learn(attack)
+        if problem.goal == "leakage" and problem.distortion(problem.constant()) <= problem.budget:
+            planes.judge(problem.constant(), 0.0)
+        else:
+            planes.begin(self.watch)
+        answers = self._least_leakage(planes) if problem.goal == "leakage" else self._least_distortion(planes)
+        best = min(answers, key=lambda answer: answer.value(problem))
+        return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.attacks)
+
+    def _rate_distortion(self) -> Designed | None:
+        """The best mechanism against one prior; None where others keep it from the tolerance, and a search is possible.
+
+        Mixing in a constant scales the leakage of every prior down: of a dual design as much as the audit asks for.
+        """
+        problem = self.problem
+        rows, lower = rate_distortion.design(problem, self.tolerance, self.watch)
+        answer = self.audited(rows, lower, 1, -math.inf)
+        for _ in range(MOST_TRIES):
+            if problem.goal == "leakage" or answer.leakage <= problem.budget:
+                break
+            rows = problem.within_leakage(rows, answer.leakage * (1 + ROOM) + ROOM, problem.budget)
+            answer = self.audited(rows, lower, 1, -math.inf)
+        else:
+            answer = self.audited(problem.constant(), lower, 1, -math.inf)
+        good = answer.value(problem) <= lower.value + self.tolerance
+        return answer if good or rows.size > MOST_PAIRS else None
+
+    def _least_leakage(self, planes: CuttingPlanes) -> list[Designed]:
+        """Audit the best mechanism; where the audit knows a worse prior than local search did, go on with it."""
+        answers: list[Designed] = []
+        for _ in range(MOST_TRIES):
+            self._search(planes, 1.0)
+            enough = planes.lower.value + ENOUGH_SHARE * self.tolerance
+            answers.append(self.audited(planes.rows, planes.lower, planes.rounds, enough))
+            missed = self._missed(planes, answers[-1])
+            if answers[-1].leakage <= planes.lower.value + self.tolerance or not missed or self.watch.expired():
+                break
+        return answers
+
+    def _least_distortion(self, planes: CuttingPlanes) -> list[Designed]:
+        """Audit the best mechanism, mixed with a constant so that it leaks a little less than the budget.
+
+        The room left for the audit's own gap is what a share of the tolerance buys; more where it does not
+        suffice, and less, once, where it costs too much. Only mechanisms certified to keep the budget count.
+        """
+        budget, finer, slack = self.problem.budget, 1.0, 0.0
+        accepted: list[Designed] = []
+        for _ in range(MOST_TRIES):
+            self._search(planes, finer)
+            affordable = finer * SLACK_SHARE * self.tolerance / self._price(planes.lower)
+            slack = max(slack, min(affordable, 0.5 * budget))
+            if self.watch.expired() or slack >= budget:
+                break
+            rows = planes.rows if planes.leakage <= budget - slack else planes.repaired(budget - slack)
+            answer = self.audited(rows, planes.lower, planes.rounds, budget, REPAIR_SHARE)
+            missed = self._missed(planes, answer)
+            if answer.leakage <= budget:
+                accepted.append(answer)
+                if answer.distortion <= planes.lower.value + self.tolerance or (finer < 1 and not missed):
+                    break
+                slack, finer = 0.0, FINER
+            elif not missed:
+                slack = max(2 * slack, 1.2 * (answer.leakage - answer.witnessed), answer.leakage - budget)
+        return accepted or [self.audited(self.problem.constant(), planes.lower, planes.rounds, budget)]
+
+    def _search(self, planes: CuttingPlanes, finer: float) -> None:
+        part = self.watch.part(TIME_SHARE * self.watch.left)
+        planes.run(finer * SEARCH_SHARE * self.tolerance, part, self._tell)
+
+    def _tell(self, planes: CuttingPlanes) -> None:
+        scale = 1.0 if self.problem.goal == "leakage" else self.scale
+        self.watch.tell(0, 1, scale * planes.lower.value, scale * planes.value, f"round {planes.rounds}")
+
+    def _missed(self, planes: CuttingPlanes, answer: Designed) -> bool:
+        """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""
+        worst = max(answer.found, key=lambda item: item.audit.lower)
+        prior = prior_of(answer.mechanism, worst, self.problem.domain.reference)
+        leakage = leaked(prior.masses, planes.rows)
+        planes.learn(Attack(leakage, worst.record, prior.masses))
+        if leakage <= planes.leakage + self._fine(planes.lower):
+            return False
+        planes.judge(planes.rows, leakage)
+        return True
+
+    def audited(self, rows: Floats, lower: LowerBound, rounds: int, enough: float, share: float = 1.0) -> Designed:
+        """Make a mechanism fit for use and audit it, in this share of the time left.
+
+        `enough` is a leakage below which no finer bound is needed.
+        """
+        problem, domain = self.problem, self.problem.domain
+        if problem.goal == "leakage" and not np.array_equal(rows, problem.constant()):
+            spare = 2 * rows.shape[1] * float(domain.distance.max()) / GRID
+            rows = problem.within_distortion(rows, problem.budget * (1 - 2 * self._rounding) - spare)
+        rows = _on_grid(rows)
+        query = self.distortion.query
+        mechanism = Mechanism(domain.statistic, rows, self.distortion.labels, query)
+        watch = self.watch.part(share * self.watch.left) if not self.watch.expired() else Watch(GRACE)
+        found = audit_records(
+            mechanism,
+            problem.knowledge,
+            self._fine(lower),
+            watch,
+            self.seed,
+            enough=enough - 1e-10,
+            reference=domain.reference,
+        )
+        self.watch.nodes += watch.nodes
+        leakage = max(stated(mechanism, item, domain.reference)[1] for item in found)
+        distortion = problem.distortion(rows) * (1 + self._rounding)
+        return Designed(mechanism, distortion, leakage, found, lower, rounds)
+
+    def _price(self, lower: LowerBound) -> float:
+        """What a nat of leakage costs in distortion when it is saved by mixing in a constant (dual)."""
+        return max(self.problem.distortion(self.problem.constant()) - lower.value, TINY) / self.problem.budget
+
+    def _fine(self, lower: LowerBound) -> float:
+        """The finest gap, in nats, that is worth asking of an audit."""
+        if self.problem.goal == "leakage":
+            return AUDIT_SHARE * self.tolerance
+        return AUDIT_SHARE * (self.tolerance / self._price(lower) if self.problem.budget > 0 else 1.0)
+
+    @property
+    def _rounding(self) -> float:
+        """How far, relatively, float sums over classes may be off."""
+        return 1e-15 * (8 + self.problem.domain.statistic.log_universe)
+
+
+def _on_grid(rows: Floats) -> Floats:
+    """Round to multiples of 1 / GRID with rows that sum to one exactly; the largest entry takes the rest."""
+    whole = np.floor(rows * GRID)
+    k = np.arange(len(rows))
+    whole[k, rows.argmax(axis=1)] += GRID - whole.sum(axis=1)
+    return np.asarray(whole / GRID)

@@ -1,0 +1,78 @@
+"""A leakage budget of 0: the best mechanism whose output is independent of every record (MATH 6).
+
+I_k(q) = 0 means z_k(a,y) = p_k(a) sum_a z_k(a,y), which is linear in q. The multipliers s_k(a,y) of these
+equations, with sum_a p_k(a) s_k(a,y) = 0, are evidence in the limit: ratios exp(h s) and weight 1/h for a
+small h lose only about h.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from dalenius.reductions.cells import Floats
+from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.master import Plane
+from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
+
+STEP = 1e-11  # h times the largest multiplier
+EXTRA_TILTS = 2
+LEAST_KNOWLEDGE = 1e-11
+LARGEST_TILT, HALVINGS = 1.0, 60
+
+
+def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, LowerBound]:
+    """Return the mechanism of least distortion that leaks nothing, and the evidence that none is better.
+
+    An adversary with any freedom can tilt its prior, and then only constant mechanisms leak nothing: random
+    tilts of the reference, one more than there are classes, show it, unless the freedom is of rounding size.
+    """
+    domain = problem.domain
+    planes = [Plane.of(domain, record, masses) for record, masses in _tilts(problem, rng)]
+    conditions = sp.vstack([plane.z - plane.v for plane in planes]).tocsr()
+    flat, (size, width) = domain.orbit.ravel(), domain.orbit.shape
+    cost = np.bincount(flat, weights=domain.cost.ravel())
+    sums = sp.csr_matrix((np.ones(flat.size), (np.repeat(np.arange(size), width), flat)), (size, cost.size))
+    right = np.concatenate([np.zeros(conditions.shape[0]), np.ones(size)])
+    solved = linprog(cost, A_eq=sp.vstack([conditions, sums]), b_eq=right, bounds=(0, None))
+    nothing = best_distortion(domain, (), 0.0)
+    if solved.x is None:
+        return problem.constant(), nothing
+    rows = problem.constant() if problem.knowledge > 0 else solved.x[domain.orbit]
+    evidence, at = [], 0
+    for plane in planes:
+        many = plane.z.shape[0]
+        s = -solved.eqlin.marginals[at : at + many].reshape(plane.masses.shape[0], -1)
+        evidence.append((plane, s - plane.masses.sum(axis=1) @ s))
+        at += many
+    h = STEP / max([STEP, *(float(np.abs(s).max()) for _, s in evidence)])
+    proof = tuple(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), h * s)) for plane, s in evidence)
+    bound = distortion_bound(domain, proof, np.full(len(proof), 1 / h), 0.0)
+    return np.asarray(rows), max(bound, nothing, key=lambda b: b.value)
+
+
+def _tilts(problem: Problem, rng: np.random.Generator) -> list[tuple[int, Floats]]:
+    """The reference prior of each orbit of records, and random priors near it that the adversary may hold."""
+    statistic, rho = problem.domain.statistic, problem.domain.reference
+    found = []
+    for members in rho.orbits(statistic):
+        with np.errstate(divide="ignore"):
+            reference = np.exp(rho.log_joint(statistic, members[0]))
+        reference /= reference.sum()
+        found.append((members[0], reference))
+        many = statistic.size + EXTRA_TILTS if problem.knowledge > LEAST_KNOWLEDGE else 0
+        directions = rng.standard_normal((many, *reference.shape))
+        found += [(members[0], _tilted(reference, direction, problem.knowledge)) for direction in directions]
+    return found
+
+
+def _tilted(reference: Floats, direction: Floats, knowledge: float) -> Floats:
+    """Reference ~ exp(t direction), t as large as D <= knowledge / 2 allows."""
+    t = LARGEST_TILT
+    for _ in range(HALVINGS):
+        masses = reference * np.exp(t * direction)
+        masses /= masses.sum()
+        held = reference > 0
+        if (masses[held] * np.log(masses[held] / reference[held])).sum() <= knowledge / 2:
+            return np.asarray(masses)
+        t /= 2
+    return reference

@@ -1,0 +1,194 @@
+"""The master problem of a design: the best mechanism against a pool of priors (MATH 6), by Clarabel.
+
+Over mechanisms q, one parameter u per orbit of pairs (class, output), with z_k(a,y) = sum_c pi_k(a,c) q(y|c):
+
+    I_k = sum_{a,y} z log( z / (p_k(a) sum_a z) ),      e >= z log(z/v)  <=>  (-e, z, v) in the exponential cone
+
+and one of the objectives: least max_k I_k, least distortion, or the mechanism nearest to a centre, with
+bounds on leakage and distortion. Only the mechanism is taken from the solver, never its objective.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import clarabel
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dalenius.reductions.symmetry import Domain
+from dalenius.reductions.cells import Floats
+
+Bools = NDArray[np.bool_]
+Matrix = Any  # a NumPy array or a SciPy sparse matrix, which ships no types
+
+ACCEPTED = ("Solved", "AlmostSolved", "InsufficientProgress")
+ACCURACY = 1e-10  # the lower bound rests on ratios of probabilities, small ones too
+TINY = 1e-300
+LARGEST_RATIO = 30.0  # of log(z/v)
+LARGEST_MISS = 1e-5  # by which rows of an accepted mechanism may fail to sum to one
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """A prior in the pool: z(a,y) and v(a,y) = p(a) sum_a z(a,y) as matrices over the parameters u."""
+
+    record: int
+    masses: Floats  # (A, K)
+    z: sp.csr_matrix = field(init=False)  # (A Y, P)
+    v: sp.csr_matrix = field(init=False)
+
+    @classmethod
+    def of(cls, domain: Domain, record: int, masses: Floats) -> "Plane":
+        """Build the two matrices."""
+        plane = cls(record, masses)
+        many, (size, width) = masses.shape[0], domain.orbit.shape
+        a, y, c = np.meshgrid(np.arange(many), np.arange(width), np.arange(size), indexing="ij")
+        shape = (many * width, int(domain.orbit.max()) + 1)
+        rows, columns = (a * width + y).ravel(), domain.orbit[c, y].ravel()
+        joint = sp.csr_matrix((masses[a, c].ravel(), (rows, columns)), shape=shape)
+        output = sp.kron(np.ones((many, many)), sp.eye(width)) @ joint
+        p = np.repeat(masses.sum(axis=1), width)
+        object.__setattr__(plane, "z", joint)
+        object.__setattr__(plane, "v", sp.csr_matrix(sp.diags(p) @ output))
+        return plane
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """A mechanism, and the log ratios of every prior that the solver's multipliers tell.
+
+    Where an output is hardly used, P(y|a)/P(y) of the mechanism is noise; the multipliers are not.
+    """
+
+    rows: Floats  # (K, Y)
+    ratios: list[Floats]  # (A, Y) of each prior in the pool
+
+
+@dataclass(frozen=True, eq=False)
+class Master:
+    """The convex problem over mechanisms of a domain, in variables x = (u, t, e): parameters, leakage, terms."""
+
+    domain: Domain
+    allowed: Bools  # (P,) whether a parameter may be positive
+
+    def least_leakage(self, pool: list[Plane], distortion: float) -> Best | None:
+        """argmin_q max_k I_k over E d <= distortion, or None when the solver fails."""
+        program = self._program(pool, np.inf, distortion)
+        return self._solve(pool, program, program.only(t=1.0))
+
+    def least_distortion(self, pool: list[Plane], leakage: float) -> Best | None:
+        """argmin_q E d over I_k <= leakage."""
+        program = self._program(pool, leakage, np.inf)
+        return self._solve(pool, program, program.only(u=self._cost))
+
+    def nearest(self, pool: list[Plane], leakage: float, distortion: float, centre: Floats) -> Best | None:
+        """The mechanism nearest to the centre with I_k <= leakage and E d <= distortion."""
+        program = self._program(pool, leakage, distortion)
+        times = np.bincount(self.domain.orbit.ravel())[self.allowed]
+        middle = np.asarray(np.bincount(self.domain.orbit.ravel(), weights=centre.ravel())[self.allowed], dtype=float)
+        return self._solve(pool, program, program.only(u=-middle), program.only(u=times.astype(np.float64)))
+
+    @cached_property
+    def _cost(self) -> Floats:
+        """Expected distortion per unit of each allowed parameter."""
+        total = np.bincount(self.domain.orbit.ravel(), weights=self.domain.cost.ravel())
+        return np.asarray(total[self.allowed], dtype=float)
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """Rows of a mechanism sum to one: which parameters a row adds up, each different row once."""
+        size, width = self.domain.orbit.shape
+        sums = np.zeros((size, self.allowed.size))
+        np.add.at(sums, (np.repeat(np.arange(size), width), self.domain.orbit.ravel()), 1.0)
+        return np.unique(sums[:, self.allowed], axis=0)
+
+    def _program(self, pool: list[Plane], leakage: float, distortion: float) -> "_Program":
+        terms = [plane.z.shape[0] for plane in pool]
+        program = _Program(int(self.allowed.sum()), sum(terms))
+        program.add(program.block(u=self._sums), 1.0, clarabel.ZeroConeT)
+        program.at_most(program.block(u=-sp.eye(program.many)), 0.0)
+        if np.isfinite(distortion) and self.allowed.all():  # where outputs are barred, it is met anyway
+            program.at_most(program.block(u=self._cost[None]), distortion)
+        if np.isfinite(leakage):
+            program.at_most(program.block(t=np.ones((1, 1))), leakage)
+        if pool:
+            which = sp.block_diag([np.ones((1, n)) for n in terms])
+            program.at_most(program.block(t=-np.ones((len(pool), 1)), e=which), 0.0)
+            z, v = (sp.vstack([getattr(plane, name)[:, self.allowed] for plane in pool]) for name in ("z", "v"))
+            parts = [program.block(e=sp.eye(program.terms)), program.block(u=-z), program.block(u=-v)]
+            order = np.arange(3 * program.terms).reshape(3, -1).T.ravel()  # (-e, z, v) of one term after another
+            program.add(sp.csr_matrix(sp.vstack(parts))[order], 0.0, None)
+        return program
+
+    def _solve(
+        self, pool: list[Plane], program: "_Program", linear: Floats, quadratic: Floats | None = None
+    ) -> Best | None:
+        solved = program.solve(linear, np.zeros_like(linear) if quadratic is None else quadratic)
+        if solved is None:
+            return None
+        u, log_ratios = solved
+        parameters = np.zeros(self.allowed.size)
+        parameters[self.allowed] = np.maximum(u, 0.0)
+        rows = parameters[self.domain.orbit]
+        total = rows.sum(axis=1, keepdims=True)
+        if not np.abs(total - 1).max() < LARGEST_MISS:
+            return None
+        ends = np.cumsum([plane.z.shape[0] for plane in pool])[:-1]
+        parts = np.split(log_ratios, ends) if pool else []
+        ratios = [part.reshape(plane.masses.shape[0], -1) for part, plane in zip(parts, pool, strict=True)]
+        return Best(np.asarray(rows / total), ratios)
+
+
+@dataclass(eq=False)
+class _Program:
+    """Constraints over x = (u, t, e) in Clarabel's form: right - matrix x in a cone."""
+
+    many: int  # parameters u
+    terms: int  # terms e
+    matrices: list[sp.csr_matrix] = field(default_factory=list)
+    rights: list[Floats] = field(default_factory=list)
+    cones: list[object] = field(default_factory=list)
+
+    def block(self, u: Matrix | None = None, t: Matrix | None = None, e: Matrix | None = None) -> sp.csr_matrix:
+        """Rows over x of which only some parts are not zero."""
+        rows = next(part.shape[0] for part in (u, t, e) if part is not None)
+        widths = (self.many, 1, self.terms)
+        parts = [
+            sp.csr_matrix((rows, n)) if part is None else sp.csr_matrix(part)
+            for part, n in zip((u, t, e), widths, strict=True)
+        ]
+        return sp.csr_matrix(sp.hstack(parts))
+
+    def only(self, u: Floats | float = 0.0, t: float = 0.0) -> Floats:
+        """A vector over x."""
+        return np.concatenate([np.broadcast_to(u, self.many), [t], np.zeros(self.terms)])
+
+    def at_most(self, matrix: sp.csr_matrix, right: float) -> None:
+        """Add matrix x <= right."""
+        self.add(matrix, right, clarabel.NonnegativeConeT)
+
+    def add(self, matrix: sp.csr_matrix, right: float, cone: Callable[[int], object] | None) -> None:
+        """Add rows; without a cone they are exponential cones of three rows each."""
+        self.matrices.append(matrix)
+        self.rights.append(np.full(matrix.shape[0], right))
+        self.cones += [clarabel.ExponentialConeT()] * self.terms if cone is None else [cone(matrix.shape[0])]
+
+    def solve(self, linear: Floats, quadratic: Floats) -> tuple[Floats, Floats] | None:
+        """Minimise <linear, x> + <quadratic, x^2> / 2; u and log(z/v) of every term, or None when the solver fails.
+
+        The multipliers of a term's cone are proportional to (-1, -(r+1), exp r) for r = log(z/v).
+        """
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
+        matrix, right = sp.csc_matrix(sp.vstack(self.matrices)), np.concatenate(self.rights)
+        objective = sp.csc_matrix(sp.diags(quadratic))
+        solved = clarabel.DefaultSolver(objective, linear, matrix, right, self.cones, settings).solve()
+        if str(solved.status) not in ACCEPTED:
+            return None
+        cones = np.array(solved.z)[len(right) - 3 * self.terms :].reshape(-1, 3)
+        r = cones[:, 1] / np.minimum(cones[:, 0], -TINY) - 1
+        return np.array(solved.x)[: self.many], np.clip(r, -LARGEST_RATIO, LARGEST_RATIO)

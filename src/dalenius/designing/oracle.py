@@ -1,0 +1,76 @@
+"""The adversary's answer to a mechanism in a design: the worst priors that local search finds (MATH 3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.statistic import Statistic
+from dalenius.reductions.lump import Merged, lump
+from dalenius.search.ascent import climb, random_priors
+from dalenius.reductions.cells import Cells, Floats
+from dalenius.search.deadline import Watch
+
+MOST_TAKEN = 6  # priors of one record in one round
+MOST_WARM = 40  # earlier priors to start from
+NEAR_WORST = 0.1  # priors are taken that leak at least this share less than the worst
+DIFFERENT = 1e-3  # in total variation
+NEXT_TO_NOTHING = 1e-14  # knowledge with which no prior leaks noticeably more than the reference
+ROUNDS = 60
+STILL = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """A prior about a record, and what it leaks."""
+
+    leakage: float
+    record: int
+    masses: Floats  # (A, K)
+
+
+@dataclass(frozen=True, eq=False)
+class Oracle:
+    """The adversary of a design: all priors within `knowledge`, one record of each orbit."""
+
+    statistic: Statistic
+    knowledge: float
+    rng: np.random.Generator
+    reference: Reference = UNIFORM
+
+    def attack(self, rows: Floats, known: list[Attack], starts: int, watch: Watch) -> list[Attack]:
+        """Return different bad priors for a mechanism, worst first; `known` ones are starting points."""
+        mechanism = Mechanism(self.statistic, rows, tuple(range(rows.shape[1])))
+        merged = Merged.of(mechanism)
+        found: list[Attack] = []
+        for members in self.reference.orbits(self.statistic):
+            record = members[0]
+            lumped, lift = lump(mechanism, record, merged, self.reference)
+            cells = Cells(lumped, self.knowledge)
+            if self.knowledge <= NEXT_TO_NOTHING:
+                pi, value = cells.rho[None], cells.leakage(cells.rho[None])
+            else:
+                warm = [attack.masses for attack in known if attack.record == record][-MOST_WARM:]
+                begin = random_priors(cells, starts, self.rng)
+                if warm:
+                    begin = np.concatenate([lift.cells(np.stack(warm), cells.size), begin])
+                pi, value, _ = climb(cells, begin, watch, ROUNDS, keep=MOST_TAKEN, still=STILL)
+            for k in _different(pi, value):
+                masses = lift.masses(pi[k])
+                found.append(Attack(float(value[k]), record, masses / masses.sum()))
+        return sorted(found, key=lambda attack: -attack.leakage)
+
+
+def _different(pi: Floats, value: Floats) -> list[int]:
+    """The indices of the worst priors that are not near each other."""
+    order: NDArray[np.intp] = np.argsort(-value, kind="stable")
+    least = value[order[0]] * (1 - NEAR_WORST)
+    taken: list[int] = []
+    for k in order.tolist():
+        if value[k] < least or len(taken) == MOST_TAKEN:
+            break
+        if all(np.abs(pi[k] - pi[j]).sum() > DIFFERENT for j in taken):
+            taken.append(k)
+    return taken

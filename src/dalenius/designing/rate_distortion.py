@@ -1,0 +1,152 @@
+"""Designs of one record against an adversary that knows nothing: rate and distortion (MATH 6).
+
+The one prior is the reference rho, and the leakage is I(X;Y) there. For a slope beta > 0, with costs
+C(x,y) = P0(x) d(x,y) / rho(x), the best mechanism is q(y|x) = r(y) T(x,y), T = exp(-beta C) / Z(x),
+Z(x) = sum_y r(y) exp(-beta C), where the output law r minimises the convex function
+
+    F(r) = -sum_x rho(x) log Z(x),      with gradient -g(y),  g(y) = sum_x rho(x) T(x,y).
+
+There g(y) = 1 where r(y) > 0, and g(y) <= 1 elsewhere: r(y) lambda(y) = 0 for the slacks lambda = 1 - g, as for a
+capacity. Newton's method on r lambda = mu with falling mu carries the slope along, until the mechanism meets its
+budget. The ratios T/g are evidence for a lower bound by weak duality, whatever r and beta are.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.special import logsumexp
+
+from dalenius.bounds.capacity import room, solve
+from dalenius.reductions.cells import Floats
+from dalenius.designing.cutting_planes import Problem
+from dalenius.search.deadline import Watch
+from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, leakage_bound
+
+MOST_PAIRS = 2**20  # of a value and an output: no search is needed, and this many can be verified
+ROUNDS = 200
+FIRST_SLACK = 0.1
+INSIDE = 0.95  # share of the way to the boundary that a step may go
+FASTEST = 0.5  # relative change of the slope in a step
+SETTLED = 0.01  # of the tolerance is what the equations may be off at the end
+LEAST_ROOM = 1e-9  # relative: budgets nearer to the least distortion ask for an infinite slope
+STEEPEST = 1e12
+NEXT_TO_NOTHING = 1e-14  # nats: log|X| minus an entropy that is log|X| but for rounding
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """An output law and a slope, and what follows from them."""
+
+    r: Floats  # (Y,)
+    beta: float
+    tilt: Floats  # (K, Y) T
+    log_z: Floats  # (K,)
+    g: Floats  # (Y,)
+    distortion: float  # E C
+    h: Floats  # (Y,) d distortion / dr, which is -dg / dbeta
+    variance: float  # -d distortion / dbeta
+
+    @classmethod
+    def at(cls, rho: Floats, cost: Floats, r: Floats, beta: float) -> "_Point":
+        kernel = np.exp(-beta * cost)
+        z = np.maximum(kernel @ r, TINY)
+        tilt = kernel / z[:, None]
+        charged = tilt * cost
+        mean = charged @ r
+        h = rho @ charged - (rho * mean) @ tilt
+        variance = float(rho @ ((charged * cost) @ r - mean**2))
+        return cls(r, beta, tilt, np.log(z), rho @ tilt, float(rho @ mean), h, variance)
+
+    def rate(self, rho: Floats) -> float:
+        """What the leakage is once g = 1 where r > 0."""
+        return float(-(rho @ self.log_z)) - self.beta * self.distortion
+
+
+def possible(records: int, knowledge: float) -> bool:
+    """Whether there is one record, and next to nothing is known of it."""
+    return records == 1 and knowledge <= NEXT_TO_NOTHING
+
+
+def applies(problem: Problem) -> bool:
+    """Whether, besides, every class is one value of the record, and the slope is finite."""
+    domain = problem.domain
+    if not possible(len(domain.statistic.records), problem.knowledge):
+        return False
+    if (np.isfinite(domain.reference.log_joint(domain.statistic, 0)).sum(axis=0) != 1).any():
+        return False
+    most = problem.distortion(problem.constant())
+    if problem.goal == "distortion":
+        return 0 < problem.budget < _entropy(problem)
+    return problem.least + LEAST_ROOM * most < problem.budget < most
+
+
+def design(problem: Problem, tolerance: float, watch: Watch) -> tuple[Floats, LowerBound]:
+    """Return a mechanism, near its budget, and a lower bound on the optimum."""
+    domain = problem.domain
+    masses = np.exp(domain.reference.log_joint(domain.statistic, 0))
+    rho = masses.sum(axis=0)
+    cost = domain.cost / rho[:, None]
+    cost -= cost.min(axis=1, keepdims=True)
+    x = _solve(problem, rho, cost, tolerance, watch)
+    told = -x.beta * cost - x.log_z[:, None]
+    ratios = np.zeros((len(masses), told.shape[1]))
+    ratios[masses.argmax(axis=0)] = told - logsumexp(told, axis=0, b=rho[:, None])
+    evidence = (Evidence(0, masses, ratios),)
+    if problem.goal == "leakage":
+        return x.r * x.tilt, leakage_bound(domain, evidence, np.ones(1), x.beta, problem.budget)
+    return x.r * x.tilt, distortion_bound(domain, evidence, np.array([1 / x.beta]), problem.budget)
+
+
+@np.errstate(all="ignore")  # what is not finite ends the iteration
+def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, watch: Watch) -> _Point:
+    """Newton's method on r lambda = mu, g + lambda = C, sum r = 1, and the budget met, in r, lambda, C and beta."""
+    primal = problem.goal == "leakage"
+    budget = problem.budget - problem.least if primal else problem.budget
+    x = _start(rho, cost, budget, primal=primal)
+    slack = x.g.max() - x.g + max(x.g.max() - 1, FIRST_SLACK)
+    share = 1.0
+    for _ in range(ROUNDS):
+        miss = budget - (x.distortion if primal else x.rate(rho))
+        off = abs(miss) * (x.beta if primal else 1 / x.beta)
+        gap = np.log(x.g.max()) / (1.0 if primal else x.beta)
+        if (off < SETTLED * tolerance and gap < SETTLED * tolerance) or watch.expired():
+            break
+        mu = (0.1 if share > 0.5 else 0.5) * float(x.r @ slack) / x.r.size  # noqa: PLR2004 - half
+        slope, bend = (x.h, -x.variance) if primal else (-x.g - x.beta * x.h, x.beta * x.variance)
+        right = np.stack([mu / x.r + x.g - x.g.max(), np.ones_like(x.r), x.h], axis=1)
+        try:
+            plain, one, turned = solve(x.r, slack, (x.tilt * np.sqrt(rho)[:, None]).T, right).T
+            # dr = plain - c one - dbeta turned, with sum dr = 0 and <slope, dr> + bend dbeta = miss
+            system = np.array([[one.sum(), turned.sum()], [slope @ one, slope @ turned - bend]])
+            c, d_beta = np.linalg.solve(system, [plain.sum(), slope @ plain - miss])
+        except LinAlgError:  # rounding, or a slope without bound
+            break
+        dr = plain - c * one - d_beta * turned
+        d_slack = mu / x.r - slack - slack / x.r * dr
+        share = min(
+            1.0, INSIDE * room(x.r, dr), INSIDE * room(slack, d_slack), FASTEST * x.beta / max(abs(d_beta), TINY)
+        )
+        r, slack = x.r + share * dr, slack + share * d_slack
+        if not (share > 0 and np.isfinite(r).all() and x.beta < STEEPEST):
+            break
+        x = _Point.at(rho, cost, r / r.sum(), x.beta + share * d_beta)
+    return x
+
+
+def _start(rho: Floats, cost: Floats, budget: float, *, primal: bool) -> _Point:
+    """The uniform output law, at the slope of its own that meets the budget."""
+    r = np.full(cost.shape[1], 1 / cost.shape[1])
+    low, high = -60.0, 60.0
+    for _ in range(16):
+        middle = (low + high) / 2
+        x = _Point.at(rho, cost, r, float(np.exp(middle)))
+        steeper = x.distortion > budget if primal else x.rate(rho) < budget
+        low, high = (middle, high) if steeper else (low, middle)
+    return _Point.at(rho, cost, r, float(np.exp((low + high) / 2)))
+
+
+def _entropy(problem: Problem) -> float:
+    masses = np.exp(problem.domain.reference.log_joint(problem.domain.statistic, 0))
+    return float(-(masses[masses > 0] @ np.log(masses[masses > 0])))

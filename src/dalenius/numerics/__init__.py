@@ -1,0 +1,1 @@
+"""Arithmetic that everything shares: information, batches, digits rounded outward."""

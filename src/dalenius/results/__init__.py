@@ -1,0 +1,1 @@
+"""What users hold: audits, designs, calibrations; saved, loaded and checked."""

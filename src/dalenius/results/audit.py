@@ -1,0 +1,363 @@
+"""What an audit answers: brackets, records, the witness, and the curve L(b)."""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from itertools import accumulate, chain, groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.certificates.certificate import Certificate
+from dalenius.errors import InputError
+from dalenius.model.adversary import Adversary
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.prior import Prior
+from dalenius.model.reference import Reference
+from dalenius.model.secret import Secret, members, name
+from dalenius.paper.history import Step
+from dalenius.numerics.rounding import decimals, round_down, round_up
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dalenius.verifier.verify import Verification
+
+Floats = NDArray[np.float64]
+Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
+Group = tuple[Members, float, float]
+Stopped = Literal["gap", "nearly", "time_limit", "interrupted", "method"]
+
+MOST_LISTED = 1000  # records that to_dict lists one by one
+NATS_PER_UNIT = {"nats": 1.0, "bits": math.log(2)}
+
+
+@dataclass(frozen=True)
+class RecordBracket:
+    """lower <= max leakage about this record, or this secret where record is None, <= upper."""
+
+    record: int | None
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, repr=False)
+class Records(Sequence[RecordBracket]):
+    """Every record's bracket, worst first: by upper, then lower, then index.
+
+    Kept as one bracket per orbit of interchangeable records, so that a million of them cost nothing.
+    """
+
+    orbits: tuple[Group, ...]
+
+    def __post_init__(self) -> None:
+        ordered = sorted(self.orbits, key=lambda group: (-group[2], -group[1], group[0][0]))
+        object.__setattr__(self, "orbits", tuple(ordered))
+
+    @cached_property
+    def _blocks(self) -> tuple[list[Group], list[int]]:
+        """Orbits with tied brackets become one block in the order of indices; and where blocks end."""
+        blocks: list[Group] = []
+        for (lower, upper), tied in groupby(self.orbits, key=itemgetter(1, 2)):
+            members = [group[0] for group in tied]
+            together = members[0] if len(members) == 1 else tuple(sorted(chain(*members), key=_index))
+            blocks.append((together, lower, upper))
+        return blocks, list(accumulate(len(block[0]) for block in blocks))
+
+    def orbit_of(self, record: int | None) -> Group:
+        """Return the orbit of a record: its members, and their common lower and upper."""
+        return next(group for group in self.orbits if record in group[0])
+
+    def __len__(self) -> int:
+        return sum(len(group[0]) for group in self.orbits)
+
+    @overload
+    def __getitem__(self, index: int) -> RecordBracket: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[RecordBracket, ...]: ...
+    def __getitem__(self, index: int | slice) -> RecordBracket | tuple[RecordBracket, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(len(self))[index])
+        place = range(len(self))[index]
+        blocks, ends = self._blocks
+        block = int(np.searchsorted(ends, place, side="right"))
+        members, lower, upper = blocks[block]
+        return RecordBracket(members[place - ends[block] + len(members)], lower, upper)
+
+    def __iter__(self) -> Iterator[RecordBracket]:
+        return (RecordBracket(i, lower, upper) for members, lower, upper in self._blocks[0] for i in members)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{r.record}: [{r.lower:.6g}, {r.upper:.6g}]" for r in self[:3])
+        return f"<Records of {len(self)}, worst first: {shown}{', ...' if len(self) > 3 else ''}>"  # noqa: PLR2004
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """Leakage against the two extreme adversaries, in floats and without a certificate.
+
+    unconstrained: no limit (b = 0): L(0) lies between the two numbers. They may be far apart: then no more was found
+    than what this audit and the trivial bound say.
+    uniform: what the uniform prior learns (b = log|X|), or the reference prior. Where noise is on every count of a
+    histogram that is never written out, what it learns from the count that the witness is about: at least this much.
+    """
+
+    unconstrained: tuple[float, float]
+    uniform: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """lower <= L(b) <= upper, with the prior that attains lower and the certificate of both.
+
+    Every number of information is in `unit`, the tolerance too; the certificate is in nats, as is the history.
+    By the paper's method `proved` is "lower": the witness attains lower, upper is only the trivial bound.
+    `stopped` is "gap" only where the gap is within the tolerance; "nearly" says that it is within 1e-5, and that
+    further progress was slow. `upper_by` names the bound that gave upper.
+
+    `verified` is True once the verifier has accepted the certificate, and None before: `verify` asks it. `refused` says
+    why it did not accept it, which is a defect of ours. Both belong to this object: a changed copy has them not.
+    `extremes` is None where nothing is known of them.
+
+    `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. Of a group or
+    function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
+    """
+
+    mechanism: Mechanism
+    adversary: Adversary
+    unit: str
+    lower: float
+    upper: float
+    stopped: Stopped
+    proved: Literal["both", "lower"]
+    record: int | None
+    records: Records
+    prior: Prior
+    certificate: Certificate
+    extremes: Extremes | None
+    tolerance: float
+    seed: int
+    seconds: float
+    nodes: int
+    upper_by: str
+    history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 1, all starts
+    secret: Secret | None = None
+    loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
+    verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
+    refused: str = field(default="", init=False, compare=False)  # the same
+
+    @property
+    def bounds(self) -> str:
+        """The name of `upper_by` in version 0.1."""
+        return self.upper_by
+
+    @property
+    def method(self) -> Literal["certified", "paper"]:
+        """How it was found."""
+        return "paper" if self.history else "certified"
+
+    @property
+    def gap(self) -> float:
+        """How far apart the bounds are."""
+        return self.upper - self.lower
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is within the tolerance."""
+        return self.gap <= self.tolerance
+
+    @property
+    def entropy(self) -> float:
+        """b, the least entropy of the adversary's prior; nan where there is a reference prior."""
+        return in_unit(self.adversary.entropy, self.unit)
+
+    @property
+    def knowledge(self) -> float:
+        """log|X| - b, the most that the adversary knows; of D(p || rho) where there is a reference prior."""
+        return in_unit(self.adversary.knowledge, self.unit)
+
+    @property
+    def reference(self) -> Reference:
+        """The prior from which knowledge counts: uniform by default."""
+        return self.adversary.reference
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the command line; non-finite numbers are None."""
+        return {
+            "lower": finite(self.lower),
+            "upper": finite(self.upper),
+            "unit": self.unit,
+            "entropy": finite(self.entropy),
+            "knowledge": finite(self.knowledge),
+            "record": self.record,
+            "records": self._record_list(),
+            "secret": self._secret(),
+            "reference": self.reference.kind,
+            "stopped": self.stopped,
+            "proved": self.proved,
+            "method": self.method,
+            "seconds": finite(self.seconds),
+            "gap": finite(self.gap),
+            "tolerance": finite(self.tolerance),
+            "seed": self.seed,
+            "nodes": self.nodes,
+            "upper_by": self.upper_by,
+            "bounds": self.upper_by,
+            "verified": self.verified,
+            "refused": self.refused or None,
+            "extremes": self.extremes
+            and {
+                "unconstrained": [finite(x) for x in self.extremes.unconstrained],
+                "uniform": finite(self.extremes.uniform),
+            },
+        }
+
+    def _record_list(self) -> list[dict[str, float | int | None]]:
+        if len(self.records) <= MOST_LISTED:
+            return [{"record": r.record, "lower": finite(r.lower), "upper": finite(r.upper)} for r in self.records]
+        return [
+            {"record": members[0], "lower": finite(lower), "upper": finite(upper), "count": len(members)}
+            for members, lower, upper in self.records.orbits
+        ]
+
+    def _secret(self) -> list[int] | str | None:
+        """None for every record, the records of the secret, or the word "function"."""
+        if self.secret is None:
+            return None
+        group = members(self.secret)
+        return "function" if group is None else list(group)
+
+    def verify(self, time_limit: float = 60.0) -> "Verification":
+        """Check the certificate, in at most so many seconds; `verified` is True afterwards if it is accepted."""
+        from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
+
+        return check(self, time_limit)
+
+    def summary(self) -> str:
+        """Return the answer in plain words, digits rounded outward."""
+        from dalenius.report.text import facts, stacked  # noqa: PLC0415 - results know of no report until asked
+
+        return stacked(facts(self))
+
+    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+        """Draw the witness and the bracket against the extremes; return the figure.
+
+        ax: two axes for the two pictures, or one for the bracket alone; default a new figure.
+        """
+        from dalenius.report.plots import plot_audit  # noqa: PLC0415 - matplotlib takes a second
+
+        return plot_audit(self, ax)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole answer as JSON, certificate included; the file appears whole or not at all."""
+        from dalenius.results.archive import save_audit  # noqa: PLC0415
+
+        save_audit(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Audit":
+        """Read what save wrote; see `dalenius.load`."""
+        from dalenius.results.archive import load_audit  # noqa: PLC0415
+
+        return load_audit(path, verify=verify)
+
+    def __repr__(self) -> str:
+        note = ("" if self.closed else ", gap open") + (", NOT verified" if self.refused else "")
+        note += ", read from a file" if self.loaded else ""
+        digits = decimals(self.upper)
+        knows = (
+            f"knowledge <= {self.knowledge:.6g}"
+            if self.adversary.given == "knowledge"
+            else f"H(X) >= {self.entropy:.9g}"
+        )
+        return (
+            f"<Audit {round_down(self.lower, digits)} <= L <= {round_up(self.upper, digits)} {self.unit} at "
+            f"{knows}: {name(self.prior.secret)}, proved {self.proved}, stopped by {self.stopped}{note}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from dalenius.report.text import as_html, facts  # noqa: PLC0415
+
+        return as_html(facts(self))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve:
+    """L(b) along b, each point an audit; entropies and bounds in the unit of the audits."""
+
+    entropies: tuple[float, ...]
+    audits: tuple[Audit, ...]
+
+    @property
+    def unit(self) -> str:
+        """Unit of every number."""
+        return self.audits[0].unit
+
+    @property
+    def lower(self) -> Floats:
+        """Lower bound at each entropy."""
+        return np.array([audit.lower for audit in self.audits])
+
+    @property
+    def upper(self) -> Floats:
+        """Upper bound at each entropy."""
+        return np.array([audit.upper for audit in self.audits])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve as plain data."""
+        return {"unit": self.unit, "points": [audit.to_dict() for audit in self.audits]}
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row per point."""
+        columns = ("entropy", "knowledge", "lower", "upper", "unit", "record", "stopped", "proved", "seconds")
+        return frame([{key: getattr(audit, key) for key in columns} for audit in self.audits])
+
+    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+        """Draw the certified band of L(b) between its extremes; return the figure."""
+        from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
+
+        return plot_curve(self, ax)
+
+    def __repr__(self) -> str:
+        widest = max(audit.gap for audit in self.audits)
+        return (
+            f"<Curve of {len(self.audits)} points, H(X) >= {min(self.entropies):.4g} to {max(self.entropies):.4g}: "
+            f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
+            f"widest gap {widest:.1e}>"
+        )
+
+
+def in_unit(nats: float, unit: str) -> float:
+    """Return nats in the unit; in bits to 15 digits, which gives back the decimal number that a user gave."""
+    return nats if unit == "nats" else float(f"{nats / NATS_PER_UNIT[unit]:.15g}")
+
+
+def _index(record: int | None) -> int:
+    return -1 if record is None else record
+
+
+def limit_words(adversary: Adversary, unit: str) -> str:
+    """Return `H(X) >= 1.5 nats`, or with a reference prior `knowledge <= 0.5 nats beyond the reference`."""
+    if adversary.reference.uniform:
+        return f"H(X) >= {in_unit(adversary.entropy, unit):.6g} {unit}"
+    return f"knowledge <= {in_unit(adversary.knowledge, unit):.6g} {unit} beyond the reference"
+
+
+def finite(x: float) -> float | None:
+    """Return x, or None where JSON has no number for it."""
+    return float(x) if math.isfinite(x) else None
+
+
+def frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+    """Return rows as a pandas DataFrame, if pandas is there."""
+    try:
+        pd = import_module("pandas")  # optional
+    except ImportError:
+        message = "to_frame needs pandas, which is not installed; pip install pandas, or use to_dict()"
+        raise InputError(message) from None
+    return pd.DataFrame(rows)

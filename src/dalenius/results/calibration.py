@@ -1,0 +1,118 @@
+"""What a calibration answers: the noise, what it leaks, and what would be too little."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dalenius.model.mechanism import Mechanism
+from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
+from dalenius.results.audit import Audit, finite
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """The least noise found whose certified leakage is within the budget: leakage.upper <= budget.
+
+    What is proved: that the mechanism returned meets the budget, and that at `too_little`, the nearest
+    parameter with less noise for which that was shown, the budget is exceeded (None where it was shown
+    for none). Parameters between the two may meet the budget or not.
+    Every number of information is in `unit`.
+    """
+
+    family: str
+    parameter: str
+    value: float
+    mechanism: Mechanism
+    leakage: Audit
+    budget: float
+    distortion: float | None
+    too_little: float | None
+    stopped: Literal["accuracy", "time_limit", "interrupted"]
+    quietest: bool
+    accuracy: float
+    audits: int
+    seconds: float
+
+    @property
+    def unit(self) -> str:
+        """Unit of the budget and the leakage."""
+        return self.leakage.unit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; non-finite numbers are None."""
+        return {
+            "family": self.family,
+            "parameter": self.parameter,
+            "value": finite(self.value),
+            "query": str(self.mechanism.query),
+            "mechanism": self.mechanism.name,
+            "leakage": {"lower": finite(self.leakage.lower), "upper": finite(self.leakage.upper)},
+            "budget": finite(self.budget),
+            "unit": self.unit,
+            "entropy": finite(self.leakage.entropy),
+            "knowledge": finite(self.leakage.knowledge),
+            "distortion": None if self.distortion is None else finite(self.distortion),
+            "dp_epsilon": finite(self.mechanism.dp_epsilon()),
+            "too_little": self.too_little,
+            "quietest": self.quietest,
+            "stopped": self.stopped,
+            "accuracy": finite(self.accuracy),
+            "audits": self.audits,
+            "seconds": finite(self.seconds),
+        }
+
+    def summary(self) -> str:
+        """Return the answer in plain words, digits rounded outward."""
+        from dalenius.report.text import stacked  # noqa: PLC0415 - results know of no report until asked
+
+        return stacked(self._facts())
+
+    def __repr__(self) -> str:
+        upper = round_up(self.leakage.upper, decimals(self.leakage.upper))
+        return (
+            f"<Calibration {self.mechanism.name} of {self.mechanism.query}: leaks at most {upper} {self.unit}, "
+            f"budget {self.budget:.9g}; stopped by {self.stopped}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from dalenius.report.text import as_html  # noqa: PLC0415
+
+        return as_html(self._facts())
+
+    def _facts(self) -> list[tuple[str, list[str]]]:
+        from dalenius.report.text import adversary_words, checked_words, problem  # noqa: PLC0415
+
+        digits = decimals(self.leakage.upper)
+        low, high = round_down(self.leakage.lower, digits), round_up(self.leakage.upper, digits)
+        return [
+            ("Calibrated", [problem(self.mechanism)]),
+            (
+                "Asked",
+                [f"the least {self.family} noise that leaks at most {self.budget:.9g} {self.unit} about a record"],
+            ),
+            ("Leakage", [f"{low} <= L <= {high} {self.unit}, within the budget; {checked_words(self.leakage)}"]),
+            ("Noise", self._noise()),
+            ("Adversary", [adversary_words(self.leakage)]),
+            ("Stopped", [self._stopped()]),
+        ]
+
+    def _noise(self) -> list[str]:
+        lines = [f"{self.parameter} = {self.value!r}"]
+        if self.distortion is not None:
+            lines[0] += f"; the expected error of an answer is {short(self.distortion)} on uniform data"
+        epsilon = self.mechanism.dp_epsilon()
+        if math.isfinite(epsilon):
+            lines.append(f"it is {epsilon_up(epsilon)}-differentially private")
+        if self.quietest:
+            return [*lines, "this is practically no noise, the least that is tried"]
+        if self.too_little is None:
+            return [*lines, "no parameter with less noise was found to leak more than the budget"]
+        return [*lines, f"at {self.parameter} = {self.too_little!r} it was found to leak more than the budget"]
+
+    def _stopped(self) -> str:
+        reasons = {
+            "accuracy": f"the parameter is known to a relative {self.accuracy:.2g}, if more noise leaks less",
+            "time_limit": "the time limit was reached; with more time less noise may turn out to be enough",
+            "interrupted": "it was interrupted; less noise may turn out to be enough",
+        }
+        return f"{reasons[self.stopped]}; {self.audits} audits, {self.seconds:.3g} s"

@@ -1,0 +1,97 @@
+"""Checking the certificate of a result: whether it is worth the time, and what the result then says of itself."""
+
+import contextlib
+import warnings
+from dataclasses import replace
+from typing import Literal, TypeVar
+
+from dalenius.certificates.certificate import Certificate
+from dalenius.results.design import Design
+from dalenius.errors import InputError
+from dalenius.results.audit import NATS_PER_UNIT, Audit
+from dalenius.verifier import verify as verifier
+from dalenius.verifier import work
+from dalenius.verifier.limits import TIME_LIMIT
+
+Verify = Literal["auto"] | bool
+Result = TypeVar("Result", Audit, Design)
+
+LEAST_SECONDS = 0.1  # a check may always take so long
+SHARE = 0.2  # of the time that the result took: what a check may take where nobody asked for it
+RESERVED = 0.1  # of the time limit: kept from the search, so that a result that was cut short can be checked
+NOT_CHECKED = "not checked:"  # how the verifier begins when it gave up for want of time or memory
+
+
+def check_option(verify: Verify) -> None:
+    """Refuse what `verify=` cannot mean."""
+    if verify != "auto" and not isinstance(verify, bool):
+        message = f'verify = {verify!r} is unknown; use "auto", True or False'
+        raise InputError(message)
+
+
+def searching(time_limit: float, verify: Verify) -> float:
+    """Return the seconds that are for the search."""
+    return time_limit if verify is False else (1 - RESERVED) * time_limit
+
+
+def checked(result: Result, verify: Verify, left: float) -> Result:
+    """Check the certificate of a new result as `verify` asks, in the seconds left; return the result.
+
+    "auto" checks where the estimate is at most a fifth of the time that the result took, or 0.1 s. After a Ctrl-C
+    nothing more is begun. A Ctrl-C during the check ends the check only: the result is there and is returned.
+    """
+    if verify is False or result.stopped == "interrupted":
+        return result
+    allowed = max(left, LEAST_SECONDS)
+    if verify == "auto":
+        most = min(allowed, max(LEAST_SECONDS, SHARE * result.seconds))
+        if work.seconds(result.certificate.data) > most:
+            return result
+    with contextlib.suppress(KeyboardInterrupt):
+        check(result, allowed)
+    if result.refused:
+        # A defect of ours. The numbers may still be of use, so nothing is raised; but nobody should miss it.
+        message = f"the certificate of this result was NOT verified: {result.refused}; please report"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+    return result
+
+
+def check(result: Audit | Design, time_limit: float = TIME_LIMIT) -> verifier.Verification:
+    """Check the certificate of a result, and that it is about its mechanism and its bounds; note the answer in it.
+
+    Results are frozen, so that nobody changes what was found. Whether it was checked is no part of what was found: it
+    becomes known later, and holds for everyone who has the result. It alone is set, and only from here.
+    """
+    verdict = _verify(result, time_limit)
+    if verdict.verified and not _states(result, verdict):
+        verdict = replace(verdict, verified=False, reason="the bounds of the result are not those of its certificate")
+    if verdict.verified and isinstance(result, Design) and _carries(result):
+        _note(result.leakage)
+    if not verdict.reason.startswith(NOT_CHECKED):
+        _note(result, "" if verdict.verified else verdict.reason)
+    return verdict
+
+
+def _verify(result: Audit | Design, time_limit: float) -> verifier.Verification:
+    return verifier.verify(result.certificate, result.mechanism, time_limit=time_limit)
+
+
+def _carries(design: Design) -> bool:
+    """Whether the certificate of a design has that of its audit inside, or is it; then both were checked."""
+    data, audit = design.certificate.data, design.leakage
+    return data.get("audit", data) == audit.certificate.data and _states(audit, audit.certificate)
+
+
+def _states(result: Audit | Design, verdict: verifier.Verification | Certificate) -> bool:
+    """Whether the bounds of a result are those that were verified, in its unit and rounded outward."""
+    if isinstance(result, Design) and not result.kept:
+        return _states(result.leakage, verdict)  # the certificate is that of the audit
+    nats = isinstance(result, Audit) or result.goal == "leakage"
+    scale = NATS_PER_UNIT[result.unit] if nats else 1.0
+    lower, upper = verdict.lower, verdict.upper
+    return lower is not None and upper is not None and result.lower <= lower / scale and upper / scale <= result.upper
+
+
+def _note(result: Audit | Design, refused: str = "") -> None:
+    object.__setattr__(result, "verified", None if refused else True)
+    object.__setattr__(result, "refused", refused)

@@ -1,0 +1,333 @@
+"""What a design answers: the best mechanism with the bracket on the optimum, and the frontier of many."""
+
+import math
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.certificates.certificate import Certificate
+from dalenius.errors import InputError
+from dalenius.model.adversary import Adversary
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
+from dalenius.paper.history import Step
+from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
+from dalenius.results.audit import NATS_PER_UNIT, Audit, Stopped, finite, frame, in_unit, limit_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dalenius.verifier.verify import Verification
+
+Floats = NDArray[np.float64]
+
+ROUNDING = 8 * np.finfo(float).eps  # more than the few operations of a line or a mixture can lose
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Design:
+    """lower <= optimum <= upper, with the mechanism that attains upper and the certificate of all of it.
+
+    goal "leakage": the least leakage (in `unit`) at an expected distortion within `budget`; upper == leakage.upper.
+    goal "distortion": the least expected distortion at a leakage within `budget` (in `unit`); upper == distortion.
+    Every number of information is in `unit`; the certificate is in nats, as is the history.
+
+    By the paper's method `proved` is "upper" and lower is 0. Its mechanism may leak more than a leakage budget: then
+    `kept` is false, upper is the distortion of the best constant, and the certificate is that of the audit.
+
+    `verified` and `refused` are as those of an audit; where `kept` is false they are about the leakage alone.
+    """
+
+    query: Query
+    adversary: Adversary
+    unit: str
+    goal: Literal["leakage", "distortion"]
+    budget: float
+    lower: float
+    upper: float
+    mechanism: Mechanism
+    distortion: float
+    leakage: Audit
+    certificate: Certificate
+    stopped: Stopped
+    proved: Literal["both", "upper"]
+    tolerance: float
+    seed: int
+    seconds: float
+    rounds: int
+    distortion_name: str
+    history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 6 or 9, all starts
+    reported: float | None = None  # what that algorithm takes for the leakage of its mechanism, in `unit`
+    loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
+    verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
+    refused: str = field(default="", init=False, compare=False)  # the same
+
+    @property
+    def method(self) -> Literal["certified", "paper"]:
+        """How it was found."""
+        return "paper" if self.history else "certified"
+
+    @property
+    def kept(self) -> bool:
+        """Whether the mechanism is certified to keep its budget; else the certificate is about its leakage alone."""
+        return self.certificate.data.get("format") != "dalenius/audit-certificate"
+
+    @property
+    def gap(self) -> float:
+        """How far apart the bounds on the optimum are."""
+        return self.upper - self.lower
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is within the tolerance."""
+        return self.gap <= self.tolerance
+
+    @property
+    def entropy(self) -> float:
+        """b, the least entropy of the adversary's prior."""
+        return in_unit(self.adversary.entropy, self.unit)
+
+    @property
+    def knowledge(self) -> float:
+        """log|X| - b, the most that the adversary knows."""
+        return in_unit(self.adversary.knowledge, self.unit)
+
+    @property
+    def slope(self) -> float:
+        """By how much the certified bound falls per unit of budget: nu, or the sum of the pool's weights.
+
+        0 where lower is 0: there the certificate proves no line.
+        """
+        if not self.lower > 0:
+            return 0.0
+        nats, data = NATS_PER_UNIT[self.unit], self.certificate.data
+        if self.goal == "leakage":
+            return float(data["multiplier"] / nats)
+        return nats * math.fsum(prior["weight"] for prior in data["pool"])
+
+    def lower_at(self, budgets: ArrayLike) -> Floats:
+        """Guarantee: result <= optimum at each of these budgets, by the certificate of this one.
+
+        The bound is a line in the budget, lower - slope (budget - own), and never below 0.
+        """
+        steps = np.asarray(budgets, dtype=float) - self.budget
+        drop = self.slope * steps
+        return np.asarray(np.maximum(0.0, self.lower - drop - ROUNDING * (self.lower + np.abs(drop))))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the command line; non-finite numbers are None."""
+        return {
+            "lower": finite(self.lower),
+            "upper": finite(self.upper),
+            "distortion": finite(self.distortion),
+            "leakage": {"lower": finite(self.leakage.lower), "upper": finite(self.leakage.upper)},
+            "unit": self.unit,
+            "entropy": finite(self.entropy),
+            "knowledge": finite(self.knowledge),
+            "stopped": self.stopped,
+            "proved": self.proved,
+            "method": self.method,
+            "kept": self.kept,
+            "verified": self.verified,
+            "refused": self.refused or None,
+            "seconds": finite(self.seconds),
+            "rounds": self.rounds,
+            "gap": finite(self.gap),
+            "goal": self.goal,
+            "budget": finite(self.budget),
+            "tolerance": finite(self.tolerance),
+            "seed": self.seed,
+            "dp_epsilon": finite(self.mechanism.dp_epsilon()),
+            "reported": None if self.reported is None else finite(self.reported),
+        }
+
+    def verify(self, time_limit: float = 60.0) -> "Verification":
+        """Check the certificate, in at most so many seconds; `verified` is True afterwards if it is accepted."""
+        from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
+
+        return check(self, time_limit)
+
+    def summary(self) -> str:
+        """Return the answer in plain words, digits rounded outward."""
+        from dalenius.report.design_text import design_facts  # noqa: PLC0415 - results know of no report until asked
+        from dalenius.report.text import stacked  # noqa: PLC0415 - the same
+
+        return stacked(design_facts(self))
+
+    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+        """Draw the channel and the bracket on the optimum; return the figure.
+
+        ax: two axes for the two pictures, or one for the bracket alone; default a new figure.
+        """
+        from dalenius.report.design_plots import plot_design  # noqa: PLC0415 - matplotlib takes a second
+
+        return plot_design(self, ax)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole answer as JSON, certificate included; the file appears whole or not at all."""
+        from dalenius.results.archive import save_design  # noqa: PLC0415
+
+        save_design(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Design":
+        """Read what save wrote; see `dalenius.load`."""
+        from dalenius.results.archive import load_design  # noqa: PLC0415
+
+        return load_design(path, verify=verify)
+
+    def __repr__(self) -> str:
+        note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept")
+        note += ", NOT verified" if self.refused else ""
+        note += ", read from a file" if self.loaded else ""
+        digits = decimals(self.upper)
+        low, high = round_down(self.lower, digits), round_up(self.upper, digits)
+        if self.goal == "leakage":
+            asked = f"{low} <= least leakage <= {high} {self.unit} at {self.distortion_name} <= {self.budget:.9g}"
+        else:
+            asked = f"{low} <= least {self.distortion_name} <= {high} at leakage <= {self.budget:.9g} {self.unit}"
+        known = limit_words(self.adversary, self.unit)
+        return f"<Design of {self.query}: {asked}, {known}; stopped by {self.stopped}{note}>"
+
+    def _repr_html_(self) -> str:
+        from dalenius.report.design_text import design_facts  # noqa: PLC0415
+        from dalenius.report.text import as_html  # noqa: PLC0415
+
+        return as_html(design_facts(self))
+
+
+@dataclass(frozen=True, eq=False)
+class NamedPoint:
+    """A mechanism of the gallery beside a frontier: its expected distortion and its audited leakage."""
+
+    name: str
+    family: str
+    distortion: float
+    leakage: Audit
+    mechanism: Mechanism
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier:
+    """The least leakage along the distortion budget: designs by rising budget, and named mechanisms beside them."""
+
+    query: Query
+    designs: tuple[Design, ...]
+    named: tuple[NamedPoint, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.designs or any(design.goal != "leakage" for design in self.designs):
+            message = "a frontier needs one design or more, each of the least leakage at a distortion budget"
+            raise InputError(message)
+        object.__setattr__(self, "designs", tuple(sorted(self.designs, key=lambda design: design.budget)))
+
+    @property
+    def unit(self) -> str:
+        """Unit of every leakage."""
+        return self.designs[0].unit
+
+    @property
+    def distortions(self) -> Floats:
+        """Distortion budget of each design, ascending."""
+        return np.array([design.budget for design in self.designs])
+
+    @property
+    def lower(self) -> Floats:
+        """Lower bound on the least leakage at each budget."""
+        return np.array([design.lower for design in self.designs])
+
+    @property
+    def upper(self) -> Floats:
+        """Upper bound on the least leakage at each budget."""
+        return np.array([design.upper for design in self.designs])
+
+    def band(self, distortions: ArrayLike) -> tuple[Floats, Floats]:
+        """Guarantee: lower <= least leakage <= upper at any distortion budgets between the ends.
+
+        Lower: each design's bound is a line in the budget that holds everywhere; the highest counts.
+        Upper: mixing two designs is a mechanism, and leakage is convex; the best mixture counts.
+        """
+        at = np.asarray(distortions, dtype=float)
+        first, last = self.designs[0].budget, self.designs[-1].budget
+        outside = at[~((first <= at) & (at <= last))]
+        if outside.size:
+            message = (
+                f"distortion = {outside.flat[0]:g} is outside of this frontier, which goes from {first:g} to {last:g}"
+            )
+            raise InputError(message)
+        return self._lower(at), self._upper(at)
+
+    def excess(self, point: NamedPoint) -> tuple[float, float]:
+        """Guarantee: how far this mechanism leaks above the best at its own distortion lies between the two.
+
+        The first is -infinity left of the first design, where no mechanism is known.
+        """
+        at = np.array(point.distortion)
+        low = point.leakage.lower - float(self._upper(at))
+        high = point.leakage.upper - float(self._lower(at))
+        return float(np.nextafter(low, -math.inf)), float(np.nextafter(high, math.inf))
+
+    def _lower(self, at: Floats) -> Floats:
+        return np.asarray(np.max([design.lower_at(at) for design in self.designs], axis=0))
+
+    def _upper(self, at: Floats) -> Floats:
+        """min of (1-t) u_j + t u_k over pairs of designs with (1-t) d_j + t d_k <= D; infinite left of all of them."""
+        d = np.array([min(design.distortion, design.budget) for design in self.designs])  # but for the verifier's slack
+        u, budget = self.upper, at[..., None, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(d[None, :] > d[:, None], (budget - d[:, None]) / (d[None, :] - d[:, None]), 0.0)
+        t = np.clip(t * (1 - ROUNDING), 0.0, 1.0)  # a little less of the more distorting design
+        mixed = np.where(budget >= d[:, None], (1 - t) * u[:, None] + t * u[None, :], np.inf)
+        return np.asarray(mixed.min(axis=(-2, -1)) * (1 + ROUNDING))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the frontier as plain data."""
+        return {
+            "query": str(self.query),
+            "unit": self.unit,
+            "points": [design.to_dict() for design in self.designs],
+            "named": [self._named_row(point) for point in self.named],
+        }
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row per design (family "best") and per named mechanism."""
+        best = [
+            _row("best", f"distortion <= {design.budget:.6g}", design.distortion, design, (0.0, design.gap))
+            for design in self.designs
+        ]
+        return frame(best + [self._named_row(point) for point in self.named])
+
+    def _named_row(self, point: NamedPoint) -> dict[str, Any]:
+        return _row(point.family, point.name, point.distortion, point.leakage, self.excess(point))
+
+    def summary(self) -> str:
+        """Return the points and the named mechanisms as a table, digits rounded outward."""
+        from dalenius.report.design_text import frontier_table  # noqa: PLC0415
+
+        return frontier_table(self)
+
+    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+        """Draw the certified band with the named mechanisms above it; return the figure."""
+        from dalenius.report.design_plots import plot_frontier  # noqa: PLC0415 - matplotlib takes a second
+
+        return plot_frontier(self, ax)
+
+    def __repr__(self) -> str:
+        widest = max(design.gap for design in self.designs)
+        return (
+            f"<Frontier of {self.query}: {len(self.designs)} points, {self.designs[0].distortion_name} from "
+            f"{self.distortions[0]:.4g} to {self.distortions[-1]:.4g}, leakage from {round_up(self.upper[0])} to "
+            f"{round_down(self.lower[-1])} {self.unit}, widest gap {short_up(widest)}, "
+            f"{len(self.named)} named mechanisms>"
+        )
+
+
+def _row(
+    family: str, name: str, distortion: float, leaks: Design | Audit, excess: tuple[float, float]
+) -> dict[str, Any]:
+    numbers = (distortion, leaks.lower, leaks.upper, *excess)
+    keys = ("distortion", "lower", "upper", "excess_lower", "excess_upper")
+    return {"family": family, "name": name, **dict(zip(keys, map(finite, numbers), strict=True)), "unit": leaks.unit}

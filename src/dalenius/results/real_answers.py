@@ -1,0 +1,144 @@
+"""Audits of real outputs: through finite channels, coarse before fine, and back."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from dalenius.results.answers import Run
+from dalenius.certificates.certificate import Certificate
+from dalenius.errors import InputError
+from dalenius.numerics.information import mutual_information
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.real import Real
+from dalenius.reductions.quantise import Quantised, quantise
+from dalenius.results.audit import Audit, Extremes, Records
+from dalenius.certificates.audits import MARGIN_DOWN
+from dalenius.auditing.one_secret import MOST_OUTPUTS, NEARLY
+from dalenius.search.deadline import Watch
+
+Certified = Callable[[Mechanism, float, Watch], Audit]  # a finite channel, the gap to reach in nats -> its audit
+
+SHARE = 0.1  # of the tolerance that may be lost between the real channel and the finite one
+LEAST = 1e-10  # loss below which floats are no help
+DONE = ("gap", "nearly")
+CLOSED = 1.2  # a bracket no wider than so many times the loss has been closed
+COARSER = (
+    (1e-3, 64),
+    (1e-5, MOST_OUTPUTS),
+)  # loss of a first look, where the tolerance asks for more outputs than that
+
+
+def real_answer(mechanism: Real, certified: Certified, run: Run) -> Audit:
+    """Return the bracket of a mechanism with real outputs.
+
+    Few points are taken as they are. Where the tolerance asks for many, coarser channels come first: the best bracket
+    stands when a finer channel, whose audit takes longer, does no better in the time that is left.
+    """
+    tolerance = run.tolerance * run.nats
+    finest, fine = _finest(mechanism, max(SHARE * tolerance, LEAST))
+    many = len(finest.channel.labels)
+    coarser = [error for error, most in COARSER if many > most and fine < SHARE * error]
+    looks: list[Audit] = []
+    for error in (*coarser, fine):
+        last = error == fine
+        seen = finest if last else quantise(mechanism, error)
+        gap = max(0.9 * tolerance - fine, 0.5 * tolerance) if last else SHARE * error
+        looks.append(_look(mechanism, seen, gap, certified, run, finest=None if last else finest))
+        if looks[-1].stopped in DONE or looks[-1].gap * run.nats > CLOSED * error or run.watch.expired():
+            break
+    best = min(looks, key=lambda look: look.gap)
+    stopped = best.stopped if best.stopped in DONE else looks[-1].stopped
+    return replace(best, stopped=stopped, seconds=looks[-1].seconds, nodes=looks[-1].nodes)
+
+
+def _finest(mechanism: Real, error: float) -> tuple[Quantised, float]:
+    """Return the channel for this loss; for a greater one where its points would not fit, and which."""
+    try:
+        return quantise(mechanism, error), error
+    except InputError:
+        coarse = max(COARSER[0][0], error)
+        return quantise(mechanism, coarse), coarse
+
+
+def _look(  # noqa: PLR0913 - what is asked, of which channels, within which limits
+    mechanism: Real, seen: Quantised, gap: float, certified: Certified, run: Run, *, finest: Quantised | None = None
+) -> Audit:
+    """Audit one finite channel, within the limits of the whole, and say what that proves of the real one."""
+    whole = run.watch
+    watch = Watch(whole.time_limit, whole.report, began=whole.began, nodes=whole.nodes, parent=whole)
+    answer = certified(seen.channel, gap, watch)
+    whole.nodes = watch.nodes
+    return _carried(mechanism, seen, answer, run, finest)
+
+
+def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: Quantised | None) -> Audit:
+    """Return the audit of the real channel; its certificate proves the finite one's bounds and adds the difference.
+
+    The witness of a coarse channel is shown to the finest one, which tells more exactly what it leaks.
+    """
+    most = math.nextafter(math.log(min(answer.prior.masses.shape[0], seen.answers)), math.inf)
+
+    def below(nats: float) -> float:
+        return seen.lower(nats)
+
+    def above(nats: float) -> float:
+        return min(seen.upper(nats), most)
+
+    lower, upper = below(answer.certificate.lower), above(answer.certificate.upper)
+    problem = {**mechanism.describe(), "quadrature": seen.description}
+    data = {**answer.certificate.data, "problem": problem, "upper": upper}
+    if finest is not None:
+        leaked = float(mutual_information(answer.prior.masses @ finest.channel.rows))
+        lower = finest.lower(leaked - MARGIN_DOWN)
+        data["witness"] = {**data["witness"], "quadrature": finest.description}
+    data["lower"] = lower
+    nats = run.nats
+    orbits = (
+        (
+            m,
+            _down(lower if answer.record in m else below(a * nats), nats),
+            _up(upper if b == answer.upper else above(b * nats), nats),
+        )
+        for m, a, b in answer.records.orbits
+    )
+    bracket = _down(lower, nats), _up(upper, nats)
+    gap, stopped = bracket[1] - bracket[0], answer.stopped
+    if gap <= run.tolerance:
+        stopped = "gap"
+    elif stopped in DONE:
+        stopped = "nearly" if gap * nats <= NEARLY else "method"
+    extremes = answer.extremes
+    if extremes is not None:
+        low, high = extremes.unconstrained
+        free = max(bracket[0], _down(below(low * nats), nats)), _up(above(high * nats), nats)
+        extremes = Extremes(free, _uniform(answer, finest or seen) / nats)
+    return replace(
+        answer,
+        mechanism=mechanism,
+        lower=bracket[0],
+        upper=bracket[1],
+        stopped=stopped,
+        records=Records(tuple(orbits)),
+        prior=replace(answer.prior, mechanism=mechanism),
+        certificate=Certificate.of(data),
+        extremes=extremes,
+        nodes=run.watch.nodes,
+    )
+
+
+def _uniform(answer: Audit, seen: Quantised) -> float:
+    """What the reference prior learns, in nats, by these points."""
+    statistic = seen.channel.statistic
+    secrets = [m[0] or 0 for m, _, _ in answer.records.orbits] if answer.secret is None else [answer.secret]
+    joints = (np.exp(answer.reference.log_joint(statistic, secret)) @ seen.channel.rows for secret in secrets)
+    return max(float(mutual_information(joint)) for joint in joints) / (1 - seen.slack)
+
+
+def _down(nats: float, scale: float) -> float:
+    return nats if scale == 1 else max(0.0, math.nextafter(nats / scale, -math.inf))
+
+
+def _up(nats: float, scale: float) -> float:
+    return nats if scale == 1 else math.nextafter(nats / scale, math.inf)

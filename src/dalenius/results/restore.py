@@ -1,0 +1,348 @@
+"""From the content of a file to the audit or the design that it holds; whatever is unsound raises.
+
+Bounds, mechanism, adversary, secret and budget have been compared with the certificate (verifier/saved.py); here
+they are rebuilt, and what the certificate does not carry is checked as far as it can be.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dalenius.certificates.certificate import Certificate
+from dalenius.results.design import Design
+from dalenius.errors import InputError
+from dalenius.gallery.parse import parse_query
+from dalenius.model import checks, storage
+from dalenius.model.adversary import Adversary
+from dalenius.model.distortion import MEASURES, measure_name, output_labels
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
+from dalenius.model.prior import Prior
+from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Function, Secret, describe, from_user
+from dalenius.model.statistic import Table
+from dalenius.paper.history import Step
+from dalenius.results.audit import Audit, Extremes, Group, Records
+from dalenius.verifier import saved
+
+Plain = dict[str, tuple[type, ...]]  # fields that are stored as they are, and their types
+
+COMMON: Plain = {
+    "unit": (str,),
+    "lower": (float, int),
+    "upper": (float, int),
+    "stopped": (str,),
+    "proved": (str,),
+    "tolerance": (float, int),
+    "seed": (int,),
+    "seconds": (float, int),
+}
+OF_AUDIT: Plain = {**COMMON, "record": (int,), "nodes": (int,), "upper_by": (str,)}
+OF_ADVERSARY: Plain = {
+    "knowledge": (float, int),
+    "entropy": (float, int, type(None)),
+    "given": (str,),
+    "value": (float, int),
+}
+OF_DESIGN: Plain = {
+    **COMMON,
+    "goal": (str,),
+    "budget": (float, int),
+    "distortion": (float, int),
+    "rounds": (int,),
+    "distortion_name": (str,),
+}
+ALLOWED = {
+    "unit": ("nats", "bits"),
+    "stopped": ("gap", "nearly", "time_limit", "interrupted", "method"),
+    "proved": ("both", "lower", "upper"),
+    "goal": ("leakage", "distortion"),
+    "given": ("entropy", "knowledge"),
+    "distortion_name": ("absolute error", "squared error", "share of wrong answers", "distortion"),
+}
+LEAST = {"tolerance": 0, "seconds": 0, "seed": 0, "nodes": 0, "rounds": 0, "budget": 0, "distortion": 0}
+LONGEST = 40  # characters of the name of a bound
+NEAR = 1e-9  # relative: by how much bounds of real outputs may differ that were rounded on different ways
+ULPS = 8 * 2.0**-52  # relative: log|X| - b in bits is rounded once more than in nats
+
+
+def _adversary(content: dict[str, Any], certificate: dict[str, Any], records: tuple[int, ...]) -> Adversary:
+    """The adversary of the certificate; refused where the file says another."""
+    plain = _plain(content, OF_ADVERSARY)
+    reference = _reference(certificate, records)
+    found = Adversary.from_user(records, **{plain["given"]: plain["value"]}, reference=reference)
+    stored = math.nan if plain["entropy"] is None else plain["entropy"]
+    most = checks.log_universe(records) if reference.uniform else -reference.log_least(records)
+    slack = ULPS * max(1.0, most)
+    free = content.get("free", stored == 0)  # older files do not say it
+    agree = abs(plain["knowledge"] - found.knowledge) <= slack and math.isnan(stored) == math.isnan(found.entropy)
+    agree = agree and not abs(stored - found.entropy) > slack
+    if not agree or type(free) is not bool or (free != found.free and abs(most - found.knowledge) > slack):
+        message = f"its adversary is not that of the certificate, {plain['given']} {plain['value']!r} nats"
+        raise InputError(message)
+    return replace(found, knowledge=plain["knowledge"], entropy=stored)
+
+
+def _reference(certificate: dict[str, Any], records: tuple[int, ...]) -> Reference:
+    described = certificate["adversary"].get("reference")
+    if described is None:
+        return UNIFORM
+    (listed,) = described.values()
+    reference = Reference.from_user(listed, records)
+    if reference.describe() != described:
+        message = "the reference prior of its certificate is not one of these records"
+        raise InputError(message)
+    return reference
+
+
+def _secret(content: dict[str, Any], certificate: dict[str, Any], records: tuple[int, ...]) -> Secret | None:
+    """What the certificate says of the secret, and what its values were called."""
+    described = certificate.get("secret")
+    if described is None:
+        return None
+    if "records" in described:
+        secret = from_user(described["records"], records)
+        if describe(secret) != described:
+            message = "the secret of its certificate does not list records in ascending order"
+            raise InputError(message)
+        return secret
+    values, names = described["values"], content["names"]
+    many = max(values) + 1
+    if len(values) != checks.universe(records) or set(values) != set(range(many)) or not _whole_numbers(values):
+        message = "the secret of its certificate is not one value for every dataset"
+        raise InputError(message)
+    if type(names) is not list or len(names) != many or any(type(name) is not str for name in names):
+        message = f'"names" must list {many} texts, one for each value of the secret'
+        raise InputError(message)
+    return Function(np.array(values, dtype=np.int64), tuple(names))
+
+
+def _whole_numbers(listed: Sequence[object]) -> bool:
+    return all(type(value) is int for value in listed)
+
+
+def _history(content: dict[str, Any]) -> tuple[Step, ...]:
+    return tuple(_step(*line) for line in content.get("history", ()))
+
+
+def _step(start: object, iteration: object, *numbers: object) -> Step:
+    """One iteration; files of version 0.1 have neither the worst-case leakage nor the penalty."""
+    if len(numbers) not in {4, 6}:
+        message = f"an iteration has {len(numbers) + 2} numbers in place of 8"
+        raise InputError(message)
+    return Step(checks.whole("a start", start, 0), checks.whole("an iteration", iteration, 0), *map(_measured, numbers))
+
+
+def _measured(x: object) -> float:
+    return math.inf if x is None else checks.real("a number of the history", x, -math.inf, math.inf)
+
+
+def audit_of(content: dict[str, Any]) -> Audit:
+    """Rebuild a saved audit."""
+    return _audit(content, content["certificate"], storage.mechanism_from(content["mechanism"]))
+
+
+def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Audit:
+    _check_described(mechanism, certificate)
+    secret = _secret(content, certificate, mechanism.records)
+    one = secret is None or isinstance(secret, int)
+    if "bounds" in content:
+        content = {"upper_by": content["bounds"], **content}  # its name in version 0.1
+    plain = _plain(content, {**OF_AUDIT, "record": (int if one else type(None),)})
+    if plain["proved"] == "upper" or len(plain["upper_by"]) > LONGEST or not plain["upper_by"].isprintable():
+        message = f"it is proved {plain['proved']!r}, the upper bound by {plain['upper_by']!r}"
+        raise InputError(message)
+    witness = certificate["witness"]
+    adversary = _adversary(content["adversary"], certificate, mechanism.records)
+    return Audit(
+        mechanism=mechanism,
+        adversary=adversary,
+        records=_records(content, certificate, None if secret is None else plain["record"], mechanism.n),
+        secret=secret,
+        prior=_witness(mechanism, witness["record"] if secret is None else secret, witness, adversary.reference),
+        certificate=Certificate.of(certificate),
+        extremes=_extremes(content["extremes"]),
+        history=_history(content),
+        loaded=True,
+        **_ended(plain),
+    )
+
+
+def _ended(plain: dict[str, Any]) -> dict[str, Any]:
+    """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance."""
+    if plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > plain["tolerance"]:
+        return {**plain, "stopped": "nearly"}
+    return plain
+
+
+def _check_described(mechanism: Mechanism, certificate: dict[str, Any]) -> None:
+    """Refuse a mechanism that does not describe itself as the certificate does, whatever was stored of it."""
+    if mechanism.describe() != {key: x for key, x in certificate["problem"].items() if key != "quadrature"}:
+        message = "its mechanism is not the one that its certificate is about"
+        raise InputError(message)
+
+
+def _extremes(listed: Any) -> Extremes | None:  # noqa: ANN401 - JSON
+    if listed is None:  # they were not computed
+        return None
+    low, high, uniform = (math.nan if x is None else checks.real("an extreme", x, -NEAR, math.inf) for x in listed)
+    if low > high:
+        message = f"its extremes cross: {low!r} > {high!r}"
+        raise InputError(message)
+    return Extremes((low, high), uniform)
+
+
+def _records(content: dict[str, Any], certificate: dict[str, Any], record: int | None, n: int) -> Records:
+    """Every record's bracket; refused unless they are of all records, and of the certificate as far as it tells.
+
+    It tells the lower bound of the worst record and, but for real outputs, every upper bound.
+    """
+    groups = [_orbit(orbit) for orbit in content["orbits"]]
+    if "secret" in certificate:
+        sound = [group[0] for group in groups] == [(record,)]
+    else:
+        spans = sorted(span for members, _, _ in groups for span in _spans(members))
+        ends = [(0, 0), *spans, (n, n)]
+        sound = all(before[1] == after[0] for before, after in pairwise(ends)) and len(spans) > 0
+    if not sound:
+        message = f"its brackets are not of {'the secret' if 'secret' in certificate else f'the {n} records'}"
+        raise InputError(message)
+    records = Records(tuple(groups))
+    whose = record if "secret" in certificate else certificate["witness"]["record"]
+    worst = max(content["lower"], *(upper for _, _, upper in groups))
+    agree = records.orbit_of(whose)[1] == content["lower"] and abs(worst - content["upper"]) <= NEAR * max(1.0, worst)
+    if "quadrature" not in certificate["problem"]:
+        nats, proofs = saved.NATS[content["unit"]], certificate["proofs"]
+        agree = agree and len(proofs) == len(groups)
+        for proof in proofs:
+            _, _, stated = records.orbit_of(record if "secret" in certificate else proof["record"])
+            agree = agree and stated == (
+                proof["upper"] if nats == 1 else math.nextafter(proof["upper"] / nats, math.inf)
+            )
+    if not agree:
+        message = "the brackets of its records are not those of the certificate"
+        raise InputError(message)
+    return records
+
+
+def _orbit(orbit: dict[str, Any]) -> Group:
+    listed, spread = orbit["records"], orbit["range"]
+    lower, upper = (checks.real("a bound of a record", orbit[key], 0.0, math.inf) for key in ("lower", "upper"))
+    if type(listed) is not list or not listed or (listed != [None] and not _whole_numbers(listed)) or lower > upper:
+        message = f"it has no sound bracket of the records {str(listed)[:LONGEST]}"
+        raise InputError(message)
+    if spread is True:
+        first, last = listed
+        return range(first, last), lower, upper
+    return tuple(listed), lower, upper
+
+
+def _spans(members: range | tuple[int | None, ...]) -> list[tuple[int, int]]:
+    """Intervals of indices, each from its first to behind its last."""
+    if isinstance(members, range):
+        return [(members.start, members.stop)] if len(members) else []
+    return [(i, i + 1) for i in members if i is not None]
+
+
+def _witness(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
+    if "blocks" in witness:
+        if isinstance(mechanism, NoisyHistogram):
+            mechanism = mechanism.cell(witness["cell"])
+        return Prior.on_blocks(mechanism, secret, witness["blocks"], witness["masses"], reference)
+    return Prior(mechanism, secret, witness["masses"], reference)
+
+
+def design_of(content: dict[str, Any]) -> Design:
+    """Rebuild a saved design."""
+    plain = _plain(content, OF_DESIGN)
+    query = _query(content["query"])
+    mechanism = storage.mechanism_from(content["mechanism"])
+    if query.records != mechanism.records or plain["proved"] == "lower":
+        message = f"its query is not about the records of its mechanism, or it is proved {plain['proved']!r}"
+        raise InputError(message)
+    if mechanism.query is None:  # a function of the user's: files keep its answers beside the mechanism
+        classes = mechanism.statistic.class_table()
+        own = not query.named and np.array_equal(classes, query.statistic.class_table())
+        statistic = query.statistic if own else mechanism.statistic
+        mechanism = Mechanism(statistic, mechanism.given, mechanism.labels, query)
+    certificate = Certificate.of(content["certificate"])
+    inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
+    _check_words(plain["distortion_name"], query, mechanism, certificate.data)
+    design = Design(
+        query=query,
+        adversary=_adversary(content["adversary"], inside, mechanism.records),
+        mechanism=mechanism,
+        leakage=_audit(content["leakage"], inside, mechanism),
+        certificate=certificate,
+        history=_history(content),
+        loaded=True,
+        **(_plain(content, {"reported": (float, int)}) if "reported" in content else {}),
+        **_ended(plain),
+    )
+    checks.real("the slope of its certificate", design.slope if design.kept else 0.0, 0.0, math.inf)
+    return design
+
+
+def _check_words(name: str, query: Query, mechanism: Mechanism, certificate: dict[str, Any]) -> None:
+    """Refuse words for the distortion and labels of outputs other than the certificate's, where it has them."""
+    problem = certificate["problem"]
+    if "query" not in problem or "distortion" not in problem:
+        return
+    measure = problem["distortion"]
+    if name != measure_name(measure if measure in MEASURES else "table", query):
+        message = f'"distortion_name" cannot be {name!r} where the certificate has another distortion'
+        raise InputError(message)
+    listed = problem.get("outputs")
+    outputs = query.outputs if listed is None else tuple(map(_hashable, listed))
+    if mechanism.labels != output_labels(query, outputs):
+        message = "the labels of its mechanism are not the outputs of the certificate"
+        raise InputError(message)
+
+
+def _plain(content: dict[str, Any], fields: Plain) -> dict[str, Any]:
+    """Fields as they are stored: of the right type, finite, and not negative where that would mean nothing."""
+    found = {}
+    for key, types in fields.items():
+        value = content[key]
+        if type(value) not in types or (key in ALLOWED and value not in ALLOWED[key]):
+            message = f'"{key}" cannot be {value!r}'
+            raise InputError(message)
+        if float in types and value is not None:
+            value = checks.real(f'"{key}"', value, LEAST.get(key, -math.inf), math.inf)
+        elif int in types and value is not None:
+            checks.whole(f'"{key}"', value, 0)
+        found[key] = value
+    return found
+
+
+def _query(content: str | dict[str, Any]) -> Query:
+    if isinstance(content, str):
+        return parse_query(content)
+    records, answers, classes = checks.alphabets(content["records"]), content["answers"], content["classes"]
+    whole = _whole_numbers(answers)
+    if not _whole_numbers(classes):
+        message = '"classes" of the query must be whole numbers'
+        raise InputError(message)
+    return Query(
+        name="function",
+        arguments=(("records", records),),
+        statistic=Table(records, np.array(classes)),
+        answers=np.array(answers, dtype=np.int64) if whole else tuple(map(_hashable, answers)),
+        outputs=tuple(map(_hashable, content["outputs"])),
+        sensitivity=checks.real("sensitivity", content["sensitivity"], 0.0, math.inf),
+        named=False,
+    )
+
+
+def _hashable(answer: object) -> object:
+    if isinstance(answer, list):
+        return tuple(map(_hashable, answer))
+    if not isinstance(answer, (int, float, str)) or (isinstance(answer, float) and not math.isfinite(answer)):
+        message = "answers and outputs are texts, finite numbers and lists of them"
+        raise InputError(message)
+    return answer

@@ -1,0 +1,200 @@
+"""Lower bounds: entropy-constrained Blahut-Arimoto, all starts as one batch (MATH 3).
+
+I(A;Y) = max_v { H(A) + <pi, c> }, c(a,t) = sum_y q(y|a,t) log v(a|y). For fixed v the best pi with
+D(pi || rho) <= K is
+
+    w(t|a) ~ rho exp(c/s),  lz(a) = log of its normaliser,  p(a) ~ exp( s lz(a) / (1+s) ),
+
+with one multiplier s >= 0 from D(pi || rho) = K (D falls as s rises). I never falls along the
+iteration; extrapolated steps (SQUAREM) are kept only where they do not lower it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalenius.reductions.cells import Cells, Floats, lse
+from dalenius.search.deadline import Watch
+
+SMALLEST_S, LARGEST_S = 1e-9, 1e12
+FLOOR = 1e-300
+CULLS = (5, 15, 40)  # rounds after which the worse half of the starts is dropped
+STILL = 1e-12
+SMALL_KNOWLEDGE = 1e-9
+MOST_NEAR = 1e7  # beyond it rounding, which s multiplies, costs more than it gains
+ROOT = 1e-10  # relative accuracy of the multiplier's equation; `feasible` pays for it at the end
+ROUGH = 1e-6  # of the first rounds, where it need not be accurate
+MOST_ENTRIES = 4_000_000  # cells x starts held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """The best feasible prior found, its leakage, and the multiplier there."""
+
+    pi: Floats
+    value: float
+    s: float
+
+
+def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, extra: Sequence[Floats] = ()) -> Ascent:
+    """Run many random starts, and any given ones, to convergence and return the best.
+
+    Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
+    """
+    if cells.knowledge < SMALL_KNOWLEDGE:
+        return _near_reference(cells)
+    many = int(np.clip(MOST_ENTRIES // (2 * cells.size * cells.y_size), 2, min(128, 4 * cells.size)))
+    if cells.size == cells.a_size:  # one cell per secret value: I is concave, and every start ends at the same prior
+        many = 1
+    starts = random_priors(cells, many, rng)
+    return polish(cells, np.stack([*extra, *starts]), watch, rounds=400)
+
+
+def _near_reference(cells: Cells) -> Ascent:
+    """The best prior for knowledge K near 0, to first order: pi ~ rho exp(g/s), s = sqrt(Var_rho(g) / 2K).
+
+    g = dI/dpi at rho. Here D(pi || rho) is below what a root finder can see.
+    """
+    joint = cells.joint(cells.rho[None])[0]
+    u, v = joint / joint.sum(axis=1, keepdims=True), joint.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(joint > 0, np.log(u / v), 0.0)
+    g = cells.dot_rows(cells.q, ratio[None])[0]
+    g = g - cells.rho @ g
+    variance = float(cells.rho @ g**2)
+    s = min(float(np.sqrt(variance / max(2 * cells.knowledge, FLOOR))), MOST_NEAR)
+    if s < 1:  # nothing to gain to first order: I is flat at rho
+        return Ascent(cells.rho, float(cells.leakage(cells.rho[None])[0]), 1.0)
+    pi = feasible(cells, (cells.rho * np.exp(g / s))[None])
+    return Ascent(pi[0], float(cells.leakage(pi)[0]), s)
+
+
+def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
+    """Iterate from the given priors, (B, C), and return the best."""
+    pi, value, s = climb(cells, pi, watch, rounds)
+    return _best(cells, pi, value, s)
+
+
+def best_of(cells: Cells, pi: Floats) -> Ascent:
+    """Return the best of the given priors, (B, C), as they are but for feasibility."""
+    pi = feasible(cells, pi)
+    return _best(cells, pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), np.ones(len(pi)))
+
+
+def _best(cells: Cells, pi: Floats, value: Floats, s: Floats) -> Ascent:
+    best = int(np.argmax(value))
+    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - 1e-6)
+    return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))
+
+
+def climb(  # noqa: PLR0913 - limits
+    cells: Cells, pi: Floats, watch: Watch, rounds: int, *, keep: int = 4, still: float = STILL
+) -> tuple[Floats, Floats, Floats]:
+    """Iterate from the given priors, (B, C); the front runners, at least `keep` of them, go on longest.
+
+    Returns feasible priors, their leakage and their multipliers, until none gains `still` in a round.
+    """
+    log_v = log_posterior(cells, 0.9 * pi + 0.1 * cells.rho)
+    s = np.full(log_v.shape[0], 1.0)
+    value = np.full(log_v.shape[0], -np.inf)
+    for k in range(rounds):
+        log_v, s, pi, new = _squarem(cells, log_v, s, watch, ROUGH if k < CULLS[0] else ROOT)
+        moved, value = new - value, new
+        if k in CULLS:
+            front = np.argsort(-value, kind="stable")[: max(keep, value.size // 2)]
+            log_v, s, pi, value, moved = log_v[front], s[front], pi[front], value[front], moved[front]
+        rest = moved.max() < still or (k > CULLS[-1] and moved[np.argmax(value)] < still)
+        if (k > CULLS[0] and rest) or watch.expired():
+            break
+    pi = feasible(cells, pi)
+    return pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), s
+
+
+def random_priors(cells: Cells, many: int, rng: np.random.Generator) -> Floats:
+    """Random priors strictly inside the simplex, from spread out to concentrated."""
+    spread = rng.choice([0.1, 0.3, 1.0], size=(many, 1))
+    pi = rng.standard_gamma(np.broadcast_to(spread, (many, cells.size))) + FLOOR
+    return np.asarray(pi / pi.sum(axis=1, keepdims=True))
+
+
+def log_posterior(cells: Cells, pi: Floats) -> Floats:
+    """log v(a|y) of a batch of priors, (B, A, Y)."""
+    z = np.maximum(cells.joint(pi), FLOOR)
+    return np.asarray(np.log(z) - np.log(z.sum(axis=1, keepdims=True)))
+
+
+def _squarem(cells: Cells, v0: Floats, s: Floats, watch: Watch, root: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Two steps and, where it does not lower I, the extrapolation through them."""
+    pi, s = prior_step(cells, v0, s, watch, root)
+    v1 = log_posterior(cells, pi)
+    pi, s = prior_step(cells, v1, s, watch, root)
+    v2, value = log_posterior(cells, pi), cells.leakage(pi)
+    first, second = v1 - v0, v2 - 2 * v1 + v0
+    size = np.sqrt((first**2).sum(axis=(1, 2)) / np.maximum((second**2).sum(axis=(1, 2)), FLOOR))
+    step = np.clip(size, 1.0, 1e3)[:, None, None]
+    leap = np.minimum(v0 + 2 * step * first + step**2 * second, 0.0)
+    pi_leap, s_leap = prior_step(cells, leap, s, watch, root)
+    value_leap = cells.leakage(pi_leap)
+    better = value_leap > value
+    v2 = np.where(better[:, None, None], log_posterior(cells, pi_leap), v2)
+    pi = np.where(better[:, None], pi_leap, pi)
+    return v2, np.where(better, s_leap, s), pi, np.where(better, value_leap, value)
+
+
+def prior_step(cells: Cells, log_v: Floats, s: Floats, watch: Watch, root: float = ROOT) -> tuple[Floats, Floats]:
+    """Return the best prior for each posterior of a batch, and its multiplier (warm-started).
+
+    root: relative accuracy of D(pi || rho) = K.
+    """
+    c = cells.dot_rows(cells.q, log_v)
+    t = np.log(np.clip(s, SMALLEST_S, LARGEST_S))
+    low, high = np.full(t.shape, np.log(SMALLEST_S)), np.full(t.shape, np.log(LARGEST_S))
+    for _ in range(60):
+        pi, divergence, slope = _prior(cells, c, np.exp(t))
+        excess = divergence - cells.knowledge
+        low, high = np.where(excess > 0, t, low), np.where(excess > 0, high, t)
+        done = (np.abs(excess) <= root * cells.knowledge) | (high - low < root)
+        if done.all() or watch.expired():  # `feasible` puts right what is left
+            return pi, np.exp(t)
+        with np.errstate(all="ignore"):
+            # Newton on log D against log s, which is nearly a line where D is small
+            new = t - np.log(np.maximum(divergence, FLOOR) / max(cells.knowledge, FLOOR)) * divergence / slope
+        walk = np.where(high - low > 4, np.clip(t + 2 * np.sign(excess), low, high), (low + high) / 2)  # noqa: PLR2004
+        t = np.where(done, t, np.where((new > low) & (new < high), new, walk))
+    s = np.exp(t)
+    return _prior(cells, c, s)[0], s
+
+
+def at_multiplier(cells: Cells, log_v: Floats, s: float) -> Floats:
+    """The prior of multiplier s for each posterior of a batch, (B, C)."""
+    return _prior(cells, cells.dot_rows(cells.q, log_v), np.full(len(log_v), s))[0]
+
+
+def _prior(cells: Cells, c: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
+    """The prior of multiplier s, its D(pi || rho), and d D / d log s in closed form."""
+    s = s[:, None]
+    x = c / s + cells.log_rho
+    lz = cells.row_lse(x)
+    w = np.exp(x - lz[:, cells.secret])
+    log_p = s * lz / (1 + s)
+    log_p -= lse(log_p)[:, None]
+    p = np.exp(log_p)
+    mean = cells.row_sum(w * c)
+    variance = cells.row_sum(w * (c - mean[:, cells.secret]) ** 2)
+    level = log_p + mean / s - lz
+    tilt = lz / (1 + s) ** 2 - mean / (s * (1 + s))
+    tilt -= (p * tilt).sum(axis=1, keepdims=True)
+    slope = (s * p * (tilt * level - variance / s**3)).sum(axis=1)
+    return p[:, cells.secret] * w, (p * level).sum(axis=1), slope
+
+
+def feasible(cells: Cells, pi: Floats) -> Floats:
+    """Mix in as little of rho as makes D(pi || rho) <= knowledge beyond doubt of rounding.
+
+    D(. || rho) is convex and vanishes at rho, so a share 1 - K/D of rho suffices.
+    """
+    room = cells.knowledge * (1 - 1e-12) - min(1e-14 * np.sqrt(cells.knowledge), cells.knowledge / 2)
+    pi = pi / pi.sum(axis=1, keepdims=True)
+    share = np.maximum(0.0, 1 - room / np.maximum(cells.divergence(pi), FLOOR))[:, None]
+    return np.asarray((1 - share) * pi + share * cells.rho)

@@ -1,1 +1,0 @@
-"""How the brackets are found; what is proved is checked elsewhere, in certificates."""

@@ -1,0 +1,1 @@
+"""What is built on audits: calibration, composition, the ledger, profiles, exact sampling."""

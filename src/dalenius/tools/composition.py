@@ -1,0 +1,256 @@
+"""Joint releases: several mechanisms run independently on the same data, and all outputs are seen."""
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import logsumexp, xlogy
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.additive import Additive
+from dalenius.model.counting import log_binomial, log_multinomial
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
+from dalenius.model.query import Query
+from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
+from dalenius.bounds.capacity import capacity
+from dalenius.bounds.convolution import knowledge_bound
+from dalenius.auditing.unwritten_histograms import Centres
+from dalenius.search.deadline import Watch
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Group = tuple[Mechanism, int]  # a mechanism, and how often it runs
+
+MOST_ENTRIES = 2**22  # rows x outputs of a joint release
+LARGEST = 2**64
+BITS = 2
+ITERATIONS = 300
+LARGEST_S = 1e6
+ROUNDING = 2e-15  # error of log reference masses, times 10 + log|X|
+MARGIN = 1e-12  # how far rounding in divergences may reach, relative to 1 + the bound
+
+
+def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
+    """Return the joint release q(y_1, y_2, ... | x) = q_1(y_1|x) q_2(y_2|x) ... on the same data.
+
+    Outputs are tuples, the first mechanism slowest. With `times`, one mechanism runs so often, and its outputs are
+    the counts of how often each answer came, which tell as much about the data as the answers in their order:
+
+        q(c|x) = k! prod_y q(y|x)^c_y / c_y!.
+
+    The product is exact to rounding. One mechanism, once, is that mechanism.
+    """
+    check_parts(mechanisms)
+    often = checks.whole("times", times)
+    if often > 1 and len(mechanisms) > 1:
+        message = f"times = {often} repeats one mechanism; {len(mechanisms)} were given: compose them first"
+        raise InputError(message)
+    if often == len(mechanisms) == 1:
+        return mechanisms[0]
+    rows, columns, entries = joint_size([(m, often) for m in mechanisms])
+    if entries > MOST_ENTRIES:
+        size = "more than 2^64" if columns == math.inf else columns
+        remedy = "compose fewer releases, use times= where one mechanism is repeated"
+        if any(isinstance(m, Additive) for m in mechanisms):  # too much already alone
+            remedy = "use fewer records"
+        message = (
+            f"the joint release would have {rows} rows x {size} outputs, above the limit of "
+            f"{MOST_ENTRIES} entries; {remedy}, or keep a dl.Ledger, which bounds what does not fit"
+        )
+        raise InputError(message)
+    return _repeated(mechanisms[0], often) if often > 1 else _product(mechanisms)
+
+
+def joint(groups: Sequence[Group]) -> Mechanism:
+    """Return the joint release of mechanisms, each so many times; what is repeated goes through counts."""
+    return compose(*(compose(mechanism, times=often) for mechanism, often in groups))
+
+
+def joint_size(groups: Sequence[Group]) -> tuple[int, float, float]:
+    """Return rows, outputs and entries of a joint release before it is built; outputs beyond 2^64 are infinite.
+
+    Entries are rows x outputs, or the numbers in the labels where counts of outputs are longer than columns.
+    """
+    rows = carrier([mechanism for mechanism, _ in groups]).size
+    columns: float = 1
+    for mechanism, often in groups:
+        columns *= _outputs(len(mechanism.labels), often)
+        columns = columns if columns <= LARGEST else math.inf
+    longest = max(len(mechanism.labels) if often > 1 else 1 for mechanism, often in groups)
+    return rows, columns, columns * max(rows, longest)
+
+
+def _outputs(labels: int, often: int) -> float:
+    """How many counts of outputs there are, or outputs of a single run."""
+    if often == 1:
+        return labels
+    return math.comb(often + labels - 1, often) if min(often, labels - 1) <= MOST_FREE else math.inf
+
+
+def check_parts(mechanisms: Sequence[Mechanism]) -> None:
+    """Refuse what is no mechanism, and mechanisms over different data."""
+    if not mechanisms:
+        message = "compose needs one mechanism or more"
+        raise InputError(message)
+    for i, mechanism in enumerate(mechanisms):
+        if not isinstance(mechanism, Mechanism):
+            message = f"mechanism {i} is a {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
+            raise InputError(message)
+        if mechanism.records != mechanisms[0].records:
+            message = (
+                f"mechanism {i} is over {records_text(mechanism.records)}, mechanism 0 over "
+                f"{records_text(mechanisms[0].records)}; joint releases are about the same data"
+            )
+            raise InputError(message)
+
+
+def records_text(records: Sequence[int]) -> str:
+    """Return the records in a few words."""
+    sizes = sorted(set(records))
+    return f"{len(records)} record{'s' * (len(records) > 1)} of {' or '.join(map(str, sizes))} values"
+
+
+def carrier(mechanisms: Sequence[Mechanism]) -> Statistic:
+    """Return a partition on whose classes every one of these mechanisms is constant, small and easily described.
+
+    The same statistic is kept; a sum only together with the query that names it. Otherwise interchangeable records
+    are carried by their counts, and anything else by the table of pairs of classes. Rows that are equal after all
+    cost nothing later: audits lump them.
+    """
+    statistics = [m.statistic for m in mechanisms]
+    first, query = statistics[0], _common_query(mechanisms)
+    named = len(mechanisms) == 1 or not isinstance(first, Sum) or (query is not None and query.statistic == first)
+    if named and all(_equal(first, other) for other in statistics[1:]):
+        return first
+    if all(isinstance(s, (Sum, Histogram)) for s in statistics):
+        return Histogram(len(first.records), first.records[0])
+    return _pairs(statistics)
+
+
+def _pairs(statistics: Sequence[Statistic]) -> Table:
+    """The classes of all statistics as one, numbered by their first dataset."""
+    classes = statistics[0].class_table()
+    for statistic in statistics[1:]:
+        both = classes * statistic.size + statistic.class_table()
+        _, first, inverse = np.unique(both, return_index=True, return_inverse=True)
+        classes = np.argsort(np.argsort(first))[inverse.ravel()]
+    return Table(statistics[0].records, classes)
+
+
+def same_channel(one: Mechanism, other: Mechanism) -> bool:
+    """Whether two mechanisms are known to be one: by their names, else by the rows on the same classes and labels."""
+    if one is other:
+        return True
+    if all(m.name is not None and m.query is not None and m.query.named for m in (one, other)):
+        return one.name == other.name and str(one.query) == str(other.query)
+    same = one.labels == other.labels and _equal(one.statistic, other.statistic)
+    return same and np.array_equal(one.given, other.given)
+
+
+def _equal(one: Statistic, other: Statistic) -> bool:
+    if isinstance(one, Table) and isinstance(other, Table):
+        return one is other or np.array_equal(one.classes, other.classes)
+    return one == other
+
+
+def _classes(fine: Statistic, coarse: Statistic) -> Ints | slice:
+    """Return the class under `coarse` of every class of a statistic that carries it."""
+    if _equal(fine, coarse):
+        return slice(None)
+    if isinstance(fine, Table):
+        found = np.empty(fine.size, dtype=np.int64)
+        found[fine.classes] = coarse.class_table()
+        return found
+    if isinstance(fine, Histogram) and isinstance(coarse, Sum):
+        return coarse.class_of_sum(fine.counts @ np.asarray(coarse.contributions))
+    message = f"{fine!r} does not carry {coarse!r}"
+    raise AssertionError(message)
+
+
+def _product(mechanisms: Sequence[Mechanism]) -> Mechanism:
+    statistic = carrier(mechanisms)
+    rows = np.ones((statistic.size, 1))
+    for m in mechanisms:
+        rows = (rows[:, :, None] * m.rows[_classes(statistic, m.statistic)][:, None, :]).reshape(len(rows), -1)
+    return Mechanism(statistic, rows, tuple(product(*(m.labels for m in mechanisms))), _common_query(mechanisms))
+
+
+def _common_query(mechanisms: Sequence[Mechanism]) -> Query | None:
+    """Return the query that all parts answer, None where they answer different ones."""
+    query = mechanisms[0].query
+    same = query is not None and all(
+        m.query is query or (m.query is not None and m.query.named and query.named and str(m.query) == str(query))
+        for m in mechanisms[1:]
+    )
+    return query if same else None
+
+
+def _repeated(mechanism: Mechanism, often: int) -> Mechanism:
+    """log q(c|x) = log( k! / prod_y c_y! ) + sum_y c_y log q(y|x); equal rows stay equal, being computed once."""
+    q, group = np.unique(mechanism.rows, axis=0, return_inverse=True)
+    counts = Histogram(often, q.shape[1]).counts
+    pair = q.shape[1] == BITS  # binomial coefficients have a form that is accurate at every size
+    ways = log_binomial(often)[counts[:, 0]] if pair else log_multinomial(counts)
+    log_q = np.log(np.where(q > 0, q * (BITS if pair else 1), 1.0))
+    rows = np.exp(ways + log_q @ counts.T)
+    rows[(q == 0).astype(float) @ (counts.T > 0) > 0] = 0.0
+    rows /= rows.sum(axis=1, keepdims=True)
+    return Mechanism(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
+
+
+def information_bound(mechanism: Mechanism, knowledge: float, watch: Watch) -> float:
+    """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || uniform) <= knowledge.
+
+    The smaller of the channel's capacity and of a dual bound. For every output law r and s > 0, with
+    D_x = D( q(.|x) || r ),
+
+        I(X;Y) <= sum_x p(x) D_x <= s log( sum_x exp(D_x / s) / |X| ) + s knowledge.
+
+    The first, because another law than the true one of Y only adds their divergence; the second is Gibbs'
+    variational inequality. It is convex in (log r, s) and minimised by L-BFGS; every iterate is a bound. Where it
+    is tight, it is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
+    a margin. Where the channel is never written out, the same dual bound is taken by convolution at a few laws r, or
+    of a noisy histogram at noise around the mean counts.
+    """
+    known = knowledge * (1 + ROUNDING) + ROUNDING * (10 + mechanism.log_universe)
+    if isinstance(mechanism, Additive):
+        return knowledge_bound(mechanism, known, watch)
+    if isinstance(mechanism, NoisyHistogram):
+        centres = Centres.best(mechanism, known, np.full(mechanism.k, 1 / mechanism.k))
+        return centres.upper + MARGIN * (1 + centres.upper)
+    rows = mechanism.rows
+    whole, log_rho = capacity(mechanism, watch), mechanism.statistic.log_class_sizes()
+    own = xlogy(rows, rows).sum(axis=1)
+
+    def dual(point: Floats) -> tuple[float, Floats]:
+        u, s = point[:-1], math.exp(point[-1])
+        log_all = float(logsumexp(u))
+        divergence = own - rows @ u + log_all
+        x = log_rho + divergence / s
+        top = float(logsumexp(x))
+        p = np.exp(x - top)
+        gradient = np.append(np.exp(u - log_all) - p @ rows, s * (top + known) - p @ divergence)
+        return s * (top + known), gradient
+
+    def stop(*_: Any) -> None:  # noqa: ANN401 - what scipy hands over
+        if watch.expired():
+            raise StopIteration
+
+    law = np.maximum(0.99 * whole.prior @ rows + 0.01 * np.exp(log_rho) @ rows, 1e-300)
+    found = minimize(
+        dual,
+        np.append(np.log(law), 0.0),
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop,
+        bounds=[(-690, 10)] * law.size + [(-20, math.log(LARGEST_S))],
+        options={"maxiter": ITERATIONS, "ftol": 1e-13, "gtol": 1e-9},
+    )
+    tilted = max(0.0, float(found.fun)) + MARGIN * (1 + whole.upper) if math.isfinite(found.fun) else math.inf
+    return min(whole.upper, tilted)

@@ -1,0 +1,54 @@
+"""All records together: what is tried of a channel that is held in another way, and who has its turn when."""
+
+import numpy as np
+import pytest
+from cases import named, random_channel
+
+import dalenius as dl
+from dalenius.model.reference import Reference
+from dalenius.auditing import all_records as module
+from dalenius.auditing.all_records import audit_records, bracket
+from dalenius.search.deadline import Watch
+
+
+@pytest.mark.parametrize(("secret", "reference"), [(None, None), ([0, 1], None), (None, [0.8, 0.2])])
+def test_written_noise_on_a_sum_has_the_closed_forms_too(
+    secret: list[int] | None, reference: list[float] | None
+) -> None:
+    mechanism = named("count(n=450)", "gaussian(sigma=60)")
+    audit = dl.audit(mechanism, knowledge=0.05, secret=secret, reference=reference)
+    assert audit.bounds == "blend"
+    assert 0 < audit.lower < audit.upper < 0.05
+    assert audit.prior.leakage() >= audit.lower - 1e-9
+    assert audit.extremes.unconstrained[0] >= audit.lower - 1e-12
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+def test_what_needs_rows_keeps_them() -> None:
+    mechanism = named("count(n=420)", "gaussian(sigma=60)")
+    laws = [[0.5, 0.5]] * 210 + [[0.6, 0.4]] * 210
+    reference = Reference.from_user(laws, mechanism.records)
+    found = audit_records(mechanism, 0.05, 1e-6, Watch(60.0), 0, secret=0, reference=reference)
+    assert all(item.grid is None for item in found)
+    assert bracket(found)[1] < 0.051
+
+
+def test_records_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = random_channel([2, 3], 3, 1)
+    one_by_one = bracket(audit_records(mechanism, 0.3, 1e-4, Watch(60.0), 0))
+    monkeypatch.setattr(module, "TURN", 1)
+    found = audit_records(mechanism, 0.3, 1e-4, Watch(60.0), 0)
+    low, high = bracket(found)
+    assert high - low <= 1e-4
+    assert all(item.audit.gap <= 1e-4 for item in found)
+    assert low <= one_by_one[1]
+    assert one_by_one[0] <= high
+
+
+def test_every_record_has_an_upper_bound_when_the_time_is_short() -> None:
+    mechanism = random_channel([2] * 8, 3, 0)
+    found = audit_records(mechanism, 0.2, 1e-6, Watch(0.05), 0)
+    assert len(found) == 8
+    assert all(np.isfinite(item.audit.upper) for item in found)
+    assert all(item.audit.lower <= item.audit.upper for item in found)

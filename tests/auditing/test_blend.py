@@ -1,0 +1,68 @@
+"""The blend of what the sum tells with the entropy of the secret: above I for every prior that is allowed."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import dalenius as dl
+from dalenius.numerics.information import mutual_information
+from dalenius.auditing.unwritten_sums import Blend, Sibson
+
+SKEWED = [0.99, 0.01]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from([2, 3]), st.sampled_from([0.01, 0.1, 0.5, 2.0]))
+def test_no_allowed_prior_tells_more(seed: int, values: int, knowledge: float) -> None:
+    rng = np.random.default_rng(seed)
+    rho = rng.dirichlet(np.full(values * 6, 0.5)).reshape(values, 6) + 1e-12
+    rho /= rho.sum()
+    bound = Blend.best(np.log(rho), knowledge).upper
+    for _ in range(50):
+        tilted = rho * np.exp(rng.normal(scale=rng.choice([0.1, 1.0, 5.0]), size=rho.shape))
+        prior: NDArray[np.float64] = tilted / tilted.sum()
+        for share in (1.0, 0.5, 0.1, 0.01):
+            mixed = share * prior + (1 - share) * rho
+            if (mixed * np.log(mixed / rho)).sum() <= knowledge:
+                assert mutual_information(mixed) <= bound + 1e-10
+
+
+def test_it_is_the_better_one_where_the_reference_is_skewed() -> None:
+    query = dl.queries.count(n=4000)
+    uniform = query.statistic.log_reference(0)
+    assert Sibson.best(uniform, 0.3).upper < Blend.best(uniform, 0.3).upper
+    audit = dl.audit(dl.mechanisms.geometric(query, epsilon=1), knowledge=1.0, reference=SKEWED)
+    assert audit.bounds == "blend"
+    assert audit.upper < 0.6 < np.log(2)
+    assert dl.verify(audit)
+
+
+@pytest.fixture(scope="module")
+def certificate() -> str:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=4000), epsilon=1)
+    return dl.audit(mechanism, knowledge=1.0, reference=SKEWED, secret=[0, 1]).certificate.text()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("order", 1.0), ("order", 0.5), ("order", None), ("share", 1.5), ("share", -0.1), ("share", "half")],
+)
+def test_what_is_spoilt_is_refused(certificate: str, key: str, value: object) -> None:
+    data = json.loads(certificate)
+    data["proofs"][0][key] = value
+    assert not dl.verify(data)
+
+
+def test_other_parameters_prove_less(certificate: str) -> None:
+    data = json.loads(certificate)
+    assert dl.verify(data)
+    for key in ("order", "share"):
+        for factor in (0.9, 1.1):
+            changed = json.loads(certificate)
+            changed["proofs"][0][key] = min(changed["proofs"][0][key] * factor, 1.0 if key == "share" else 99.0)
+            if changed != data:
+                assert not dl.verify(changed)

@@ -1,0 +1,219 @@
+"""Audits of histograms with noise on every count: beside dense ones, closed forms by brute force, a million records."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from large_samples import HISTOGRAMS, both_histograms, feasible
+
+import dalenius as dl
+from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.numerics.information import mutual_information
+from dalenius.model.noisy_histogram import NoisyCount
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.statistic import Histogram
+from dalenius.auditing.unwritten_sums import Blend
+from dalenius.auditing.unwritten_histograms import Centres, blend
+
+LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
+
+
+@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
+@pytest.mark.parametrize("knowledge", [0.0, 1e-11, 0.1, 1.0])
+@pytest.mark.parametrize("skewed", [False, True])
+def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+    large, dense = both_histograms(mechanism, query)
+    reference = LAWS[large.k] if skewed else None
+    mine = dl.audit(large, knowledge=knowledge, reference=reference)
+    exact = dl.audit(dense, knowledge=knowledge, reference=reference, tolerance=1e-2, time_limit=0.3)
+    assert mine.lower <= exact.upper + 1e-12
+    assert exact.lower <= mine.upper + 1e-12
+    assert mine.extremes.unconstrained[0] <= math.log(large.k) <= mine.extremes.unconstrained[1] + 1e-12
+    assert isinstance(mine.prior.mechanism, NoisyCount)
+    assert mine.prior.leakage() >= mine.lower
+    assert mine.prior.divergence() <= knowledge + 1e-12
+
+
+@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
+def test_what_no_limit_would_allow_is_not_overstated(mechanism: str, query: str) -> None:
+    large, dense = both_histograms(mechanism, query)
+    low, high = dl.audit(large, knowledge=0.1).extremes.unconstrained
+    exact = dl.audit(dense, entropy=0, tolerance=1e-2, time_limit=1)
+    assert low <= exact.upper + 1e-12
+    assert exact.lower <= high + 1e-12
+
+
+def test_the_limit_is_not_said_to_cost_nothing_where_it_does() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=20, k=6), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.05)
+    low, high = audit.extremes.unconstrained
+    assert audit.upper < 0.32
+    assert 0.98 < dl.audit(mechanism, knowledge=36).lower < low < high < 1.8
+    text = audit.summary()
+    assert "just as much" not in text
+    assert "this one could learn between 2.4 % and 19.5 % of that" in text
+    assert "would learn at least 0.00767" in text  # by one count of the six
+
+
+@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
+def test_the_witness_is_a_prior_on_datasets_that_leaks_as_much_through_the_whole_release(
+    mechanism: str, query: str
+) -> None:
+    large, dense = both_histograms(mechanism, query)
+    audit = dl.audit(large, knowledge=0.3)
+    weights = audit.prior.weights()
+    assert weights.sum() == pytest.approx(1)
+    value = np.arange(weights.size) // (weights.size // large.k)  # of record 0
+    classes = dense.statistic.class_table()
+    joint = np.zeros((large.k, dense.statistic.size))
+    np.add.at(joint, (value, classes), weights)
+    assert float(mutual_information(joint @ dense.rows)) >= audit.lower
+
+
+def of_all_classes(n: int, law: list[float] | None, k: int) -> np.ndarray:
+    """log rho(a,t) over all count vectors."""
+    reference = UNIFORM if law is None else Reference.from_user(law, (k,) * n)
+    return reference.log_joint(Histogram(n, k), 0)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 3), (2, 2), (6, 3), (5, 4), (12, 2)])
+@pytest.mark.parametrize("knowledge", [0.0, 0.05, 0.4, 2.0])
+@pytest.mark.parametrize("skewed", [False, True])
+def test_blends_of_one_count_are_those_of_all_count_vectors(n: int, k: int, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+    law = LAWS[k] if skewed else None
+    mine = blend(n, knowledge, np.array(law or [1 / k] * k))
+    every = Blend.best(of_all_classes(n, law, k), knowledge)
+    if skewed:
+        assert mine.upper == pytest.approx(every.upper, abs=1e-9)
+        assert mine.order == pytest.approx(every.order, rel=1e-3, abs=1e-3)
+    else:  # the other one may end in the trivial bound
+        assert min(mine.upper, math.log(k)) == pytest.approx(every.upper, abs=2e-4)
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    shape=st.sampled_from([(4, 3), (7, 2), (3, 4)]),
+    knowledge=st.sampled_from([0.001, 0.1, 1.0]),
+    skewed=st.booleans(),
+    mechanism=st.sampled_from(["geometric(epsilon=1)", "laplace(epsilon=0.05)", "gaussian(sigma=4)"]),
+)
+def test_no_prior_leaks_more_than_the_bounds(
+    seed: int,
+    shape: tuple[int, int],
+    knowledge: float,
+    skewed: bool,  # noqa: FBT001 - a case
+    mechanism: str,
+) -> None:
+    (n, k), rng = shape, np.random.default_rng(seed)
+    large, dense = both_histograms(mechanism, f"histogram(n={n}, k={k})")
+    law = LAWS[k] if skewed else None
+    masses = np.array(law or [1 / k] * k)
+    of_counts, of_centre = blend(n, knowledge, masses).upper, Centres.best(large, knowledge, masses).upper
+    of_noise = blend(n, knowledge, masses, large.contraction()).upper
+    rho = np.exp(of_all_classes(n, law, k))
+    for _ in range(5):
+        prior = feasible(rho / rho.sum(), knowledge, rng)
+        assert float(mutual_information(prior)) <= of_counts + 1e-12
+        assert float(mutual_information(prior @ dense.rows)) <= of_noise + 1e-12
+        rows = prior.sum(axis=0)  # the centre bounds what all records together leak
+        assert float(mutual_information(np.diag(rows) @ dense.rows)) <= of_centre + 1e-12
+
+
+def test_the_centre_is_exact_in_its_one_expectation_for_two_values() -> None:
+    large, _ = both_histograms("gaussian(sigma=3)", "histogram(n=9, k=2)")
+    found = Centres.best(large, 0.2, np.array([0.7, 0.3]))
+    t = np.arange(10)
+    far = ((t - found.centre[0]) ** 2 + (9 - t - found.centre[1]) ** 2) / 18
+    law = np.array([math.comb(9, int(j)) * 0.7**j * 0.3 ** (9 - j) for j in t])
+    assert found.centre == (6, 3)
+    assert found.upper == pytest.approx(found.s * (0.2 + math.log(law @ np.exp(far / found.s))), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "query", "knowledge", "gap"),
+    [
+        ("geometric(epsilon=1)", "histogram(n=1000, k=3)", 0.1, 0.02),
+        ("laplace(epsilon=1)", "histogram(n=1000, k=3)", 0.5, 0.08),
+        ("gaussian(sigma=2)", "histogram(n=4000, k=6)", 0.5, 0.08),
+        pytest.param("geometric(epsilon=2)", "histogram(n=2000, k=64)", 0.2, 0.15, marks=pytest.mark.slow),
+    ],
+)
+def test_brackets_of_many_records_are_worth_having(mechanism: str, query: str, knowledge: float, gap: float) -> None:
+    audit = dl.audit(parse_mechanism(mechanism, parse_query(query)), knowledge=knowledge)
+    assert audit.bounds == "blend"
+    assert audit.gap < gap
+    assert 0.7 * knowledge < audit.lower < audit.upper < audit.mechanism.n
+    assert dl.verify(audit, mechanism=audit.mechanism)
+
+
+def test_wide_noise_is_bounded_by_the_rows_around_the_mean() -> None:
+    audit = dl.audit(dl.mechanisms.geometric(dl.queries.histogram(n=1000, k=5), epsilon=1e-3), knowledge=1)
+    assert audit.bounds == "centre"
+    assert 0 < audit.lower < audit.upper < 1e-3
+    assert dl.verify(audit)
+
+
+def test_a_law_as_reference() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=4000, k=4), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.3, reference=[0.7, 0.1, 0.1, 0.1])
+    assert isinstance(audit.prior.mechanism, NoisyCount)
+    assert audit.prior.mechanism.value == 0  # its count spreads most
+    assert 0.25 < audit.lower < audit.upper < 0.35
+    assert dl.verify(audit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("knowledge", [0.1, 0.5, 3.0])
+def test_a_million_records(knowledge: float) -> None:
+    audit = dl.audit(dl.mechanisms.geometric(dl.queries.histogram(n=10**6, k=3), epsilon=1), knowledge=knowledge)
+    assert audit.gap < 2e-3
+    assert audit.lower > min(0.99 * knowledge, 1.09)
+    assert dl.verify(audit)
+
+
+def test_what_needs_a_list_of_datasets_is_refused() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=500, k=5), epsilon=1)
+    laws = [[*LAWS[4][:3], 0.2, 0.2]] * 250 + [[0.2] * 5] * 250
+    for options, words in (
+        ({"secret": [0, 1]}, "a group of records needs a channel"),
+        ({"reference": laws}, "a reference of marginals needs a channel"),
+        ({"reference": [0.5, 0.5, 0, 0, 0]}, "no mass to value 2 of a record; give every value a little mass"),
+        ({"secret": lambda x: x[0]}, "name a group of records instead"),
+    ):
+        with pytest.raises(dl.InputError, match=words):
+            dl.audit(mechanism, knowledge=0.5, **options)
+    assert dl.verify(dl.audit(mechanism, knowledge=0.5, secret=3))
+
+
+def test_what_would_not_fit_is_refused_before_it_is_allocated() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=4_000_000, k=64), epsilon=1)
+    with pytest.raises(dl.InputError, match="256000064 pairs of a value and a count, above the limit"):
+        dl.audit(mechanism, knowledge=0.5)
+
+
+def test_what_else_is_asked_of_such_a_release() -> None:
+    query = dl.queries.histogram(n=300, k=5)
+    mechanism = dl.mechanisms.geometric(query, epsilon=1)
+    profile = mechanism.profile(time_limit=5)
+    assert (profile.capacity, profile.maximal_leakage, profile.dp_delta) == (None, None, None)
+    assert profile.dp_epsilon == pytest.approx(1)
+    assert profile.distortion == mechanism.expected_distortion()
+    assert len(profile.notes) == 4
+    assert "capacity was left out" in profile.summary()
+    assert profile.to_dict()["capacity"] is None
+    assert "capacity not computed" in repr(profile)
+    assert profile.plot().axes
+    ledger = dl.Ledger(query, knowledge=0.01)
+    account = ledger.release(mechanism)
+    assert account.exact
+    faint = ledger.release(dl.mechanisms.geometric(query, epsilon=1e-4))
+    assert account.upper < faint.upper < 1.01 * account.upper  # the chain rule, with noise around the mean
+    assert faint.bound == "chain rule"
+    with pytest.raises(dl.InputError, match="too many to write out"):
+        dl.compose(mechanism, mechanism)
+    found = dl.calibrate("geometric", query, leakage=0.1, knowledge=0.05, time_limit=20)
+    assert found.leakage.upper <= 0.1
+    assert found.distortion == found.mechanism.expected_distortion()

@@ -1,0 +1,188 @@
+"""Audits without a channel: beside dense ones where both run, closed-form bounds, and a million records."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from large_samples import PAIRS, both, feasible
+from scipy.special import logsumexp
+
+import dalenius as dl
+from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.numerics.information import mutual_information
+from dalenius.model.additive import Additive
+from dalenius.auditing.all_records import audit_records
+from dalenius.auditing.unwritten_sums import Centre, Sibson, fano
+from dalenius.search.deadline import Progress, Watch
+
+LN2 = math.log(2)
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+@pytest.mark.parametrize("knowledge", [0.0, 1e-11, 0.1, 1.0])
+def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float) -> None:
+    large, dense = both(mechanism, query)
+    mine = dl.audit(large, knowledge=knowledge, tolerance=1e-3)
+    exact = dl.audit(dense, knowledge=knowledge, tolerance=1e-2, time_limit=0.5)
+    assert mine.lower <= exact.upper + 1e-12
+    assert exact.lower <= mine.upper + 1e-12
+    assert mine.lower >= exact.lower - 1e-3  # coarse only where pairs skip outputs
+    assert mine.prior.leakage() >= mine.lower
+
+
+def test_lower_bounds_of_coarse_classes_come_near_those_of_a_dense_audit() -> None:
+    large, dense = both("geometric(epsilon=1)", "count(n=200)")
+    mine, exact = (dl.audit(m, knowledge=0.3, tolerance=1e-2, time_limit=5) for m in (large, dense))
+    assert mine.lower <= exact.upper
+    assert mine.lower == pytest.approx(exact.lower, abs=1e-5)
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+def test_no_prior_leaks_more_than_the_bounds_in_closed_form(mechanism: str, query: str) -> None:
+    large, dense = both(mechanism, query)
+    log_rho = large.statistic.log_reference(0)
+    rng = np.random.default_rng(1)
+    for knowledge in (0.001, 0.1, 1.0):
+        of_sum, of_centre = Sibson.best(log_rho, knowledge).upper, Centre.best(large, knowledge).upper
+        for _ in range(20):
+            prior = feasible(np.exp(log_rho), knowledge, rng)
+            assert float(mutual_information(prior)) <= of_sum + 1e-12
+            assert float(mutual_information(prior @ dense.rows)) <= of_centre + 1e-12
+
+
+def test_orders_run_from_the_information_of_the_sum_to_maximal_leakage() -> None:
+    log_rho = dl.queries.count(n=50).statistic.log_reference(0)
+    given = log_rho - logsumexp(log_rho, axis=1, keepdims=True)
+    maximal = float(logsumexp(given.max(axis=0)))
+    none, much = Sibson.best(log_rho, 0.0), Sibson.best(log_rho, 20.0)
+    assert float(mutual_information(np.exp(log_rho))) <= none.upper <= 1.02 * float(mutual_information(np.exp(log_rho)))
+    assert much.upper == pytest.approx(20 + maximal, abs=1e-4)
+    for knowledge in (0.01, 0.1, 0.5):
+        assert Sibson.best(log_rho, knowledge).upper < knowledge + maximal
+
+
+def test_wide_noise_is_bounded_by_the_rows_around_the_mean() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=10_000), epsilon=1e-4)
+    audit = dl.audit(mechanism, knowledge=3, tolerance=1e-4)
+    assert audit.bounds == "centre"
+    assert 7e-5 < audit.lower < audit.upper < 1.2e-4
+    assert dl.verify(audit.certificate)
+
+
+@pytest.mark.parametrize(("knowledge", "most"), [(0.0, 1e-6), (0.1, 1e-4), (0.5, 1e-3), (1.0, 1e-6), (3.0, 1e-6)])
+def test_ten_thousand_records(knowledge: float, most: float) -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=10_000), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=knowledge)
+    assert audit.gap <= most
+    assert dl.verify(audit.certificate, mechanism=mechanism)
+    assert min(knowledge, LN2) - 1e-6 <= audit.lower
+    assert len(audit.records) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "query", "most"),
+    [
+        ("laplace(epsilon=1)", "count(n=8000)", 4e-3),
+        ("gaussian(sigma=2)", "count(n=8000)", 4e-3),
+        ("geometric(epsilon=1)", "total(n=3000, values=[0, 1, 5])", 6e-3),
+        ("gaussian(sigma=1)", "pairs(n=1000)", 1e-6),
+    ],
+)
+def test_other_noise_and_other_sums(mechanism: str, query: str, most: float) -> None:
+    built = dl.gallery.parse.parse_mechanism(mechanism, dl.gallery.parse.parse_query(query))
+    assert isinstance(built, Additive)
+    audit = dl.audit(built, knowledge=0.4)
+    assert audit.gap <= most
+    assert dl.verify(audit.certificate, mechanism=built)
+
+
+def test_the_least_entropy_may_be_given() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1)
+    known = dl.audit(mechanism, knowledge=0.25)
+    entropy = dl.audit(mechanism, entropy=5000 * LN2 - 0.25)
+    assert entropy.lower == pytest.approx(known.lower, abs=1e-8)
+    everything = dl.audit(mechanism, entropy=0)
+    assert everything.lower == pytest.approx(LN2, abs=1e-9)
+    assert dl.verify(entropy.certificate)
+    assert dl.verify(everything.certificate)
+
+
+def test_what_no_limit_would_allow_is_attained() -> None:
+    large, dense = both("geometric(epsilon=1)", "count(n=12)")
+    found = audit_records(large, 0.01, 1e-3, Watch(5), 0)[0].audit
+    exact = dl.audit(dense, entropy=0)
+    assert 0.5 * exact.lower < found.unconstrained[0] <= exact.upper
+
+
+@pytest.mark.parametrize("many", [2, 3, 10])
+def test_guessing_bounds_information_from_below_and_claims_nothing_of_bad_guesses(many: int) -> None:
+    for error in (0.0, 0.01, 0.3, 1 - 1 / many):  # the channel that spreads its errors evenly attains the bound
+        law = np.full((many, many), error / (many - 1))
+        np.fill_diagonal(law, 1 - error)
+        assert fano(many, error) == pytest.approx(float(mutual_information(law / many)), abs=1e-12)
+    for error in (1 - 1 / many, 0.99, 1.0):
+        assert fano(many, error) <= fano(many, 1 - 1 / many) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_much_noise_is_not_said_to_tell_everything_without_a_limit() -> None:
+    mechanism, _ = both("geometric(epsilon=0.01)", "count(n=12)")
+    found = audit_records(mechanism, 0.01, 1e-3, Watch(5), 0)[0].audit
+    assert found.unconstrained[0] < 0.01
+
+
+def test_a_short_time_limit_and_an_interruption_leave_a_true_bracket() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=10_000), epsilon=1)
+    short = dl.audit(mechanism, knowledge=0.5, time_limit=0.01)
+    assert short.stopped == "time_limit"
+    assert 0.1 < short.lower < short.upper < 0.52
+    assert dl.verify(short.certificate)
+    watch = Watch(60)
+    watch.interrupted = True
+    assert audit_records(mechanism, 0.5, 1e-6, watch, 0)[0].audit.lower > 0.1
+
+
+def test_progress_is_told() -> None:
+    told: list[Progress] = []
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=3000), epsilon=1)
+    dl.audit(mechanism, knowledge=0.5, progress=told.append)
+    assert [p.stage for p in told] == ["coarse classes", "ascent"]
+    assert told[0].lower <= told[1].lower <= told[1].upper <= told[0].upper
+
+
+def test_noise_too_small_to_matter() -> None:
+    audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=3000), epsilon=1e6), knowledge=0.5)
+    assert audit.gap < 1e-6  # the sum itself is told, for which the bound is nearly exact
+    assert dl.verify(audit.certificate)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("knowledge", [0.5, 3.0])
+def test_a_million_records(knowledge: float) -> None:
+    """Time and memory are measured in bench/large.py."""
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=10**6), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=knowledge)
+    assert audit.gap <= 1e-4
+    assert dl.verify(audit.certificate, mechanism=mechanism)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "query", "most"),
+    [
+        ("gaussian(sigma=400)", "count(n=10000)", 1.3),
+        ("gaussian(sigma=100)", "count(n=10000)", 1.35),
+        ("geometric(epsilon=0.02)", "count(n=10000)", 2.1),
+        ("gaussian(sigma=1500)", "total(n=3000, values=[0, 1, 5])", 2.2),
+        ("gaussian(sigma=500)", "histogram(n=10000, k=2)", 2.6),
+    ],
+)
+def test_noise_as_wide_as_the_spread_and_wider_is_seen(mechanism: str, query: str, most: float) -> None:
+    audit = dl.audit(parse_mechanism(mechanism, parse_query(query)), knowledge=0.3)
+    assert audit.bounds == "blend"
+    assert audit.lower <= audit.upper <= most * audit.lower
+    assert dl.verify(audit)
+    data = copy.deepcopy(audit.certificate.data)
+    family, _, given = mechanism[:-1].partition("=")
+    narrower = float(given) * (0.9 if "sigma" in family else 1.1)
+    data["problem"]["mechanism"] = f"{family}={narrower})"
+    assert "exceeds claimed" in dl.verify({**data, "lower": 0.0}).reason

@@ -1,0 +1,143 @@
+"""The convex bound by passes: valid at every point, the same as the box bound there, and the best of its family."""
+
+import numpy as np
+import pytest
+from cases import random_channel
+
+from dalenius.api import audit, verify
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.lump import lump
+from dalenius.search import ascent
+from dalenius.bounds import capacity
+from dalenius.reductions import cells as cells_module
+from dalenius.bounds.box_bound import evaluate
+from dalenius.reductions.cells import Cells
+from dalenius.bounds.convex_bound import Bounds, Common, Dual
+from dalenius.auditing.one_secret import Record
+from dalenius.bounds.stationary import LEAST_S
+from dalenius.search.deadline import Watch
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells_module, "MANY", 0)
+
+
+def bounds_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Bounds:
+    return Common().bounds(Cells(lump(mechanism, record)[0], knowledge))
+
+
+def best(bounds: Bounds, *, whole: bool) -> tuple[Dual, float]:
+    x = bounds.search(Dual.start(bounds.cells, whole=whole), Watch(60.0))
+    return x, bounds.value(x)
+
+
+@pytest.mark.parametrize(("s", "theta"), [(0.3, 0.0), (0.3, 0.2), (0.9, 0.89), (1.7, 1.0)])
+def test_the_value_is_that_of_the_box_bound(s: float, theta: float) -> None:
+    bounds, rng = bounds_of(random_channel([3, 2, 2], 4, 1), 0.4), np.random.default_rng(2)
+    log_r, log_u = rng.standard_normal(4), np.log(rng.dirichlet(np.ones(4), size=3))
+    x = Dual(log_r, log_u, s, theta, np.empty(0))
+    frame = x.frame(bounds.cells)
+    assert bounds.value(x) == pytest.approx(evaluate(frame, frame.hull(), x.point(frame)).bound[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("knowledge", [0.001, 0.2, 1.0, 3.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_point_is_above_what_leaks_and_the_best_is_below_the_old_bounds(seed: int, knowledge: float) -> None:
+    records, outputs = [([2] * 5, 3), ([4, 3], 4), ([2, 2, 3], 2)][seed]
+    mechanism, watch = random_channel(records, outputs, 20 + seed), Watch(60.0)
+    bounds = bounds_of(mechanism, knowledge)
+    cells, rng = bounds.cells, np.random.default_rng(seed)
+    leaked = ascent.ascend(cells, watch, rng).value
+    for s in (0.1, 0.5, 1.0, 2.0):
+        laws = rng.dirichlet(np.ones(outputs), size=cells.a_size + 1)
+        x = Dual(np.log(laws[0]), np.log(laws[1:]), s, min(1.0, s / LEAST_S), np.empty(0))
+        assert bounds.value(x) >= leaked - 1e-12
+    whole, convex = best(bounds, whole=True)[1], best(bounds, whole=False)[1]
+    record = Record(cells, np.inf, 1e-6)
+    dense = record._search([[0] * outputs] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
+    dense.open_root(watch)
+    assert whole <= dense.upper + 1e-6
+    assert leaked - 1e-12 <= convex <= min(whole, record._stationary(watch).upper) + 1e-6
+
+
+def test_where_nothing_is_constrained_it_is_the_capacity() -> None:
+    mechanism = random_channel([2, 2, 2], 3, 4)
+    found = capacity.capacity(mechanism)
+    value = best(bounds_of(mechanism, mechanism.log_universe), whole=True)[1]
+    assert found.lower - 1e-9 <= value <= found.upper + 1e-6
+
+
+def test_channels_that_are_nearly_deterministic() -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        q = rng.dirichlet(np.full(5, 0.05), size=24)
+        q[q < 0.02] = 0
+        bounds = bounds_of(
+            Mechanism.from_matrix(q / q.sum(axis=1, keepdims=True), [4, 3, 2]), [0.1, 0.5, 1.5][seed % 3]
+        )
+        assert best(bounds, whole=False)[1] <= best(bounds, whole=True)[1] + 1e-7
+
+
+def test_small_knowledge_closes_the_gap() -> None:
+    bounds = bounds_of(random_channel([2] * 6, 4, 7), 1e-4)
+    found = ascent.ascend(bounds.cells, Watch(60.0), np.random.default_rng(0))
+    x, value = best(bounds, whole=False)
+    assert x.s == pytest.approx(found.s, rel=1e-2)
+    assert 0 <= value - found.value < 1e-8
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(
+    ("records", "outputs", "knowledge"),
+    [
+        ([2] * 6, 4, 0.4),
+        ([3, 2, 4], 3, 1.0),
+        ([2] * 5, 2, 1e-4),
+        ([2, 3], 3, 0.0),
+        ([2, 3], 3, 1e-11),
+        ([4, 2], 3, 9.0),
+    ],
+)
+def test_audits_hold_and_verify(
+    records: list[int], outputs: int, knowledge: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = random_channel(records, outputs, 6)
+    found = audit(mechanism, knowledge=knowledge, time_limit=20)
+    verdict = verify(found.certificate)
+    assert verdict.verified, verdict.reason
+    monkeypatch.setattr(cells_module, "MANY", 2**14)
+    known = audit(mechanism, knowledge=knowledge, time_limit=5)
+    assert known.lower - 1e-7 <= found.lower <= known.upper
+    assert found.upper >= known.lower
+    assert found.stopped in ("gap", "method")
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_outputs_that_never_occur_or_are_proportional_verify() -> None:
+    q = np.random.default_rng(8).dirichlet(np.ones(3), size=16)
+    q = np.column_stack([q[:, 0], 0.25 * q[:, 1], 0.75 * q[:, 1], np.zeros(16), q[:, 2]])
+    found = audit(Mechanism.from_matrix(q, [2] * 4), knowledge=0.6)
+    assert found.bounds in ("capacity", "contraction", "convex")
+    verdict = verify(found.certificate)
+    assert verdict.verified, verdict.reason
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_the_capacity_is_found_once_and_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, search = [], Bounds.search
+    monkeypatch.setattr(
+        Bounds,
+        "search",
+        lambda self, x, *args: calls.append(x.theta == 0) or search(self, x, *args),  # type: ignore[func-returns-value]
+    )
+    audit(random_channel([2] * 5, 3, 2), knowledge=0.4)
+    assert sum(calls) == 2  # on a sample, and on all cells
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_no_time_still_gives_a_bracket() -> None:
+    found = audit(random_channel([2] * 6, 3, 2), knowledge=0.4, time_limit=1e-3)
+    assert 0 <= found.lower < found.upper <= np.log(2) + 1e-12
+    assert found.stopped == "time_limit"
+    assert verify(found.certificate).verified

@@ -1,0 +1,95 @@
+"""Bounds of many outputs: true, as good as Newton's method finds them, and certified."""
+
+import numpy as np
+import pytest
+from cases import named
+
+import dalenius as dl
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.lump import lump
+from dalenius.bounds import capacity, whole
+from dalenius.auditing import one_secret
+from dalenius.bounds.capacity import bracket, interior_point
+from dalenius.reductions.cells import Cells
+from dalenius.auditing.one_secret import Record, Sibson
+from dalenius.search.deadline import Watch
+
+
+def cells_of(mechanism: Mechanism, knowledge: float) -> Cells:
+    return Cells(lump(mechanism, 0)[0], knowledge)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
+def test_the_capacity_by_few_rows_is_that_of_all(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.ascontiguousarray(named("count(n=80)", f"geometric(epsilon={epsilon})").rows)
+    all_rows = interior_point(rows, 1e-10, Watch(60.0))
+    monkeypatch.setattr(capacity, "FEW", 10)
+    monkeypatch.setattr(capacity, "FIRST", 5)
+    few = bracket(rows, 1e-9, Watch(60.0))
+    assert few.upper - few.lower <= 1e-8
+    assert few.lower <= all_rows.upper + 1e-12
+    assert few.upper >= all_rows.lower - 1e-12
+
+
+def test_the_capacity_of_rows_without_order_is_found_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capacity, "FEW", 10)
+    monkeypatch.setattr(capacity, "FIRST", 5)
+    rows = np.random.default_rng(3).dirichlet(np.full(30, 0.2), size=60)
+    few, all_rows = bracket(rows, 1e-9, Watch(60.0)), interior_point(rows, 1e-10, Watch(60.0))
+    assert few.upper == pytest.approx(all_rows.upper, abs=2e-9)
+    assert few.upper - few.lower <= 1e-9
+
+
+def test_a_capacity_above_the_ceiling_is_not_worth_its_digits() -> None:
+    rows = np.ascontiguousarray(named("count(n=400)", "geometric(epsilon=1)").rows)
+    rough = bracket(rows, 1e-9, Watch(60.0), ceiling=0.7)
+    assert rough.lower > 0.7
+    assert rough.upper >= rough.lower
+
+
+@pytest.mark.parametrize("knowledge", [0.01, 0.3, 3.0])
+@pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.02)", "exponential(epsilon=0.2)"])
+def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, knowledge: float) -> None:
+    cells = cells_of(named("count(n=40)", mechanism), knowledge)
+    _, bound = whole.constrained(cells, Watch(60.0))
+    audit = Record(cells, float(np.log(2)), 1e-6)
+    ones = np.ones(cells.a_size)
+    search = audit._search([[0] * cells.y_size] * cells.a_size, ones, 0 * ones)
+    search.open_root(Watch(60.0))
+    assert bound >= search.upper - 1e-6 * search.upper
+    assert bound <= 1.02 * search.upper
+
+
+@pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.02)", "exponential(epsilon=0.2)", "symmetric(flip=0.97)"])
+@pytest.mark.parametrize("knowledge", [0.1, 30.0])
+def test_channels_of_many_outputs_have_certified_bounds(
+    mechanism: str, knowledge: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = named("count(n=40)", mechanism)
+    best = dl.audit(given, knowledge=knowledge, time_limit=3, tolerance=1e-4)
+    monkeypatch.setattr(one_secret, "MOST_OUTPUTS", 20)
+    monkeypatch.setattr(one_secret, "LARGE", 20)
+    audit = dl.audit(given, knowledge=knowledge, tolerance=1e-4)
+    assert audit.upper >= best.lower
+    assert audit.upper <= 2 * best.upper or mechanism.startswith("symmetric")
+    assert audit.upper <= capacity.capacity(given).upper + 1e-9
+    answer = dl.verify(audit, given)
+    assert answer.verified, answer.reason
+
+
+def test_sibsons_bound_of_written_rows_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = named("count(n=12)", "symmetric(flip=0.01)")
+    cells = cells_of(given, 0.05)
+    proof = Sibson.of(cells)
+    best = dl.audit(given, knowledge=0.05, tolerance=1e-4, time_limit=5)
+    assert best.lower <= proof.upper
+    monkeypatch.setattr(Record, "_stationary", lambda *_: one_secret.Trivial(1.0))
+    monkeypatch.setattr(one_secret, "MOST_OUTPUTS", 5)
+    audit = dl.audit(given, knowledge=0.05)
+    assert audit.bounds == "sibson"
+    assert audit.upper == pytest.approx(proof.upper, abs=1e-9)
+    answer = dl.verify(audit, given)
+    assert answer.verified, answer.reason
+    changed = dict(audit.certificate.data)
+    changed["proofs"] = [{**changed["proofs"][0], "order": 1.01}]
+    assert not dl.verify(changed).verified

@@ -1,0 +1,212 @@
+"""A designer's mechanisms keep their budget exactly; the reduced and the full problem have one answer."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cases import LN2, parity_distortion, parity_leakage
+from numpy.typing import NDArray
+
+import dalenius as dl
+from dalenius.model.distortion import Distortion
+from dalenius.model.query import Query
+from dalenius.reductions.symmetry import reduce
+from dalenius.designing.cutting_planes import Goal, Problem
+from dalenius.designing.designer import Designed, Designer, _on_grid
+from dalenius.designing.oracle import Attack
+from dalenius.search.deadline import Watch
+
+Floats = NDArray[np.float64]
+TOLERANCE = 2e-3
+
+
+def designed(  # noqa: PLR0913 - a problem, and how it is solved
+    query: Query,
+    b: float,
+    goal: Goal,
+    budget: float,
+    *,
+    symmetric: bool = True,
+    tolerance: float = TOLERANCE,
+    watch: Watch | None = None,
+    known: tuple[Attack, ...] = (),
+    **arguments: object,
+) -> tuple[Problem, Designed, tuple[Attack, ...]]:
+    task = Distortion.from_user(query, **arguments)  # type: ignore[arg-type]
+    problem = Problem(reduce(task, symmetric=symmetric), query.log_universe - b, goal, budget)
+    answer, pool = Designer(problem, task, tolerance, watch or Watch(60.0), 0).solve(known)
+    return problem, answer, pool
+
+
+def bracket(problem: Problem, answer: Designed) -> tuple[float, float]:
+    return answer.lower.value, answer.value(problem)
+
+
+def exact_distortion(problem: Problem, rows: Floats) -> Fraction:
+    weights = [Fraction(w) for w in problem.domain.weights.tolist()]
+    return sum(
+        (
+            w * Fraction(q) * Fraction(d)
+            for w, row, far in zip(weights, rows.tolist(), problem.domain.distance.tolist(), strict=True)
+            for q, d in zip(row, far, strict=True)
+        ),
+        Fraction(0),
+    ) / sum(weights)
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-13, 0.3, 0.75, 2.0])
+@pytest.mark.parametrize("query", [dl.queries.count(n=3), dl.queries.histogram(n=2, k=2)], ids=str)
+def test_mechanisms_are_exact_and_keep_the_distortion(query: Query, budget: float) -> None:
+    problem, answer, _ = designed(query, 1.0, "leakage", budget)
+    rows = answer.mechanism.given
+    assert (rows >= 0).all()
+    assert all(sum(map(Fraction, row), Fraction(0)) == 1 for row in rows.tolist())
+    assert all((Fraction(q) * 2**48).denominator == 1 for q in rows.ravel().tolist())
+    assert exact_distortion(problem, rows) <= Fraction(answer.distortion)
+    assert answer.distortion <= budget + 1e-12 * (1 + budget)
+    lower, upper = bracket(problem, answer)
+    assert lower <= upper
+    assert upper - lower <= TOLERANCE
+
+
+@pytest.mark.parametrize("budget", [1e-2, 0.6])
+def test_mechanisms_are_exact_and_keep_the_leakage(budget: float) -> None:
+    query = dl.queries.count(n=2)
+    problem, answer, _ = designed(query, 1.1, "distortion", budget)
+    rows = answer.mechanism.given
+    assert all(sum(map(Fraction, row), Fraction(0)) == 1 for row in rows.tolist())
+    assert exact_distortion(problem, rows) <= Fraction(answer.distortion)
+    assert answer.leakage <= budget + 1e-9
+    again = dl.audit(answer.mechanism, entropy=1.1, tolerance=1e-3)
+    assert again.lower <= budget + 1e-9
+    lower, upper = bracket(problem, answer)
+    assert 0 <= upper - lower <= TOLERANCE
+
+
+def test_the_grid_keeps_zeros_and_sums() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet(np.full(7, 0.1), size=50)
+    rows[rows < 1e-3] = 0
+    rows /= rows.sum(axis=1, keepdims=True)
+    whole = _on_grid(rows)
+    assert (whole[rows == 0] == 0).all()
+    assert (whole >= 0).all()
+    assert np.abs(whole - rows).max() <= 7 / 2**48 * 1.01
+    assert all(sum(map(Fraction, row), Fraction(0)) == 1 for row in whole.tolist())
+
+
+SLOW = pytest.mark.slow
+SMALL = [
+    (dl.queries.modular_sum(n=2, modulus=2), 1.0, 0.1),
+    (dl.queries.count(n=2), 0.9, 0.2),
+    pytest.param(dl.queries.modular_sum(n=3, modulus=2), 1.8, 0.2, marks=SLOW),
+    pytest.param(dl.queries.histogram(n=2, k=2), 1.0, 0.4, marks=SLOW),
+    pytest.param(dl.queries.count(n=3), 1.5, 0.3, marks=SLOW),
+    pytest.param(dl.queries.function([2, 3], min), 1.2, 0.1, marks=SLOW),
+]
+WIDE = 1e-2
+
+
+@pytest.mark.parametrize(("query", "b", "d"), SMALL, ids=str)
+def test_the_reduced_and_the_full_design_have_one_answer(query: Query, b: float, d: float) -> None:
+    brackets = [bracket(*designed(query, b, "leakage", d, symmetric=s, tolerance=WIDE)[:2]) for s in (True, False)]
+    assert max(low for low, _ in brackets) <= min(high for _, high in brackets)
+    assert all(high - low <= WIDE for low, high in brackets)
+
+
+@SLOW
+def test_the_reduced_and_the_full_dual_have_one_answer() -> None:
+    query = dl.queries.count(n=2)
+    brackets = [
+        bracket(*designed(query, 0.9, "distortion", 0.2, symmetric=s, tolerance=WIDE)[:2]) for s in (True, False)
+    ]
+    assert max(low for low, _ in brackets) <= min(high for _, high in brackets)
+    assert all(high - low <= WIDE for low, high in brackets)
+
+
+@SLOW
+@pytest.mark.parametrize("kind", ["equal", "unequal"])
+def test_data_have_one_answer_in_every_form(kind: str) -> None:
+    query = dl.queries.count(n=2)
+    marginals = [[0.25, 0.75]] * 2 if kind == "equal" else [[0.25, 0.75], [0.5, 0.5]]
+    joint = np.multiply.outer(*map(np.array, marginals)).ravel()
+    forms: list[object] = [marginals, joint]
+    if kind == "equal":
+        forms.append([joint[0], joint[1] + joint[2], joint[3]])
+    found = [bracket(*designed(query, 0.9, "leakage", 0.2, p0=p0, tolerance=WIDE)[:2]) for p0 in forms]
+    found.append(bracket(*designed(query, 0.9, "leakage", 0.2, p0=joint, symmetric=False, tolerance=WIDE)[:2]))
+    assert max(low for low, _ in found) <= min(high for _, high in found)
+    assert all(high - low <= WIDE for low, high in found)
+
+
+def test_data_change_the_answer() -> None:
+    query = dl.queries.count(n=2)
+    _, fair, _ = designed(query, 0.9, "leakage", 0.2)
+    _, skewed, _ = designed(query, 0.9, "leakage", 0.2, p0=[[0.05, 0.95]] * 2)
+    assert skewed.leakage < fair.lower.value - 0.05
+
+
+def test_a_budget_of_the_least_distortion_leaves_the_choice_between_nearest_outputs() -> None:
+    query = dl.queries.count(n=2)
+    for d in (0.5, 0.5 + 1e-9):
+        problem, answer, _ = designed(query, 1.0, "leakage", d, outputs=[0, 2])
+        lower, upper = bracket(problem, answer)
+        assert upper - lower <= TOLERANCE
+        assert answer.mechanism.rows[1] == pytest.approx([0.5, 0.5], abs=0.05)
+    table = [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    problem, answer, _ = designed(query, 1.0, "leakage", 0.0, measure=table)
+    lower, upper = bracket(problem, answer)
+    assert upper - lower <= TOLERANCE
+
+
+def test_without_distortion_the_truth_is_audited() -> None:
+    query = dl.queries.pairs(n=3)
+    _, answer, _ = designed(query, 1.0, "leakage", 0.0)
+    audit = dl.audit(dl.mechanisms.symmetric(query, flip=0), entropy=1.0)
+    assert answer.lower.value == pytest.approx(audit.lower, abs=TOLERANCE)
+    assert answer.leakage == pytest.approx(audit.upper, abs=TOLERANCE)
+
+
+def test_priors_of_one_design_help_the_next() -> None:
+    query = dl.queries.count(n=2)
+    _, first, pool = designed(query, 1.1, "leakage", 0.2)
+    assert pool
+    _, alone, _ = designed(query, 1.1, "leakage", 0.22)
+    _, helped, _ = designed(query, 1.1, "leakage", 0.22, known=pool)
+    assert helped.rounds <= alone.rounds
+    assert helped.lower.value <= alone.leakage
+    assert alone.lower.value <= helped.leakage
+    assert helped.lower.value <= first.leakage  # more distortion, less leakage
+
+
+@pytest.mark.parametrize("scale", [2.0**-30, 1e-6, 1e3, 1e6])
+def test_the_unit_of_distortion_does_not_matter(scale: float) -> None:
+    query = dl.queries.modular_sum(n=2, modulus=2)
+    table = scale * (1 - np.eye(2))
+    problem, answer, _ = designed(query, 0.0, "leakage", 0.1 * scale, measure=table, tolerance=1e-4)
+    lower, upper = bracket(problem, answer)
+    truth = parity_leakage(2, 0.1, 0.0)
+    assert truth - 1e-4 <= lower <= truth + 1e-12
+    assert truth - 1e-12 <= upper <= truth + 1e-4
+    problem, answer, _ = designed(query, 0.0, "distortion", truth, measure=table, tolerance=1e-4 * scale)
+    lower, upper = bracket(problem, answer)
+    assert (0.1 - 1e-4) * scale <= lower <= 0.1 * scale * (1 + 1e-12)
+    assert 0.1 * scale * (1 - 1e-9) <= upper <= (0.1 + 1e-4) * scale
+    line = answer.lower.weights.sum() * math.log((1 - 0.1) / 0.1)  # the multiplier of L is 1 / log((1-D)/D) here
+    assert line == pytest.approx(scale, rel=1e-2)
+
+
+@pytest.mark.parametrize("goal", ["leakage", "distortion"])
+def test_no_time_at_all_still_gives_a_sound_answer(goal: Goal) -> None:
+    query = dl.queries.modular_sum(n=3, modulus=2)
+    problem, answer, _ = designed(query, 1.5, goal, 0.2, watch=Watch(0.0))
+    lower, upper = bracket(problem, answer)
+    truth = parity_leakage(3, 0.2, 1.5) if goal == "leakage" else parity_distortion(3, 0.2, 1.5)
+    assert 0 <= lower <= truth + 1e-9
+    assert upper >= truth - 1e-9
+    if goal == "leakage":
+        assert answer.distortion <= 0.2 + 1e-12
+        assert upper <= LN2 + 1e-10
+    else:
+        assert answer.leakage <= 0.2 + 1e-9

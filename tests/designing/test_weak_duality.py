@@ -1,0 +1,190 @@
+"""Lower bounds in closed form: no mechanism within the budget does better, whatever the evidence and its weights."""
+
+import math
+
+import numpy as np
+import pytest
+from brute_force import information
+from cases import hamming_rate
+from numpy.typing import NDArray
+
+import dalenius as dl
+from dalenius.model.distortion import Distortion
+from dalenius.model.query import Query
+from dalenius.reductions.symmetry import Domain, reduce
+from dalenius.designing.weak_duality import (
+    Evidence,
+    LowerBound,
+    best_distortion,
+    best_leakage,
+    distortion_bound,
+    legal,
+    ratios,
+    table,
+)
+
+Floats = NDArray[np.float64]
+
+QUERIES = [
+    dl.queries.count(n=3),
+    dl.queries.modular_sum(n=3, modulus=2),
+    dl.queries.histogram(n=2, k=2),
+    dl.queries.identity(k=3),
+    dl.queries.function([2, 3], lambda x: x[0] * x[1]),
+    dl.queries.function([2, 2, 2], lambda x: x[0] + x[1] + 2 * x[2]),
+]
+
+
+def domain_of(query: Query, *, symmetric: bool) -> Domain:
+    return reduce(Distortion.from_user(query), symmetric=symmetric)
+
+
+def random_evidence(domain: Domain, rng: np.random.Generator, many: int) -> tuple[Evidence, ...]:
+    """Priors about random records with any legal ratios: wild, tame, or those of a mechanism."""
+    found = []
+    for k in range(many):
+        record = int(rng.integers(len(domain.statistic.records)))
+        held = np.isfinite(domain.statistic.log_reference(record))
+        masses = np.zeros(held.shape)
+        masses[held] = rng.dirichlet(np.full(int(held.sum()), 0.5))
+        width = domain.distance.shape[1]
+        if k % 3 == 0:
+            (rows,) = mechanisms(domain, rng, 1)
+            found.append(Evidence(record, masses, ratios(masses, rows)))
+        else:
+            wild = rng.normal(scale=(0.1, 3.0)[k % 2], size=(len(masses), width))
+            found.append(Evidence(record, masses, legal(masses.sum(axis=1), wild)))
+    return tuple(found)
+
+
+def mechanisms(domain: Domain, rng: np.random.Generator, many: int) -> list[Floats]:
+    """Invariant mechanisms, from nearly constant to nearly truthful."""
+    size, width = domain.distance.shape
+    near = truthful(domain)
+    found = []
+    for k in range(many):
+        rows = rng.dirichlet(np.full(width, (0.2, 1.0)[k % 2]), size=size)
+        shares = rng.dirichlet([0.7, 0.7, 0.7])
+        rows = shares[0] * rows + shares[1] * near + shares[2] * rng.dirichlet(np.ones(width))
+        found.append(domain.averaged(rows / rows.sum(axis=1, keepdims=True)))
+    return found
+
+
+def truthful(domain: Domain) -> Floats:
+    return np.asarray(np.eye(domain.distance.shape[1])[domain.distance.argmin(axis=1)])
+
+
+def spent(domain: Domain, rows: Floats) -> float:
+    return float((domain.weights[:, None] * domain.distance * rows).sum())
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=str)
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_evidence_bounds_the_information_of_every_mechanism(query: Query, symmetric: bool) -> None:  # noqa: FBT001
+    rng = np.random.default_rng(1)
+    domain = domain_of(query, symmetric=symmetric)
+    for evidence in random_evidence(domain, rng, 9):
+        p = evidence.masses.sum(axis=1)
+        assert p @ np.exp(evidence.ratios) == pytest.approx(1, abs=1e-12)
+        for rows in mechanisms(domain, rng, 10):
+            assert (rows * table(domain, evidence)).sum() <= information(evidence.masses @ rows) + 1e-12
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=str)
+def test_the_ratios_of_a_mechanism_are_tight_for_it(query: Query) -> None:
+    rng = np.random.default_rng(2)
+    domain = domain_of(query, symmetric=True)
+    for rows in mechanisms(domain, rng, 5):
+        (evidence,) = random_evidence(domain, rng, 1)
+        own = Evidence(evidence.record, evidence.masses, ratios(evidence.masses, rows))
+        assert (rows * table(domain, own)).sum() == pytest.approx(information(own.masses @ rows), abs=1e-9)
+
+
+def test_ratios_are_finite_where_probabilities_vanish() -> None:
+    masses = np.array([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    log_ratio = ratios(masses, np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+    assert np.isfinite(log_ratio).all()
+    assert (masses.sum(axis=1) @ np.exp(log_ratio) <= 1 + 1e-12).all()
+    assert log_ratio[0, 0] == pytest.approx(math.log(2), abs=1e-10)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=str)
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_no_mechanism_within_the_distortion_leaks_less(query: Query, symmetric: bool) -> None:  # noqa: FBT001
+    rng = np.random.default_rng(3)
+    domain = domain_of(query, symmetric=symmetric)
+    positive = 0
+    for _ in range(4):
+        evidence = random_evidence(domain, rng, 4)
+        for budget in (0.0, 0.02, 0.2):
+            bound = best_leakage(domain, evidence, budget)
+            positive += bound.value > 1e-6
+            assert bound.value >= 0
+            assert bound.weights.sum() == pytest.approx(1) or bound.value == 0
+            for rows in mechanisms(domain, rng, 25):
+                share = min(1.0, budget / spent(domain, rows))
+                rows = share * rows + (1 - share) * domain.averaged(truthful(domain))  # noqa: PLW2901
+                assert spent(domain, rows) <= budget + 1e-12
+                assert bound.value <= max(information(e.masses @ rows) for e in evidence) + 1e-12
+    assert positive > 0
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=str)
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_no_mechanism_within_the_leakage_distorts_less(query: Query, symmetric: bool) -> None:  # noqa: FBT001
+    rng = np.random.default_rng(4)
+    domain = domain_of(query, symmetric=symmetric)
+    positive = 0
+    for _ in range(4):
+        evidence = random_evidence(domain, rng, 4)
+        trials = mechanisms(domain, rng, 25)
+        worst = [max(information(e.masses @ rows) for e in evidence) for rows in trials]
+        for budget in sorted(worst)[:4]:
+            bounds = [best_distortion(domain, evidence, budget)]
+            bounds += [distortion_bound(domain, evidence, rng.exponential(3.0, size=4), budget) for _ in range(3)]
+            positive += bounds[0].value > 1e-6
+            assert bounds[0].value >= max(bound.value for bound in bounds[1:]) - 1e-9
+            for rows, leaks in zip(trials, worst, strict=True):
+                if leaks <= budget:
+                    assert all(bound.value <= spent(domain, rows) + 1e-12 for bound in bounds)
+    assert positive > 0
+
+
+def recomputed(domain: Domain, bound: LowerBound, budget: float) -> float:
+    """The formula of the primal bound, term by term."""
+    total = -bound.multiplier * budget
+    for c in range(len(domain.weights)):
+        choices = []
+        for y in range(domain.distance.shape[1]):
+            value = bound.multiplier * domain.weights[c] * domain.distance[c, y]
+            for w, e in zip(bound.weights, bound.evidence, strict=True):
+                value += w * sum(e.masses[a, c] * e.ratios[a, y] for a in range(len(e.masses)))
+            choices.append(value)
+        total += min(choices)
+    return float(total)
+
+
+def test_the_bound_is_the_formula() -> None:
+    rng = np.random.default_rng(5)
+    domain = domain_of(dl.queries.count(n=2), symmetric=False)
+    for _ in range(5):
+        bound = best_leakage(domain, random_evidence(domain, rng, 3), 0.1)
+        assert bound.value == pytest.approx(max(0.0, recomputed(domain, bound, 0.1)), abs=1e-11)
+
+
+@pytest.mark.parametrize(("k", "d"), [(2, 0.1), (3, 0.3), (8, 0.5)])
+def test_the_uniform_prior_proves_the_rate_distortion_function(k: int, d: float) -> None:
+    domain = reduce(Distortion.from_user(dl.queries.identity(k=k), "zero-one"))
+    rows = np.full((k, k), d / (k - 1)) + (1 - d - d / (k - 1)) * np.eye(k)
+    uniform = np.eye(k) / k
+    evidence = (Evidence(0, uniform, ratios(uniform, rows)),)
+    bound = best_leakage(domain, evidence, d)
+    assert bound.value == pytest.approx(hamming_rate(k, d), abs=1e-11)
+    dual = best_distortion(domain, evidence, hamming_rate(k, d))
+    assert dual.value == pytest.approx(d, abs=1e-9)
+
+
+def test_without_evidence_only_what_the_outputs_force_is_proved() -> None:
+    domain = reduce(Distortion.from_user(dl.queries.count(n=2), outputs=[0, 2]))
+    assert best_distortion(domain, (), 0.0).value == pytest.approx(0.5, abs=1e-11)
+    assert best_distortion(domain, (), 0.0).value <= 0.5

@@ -1,0 +1,209 @@
+"""Whether certificates are checked, when, and what results then say."""
+
+import math
+from dataclasses import FrozenInstanceError, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalenius as dl
+from dalenius.results import checking
+from dalenius.certificates.certificate import Certificate
+from dalenius.results.audit import Audit
+from dalenius.verifier.verify import Verification
+
+UNCHECKED = "certificate attached, not yet checked"
+
+
+def parity(flip: float = 0.3) -> dl.Mechanism:
+    return dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip=flip)
+
+
+def spoilt(result: Audit) -> Audit:
+    """The same result with a certificate that claims a little too much."""
+    data = result.certificate.data
+    witness = {**data["witness"], "masses": (0.5 * np.asarray(data["witness"]["masses"]) + 1 / 8).tolist()}
+    return replace(result, certificate=Certificate({**data, "witness": witness}))
+
+
+def test_a_quick_certificate_is_checked_and_the_words_say_so() -> None:
+    audit = dl.audit(parity(), entropy=2.2)
+    assert audit.verified is True
+    assert audit.to_dict()["verified"] is True
+    assert "; verified\n" in audit.summary()
+    assert UNCHECKED not in audit.summary()
+
+
+def test_what_was_not_checked_is_not_called_checked_and_can_be_checked_later() -> None:
+    audit = dl.audit(parity(), entropy=2.2, verify=False)
+    assert audit.verified is None
+    assert audit.to_dict()["verified"] is None
+    assert UNCHECKED in audit.summary()
+    assert "verified" not in audit.summary()
+    verdict = audit.verify()
+    assert isinstance(verdict, Verification)
+    assert verdict.verified
+    assert audit.verified is True
+    assert "; verified\n" in audit.summary()
+
+
+def test_only_the_check_sets_it() -> None:
+    audit = dl.audit(parity(), entropy=2.2, verify=True)
+    with pytest.raises(FrozenInstanceError):
+        audit.verified = None  # type: ignore[misc]
+    assert replace(audit, upper=0.0).verified is None  # another claim, which nobody has checked
+
+
+@pytest.mark.parametrize(
+    ("estimate", "took", "expected"), [(0.1, 0.0, True), (0.11, 0.0, None), (0.9, 5.0, True), (1.1, 5.0, None)]
+)
+def test_auto_checks_what_is_quick_beside_the_work(
+    monkeypatch: pytest.MonkeyPatch, estimate: float, took: float, *, expected: bool | None
+) -> None:
+    monkeypatch.setattr(checking.work, "seconds", lambda _: estimate)
+    audit = replace(dl.audit(parity(), entropy=2.2, verify=False), seconds=took)
+    assert checking.checked(audit, "auto", 60.0).verified is expected
+    assert checking.checked(audit, verify=True, left=60.0).verified is True
+
+
+def test_the_check_counts_against_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+
+    def verify(source: Any, mechanism: Any, *, time_limit: float) -> Verification:  # noqa: ANN401, ARG001
+        limits.append(time_limit)
+        return Verification(verified=False, lower=None, upper=None, reason="not checked: slow", problem="", seconds=9.0)
+
+    monkeypatch.setattr(checking.verifier, "verify", verify)
+    audit = dl.audit(parity(), entropy=2.2, time_limit=3.0, verify=True)
+    assert 0 < limits[0] <= 3.0 - audit.seconds
+    assert (audit.verified, audit.refused) == (None, "")
+    assert UNCHECKED in audit.summary()
+    monkeypatch.setattr(checking.work, "seconds", lambda _: 2.0)
+    checking.checked(replace(audit, seconds=100.0), "auto", 1.0)  # a fifth of the audit's time, but no time is left
+    assert len(limits) == 1
+
+
+def test_a_part_of_the_limit_is_kept_for_the_check() -> None:
+    assert checking.searching(10.0, verify=False) == 10.0
+    assert checking.searching(10.0, "auto") == checking.searching(10.0, verify=True) == pytest.approx(9.0)
+
+
+def test_nothing_is_begun_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    audit = replace(dl.audit(parity(), entropy=2.2, verify=False), stopped="interrupted")
+    assert checking.checked(audit, verify=True, left=60.0).verified is None
+
+    def interrupted(*_: object, **__: object) -> Verification:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checking.verifier, "verify", interrupted)
+    assert dl.audit(parity(), entropy=2.2).verified is None  # the answer is not lost
+
+
+def test_a_certificate_of_ours_that_is_refused_is_said_aloud() -> None:
+    audit = spoilt(dl.audit(parity(), entropy=2.2, verify=False))
+    with pytest.warns(RuntimeWarning, match="NOT verified: the witness leaks .*; please report"):
+        checking.checked(audit, "auto", 60.0)
+    assert audit.verified is None
+    assert "NOT verified: the witness leaks" in audit.summary()
+    assert "please report" in audit.summary()
+    assert "NOT verified" in repr(audit)
+    assert "the witness leaks" in audit.to_dict()["refused"]
+    assert not audit.verify().verified
+
+
+def test_bounds_that_are_not_those_of_the_certificate_are_not_verified() -> None:
+    for unit in ("nats", "bits"):
+        audit = dl.audit(parity(), entropy=2.2, unit=unit, verify=True)
+        assert audit.verified
+        for claim in ({"upper": audit.upper - 1e-9}, {"lower": audit.lower + 1e-9}):
+            verdict = replace(audit, **claim).verify()
+            assert not verdict.verified
+            assert "not those of its certificate" in verdict.reason
+
+
+def test_a_certificate_about_another_mechanism_is_not_verified() -> None:
+    audit = dl.audit(parity(), entropy=2.2, verify=False)
+    assert not replace(audit, mechanism=parity(0.2)).verify().verified
+
+
+def test_unknown_words_are_refused() -> None:
+    with pytest.raises(dl.InputError, match="verify = 'yes' is unknown"):
+        dl.audit(parity(), entropy=2.2, verify="yes")  # type: ignore[arg-type]
+    with pytest.raises(dl.InputError, match="verify = 1 is unknown"):
+        dl.design(dl.queries.count(n=2), distortion=0.5, entropy=0.5, verify=1)  # type: ignore[arg-type]
+    with pytest.raises(dl.InputError, match="a curve does not check its points"):
+        dl.curve(parity(), [1.0], verify=True)
+
+
+@pytest.mark.parametrize("unit", ["nats", "bits"])
+@pytest.mark.parametrize("budget", ["distortion", "leakage"])
+def test_designs_are_checked_with_their_audits(unit: str, budget: str) -> None:
+    query = dl.queries.modular_sum(n=3, modulus=2)
+    asked = {budget: 0.1, "entropy": 1.5, "unit": unit}
+    design = dl.design(query, **asked, verify=False)  # type: ignore[arg-type]
+    assert (design.verified, design.leakage.verified) == (None, None)
+    assert UNCHECKED in design.summary()
+    assert design.verify().verified
+    assert (design.verified, design.leakage.verified) == (True, True)
+    other = replace(design, leakage=replace(design.leakage, upper=0.0))
+    assert other.verify().verified
+    assert other.leakage.verified is None
+    assert "; verified\n" in design.summary()
+    assert dl.design(query, **asked).verified is True  # type: ignore[arg-type]
+
+
+def test_a_design_that_does_not_keep_its_budget_is_checked_for_its_leakage() -> None:
+    query = dl.queries.modular_sum(n=2, modulus=2)
+    design = dl.design(query, leakage=0.1, entropy=0.0, method="paper", reading="strict", verify=True, time_limit=1.0)
+    assert not design.kept
+    assert design.verified is True
+    assert "about a record; verified" in design.summary()
+
+
+def test_audits_inside_other_results_are_not_checked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> Verification:
+        message = "nobody asked for a check"
+        raise AssertionError(message)
+
+    monkeypatch.setattr(checking.verifier, "verify", never)
+    query, mechanism = dl.queries.modular_sum(n=2, modulus=2), dl.mechanisms.symmetric
+    curve = dl.curve(mechanism(query, flip=0.3), [0.5, 1.0])
+    assert [audit.verified for audit in curve.audits] == [None, None]
+    calibration = dl.calibrate("symmetric", query, leakage=0.05, entropy=0.5, accuracy=0.1)
+    assert UNCHECKED in calibration.summary()
+    profile = mechanism(query, flip=0.3).profile(entropies=[0.5])
+    assert "certificates attached, not yet checked" in profile.summary()
+    ledger = dl.Ledger(query, entropy=0.5)
+    ledger.release(mechanism(query, flip=0.3))
+    assert UNCHECKED in ledger.summary()
+    frontier = dl.frontier(query, entropy=0.5, points=2, tolerance=0.01, named=False)
+    assert all(design.verified is None for design in frontier.designs)
+
+
+def test_a_checked_audit_shows_in_what_holds_it() -> None:
+    query = dl.queries.modular_sum(n=2, modulus=2)
+    calibration = dl.calibrate("symmetric", query, leakage=0.05, entropy=0.5, accuracy=0.1)
+    calibration.leakage.verify()
+    assert "within the budget; verified" in calibration.summary()
+    profile = dl.mechanisms.symmetric(query, flip=0.3).profile(entropies=[0.5])
+    profile.leakage.audits[0].verify()
+    assert "about one record; verified" in profile.summary()
+
+
+def test_the_trivial_bound_is_called_trivial() -> None:
+    searched = dl.audit(parity(), entropy=2.2, method="paper", time_limit=0.5)
+    assert searched.verified is True
+    assert "only the lower bound is proved; verified" in searched.summary()
+    wide = replace(dl.audit(parity(), entropy=2.2), upper=math.log(2), upper_by="trivial", stopped="time_limit")
+    assert "the upper bound is only the trivial one, min(log|A|, log|Y|)" in wide.summary()
+    told = dl.audit(parity(flip=0.0), entropy=0.5)
+    assert told.upper_by == "trivial"
+    assert "comes within the gap of it" in told.summary()
+    assert "100.0" not in told.summary()
+
+
+def test_files_are_read_as_unchecked(tmp_path: Any) -> None:  # noqa: ANN401
+    audit = dl.audit(parity(), entropy=2.2, verify=True)
+    audit.save(tmp_path / "a.json")
+    assert dl.load(tmp_path / "a.json").verified is None

@@ -1,0 +1,124 @@
+"""Ascents by passes find what ascents on arrays find, and what the plain iteration finds."""
+
+import numpy as np
+import pytest
+from cases import random_channel
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from dalenius.numerics.information import mutual_information
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.lump import Lumped, lump
+from dalenius.search import ascent, ascent_chunked
+from dalenius.reductions import cells as cells_module
+from dalenius.reductions.cells import Cells
+from dalenius.search.deadline import Watch
+
+Floats = NDArray[np.float64]
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells_module, "MANY", 0)
+
+
+def cells_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Cells:
+    return Cells(lump(mechanism, record)[0], knowledge)
+
+
+def plain_ascent(q: Floats, bit: NDArray[np.bool_], knowledge: float, v: Floats, rounds: int) -> float:
+    """The iteration of MATH 3 written down once more, for a binary secret and the uniform prior; v = P(bit | y)."""
+    size = len(q)
+    for _ in range(rounds):
+        c = np.where(bit, q @ np.log(v), q @ np.log1p(-v))
+
+        def prior(log_s: float, c: Floats = c) -> Floats:
+            s = np.exp(log_s)
+            parts = [np.where(bit == a, c, -np.inf) / s for a in (False, True)]
+            log_z = np.array([np.logaddexp.reduce(part) for part in parts])
+            p = np.exp(s * log_z / (1 + s) - np.logaddexp.reduce(s * log_z / (1 + s)))
+            return np.asarray(sum(w * np.exp(x - z) for w, x, z in zip(p, parts, log_z, strict=True)))
+
+        def excess(log_s: float) -> float:
+            pi = prior(log_s)
+            return float(pi[pi > 0] @ np.log(pi[pi > 0] * size)) - knowledge
+
+        pi = prior(brentq(excess, -4, 12, xtol=1e-12))
+        z = np.stack([pi[~bit] @ q[~bit], pi[bit] @ q[bit]])
+        v = z[1] / z.sum(axis=0)
+    return float(mutual_information(z))
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("knowledge", [1e-5, 0.02, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize(("records", "outputs"), [([2] * 6, 3), ([4, 2, 3], 4)])
+def test_the_same_value_as_on_arrays(
+    records: list[int], outputs: int, knowledge: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = cells_of(random_channel(records, outputs, 3), knowledge)
+    found = ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(0))
+    again = ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(1), found)
+    monkeypatch.setattr(cells_module, "MANY", 2**14)
+    known = ascent.ascend(cells, Watch(60.0), np.random.default_rng(0))
+    assert max(found.value, again.value) == pytest.approx(known.value, abs=1e-8)
+    assert again.value >= found.value - 1e-9
+    if again.value > known.value - 1e-8:
+        assert again.s == pytest.approx(known.s, rel=1e-2)
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("knowledge", [0.01, 0.5, 2.0, 50.0])
+def test_the_prior_is_feasible_and_leaks_what_is_said(knowledge: float) -> None:
+    cells = cells_of(random_channel([3, 2, 2, 2], 3, 5), knowledge)
+    found = ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(0))
+    pi = found.pi
+    assert pi.sum() == pytest.approx(1, abs=1e-12)
+    held = pi > 0
+    assert pi[held] @ (np.log(pi[held]) - cells.log_rho[held]) <= knowledge
+    joint = np.zeros((3, 3))
+    np.add.at(joint, cells.secret, pi[:, None] * cells.q)
+    assert found.value == pytest.approx(float(mutual_information(joint)), abs=1e-13)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_values_do_not_fall_and_shares_may_end_at_once() -> None:
+    cells = cells_of(random_channel([2] * 7, 4, 9), 0.4)
+    rng = np.random.default_rng(0)
+    log_v = ascent.log_posterior(cells, ascent.random_priors(cells, 5, rng))
+    state, values = ascent_chunked.State(log_v, np.zeros(5)), []
+    for _ in range(12):
+        state, value = ascent_chunked.climb(cells, state, Watch(60.0), 1)
+        values.append(value)
+    assert (np.diff(values, axis=0) >= -1e-5).all()  # but for what a multiplier may be off
+    assert ascent_chunked.ascend(cells, Watch(0.0), rng).value > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("outputs", "concentration"), [(4, 0.5)])
+def test_no_worse_than_the_plain_iteration_at_2_to_the_15(outputs: int, concentration: float) -> None:
+    rng, knowledge, record = np.random.default_rng(0), 0.5, 3
+    q = rng.dirichlet(np.full(outputs, concentration), size=2**15)
+    bit = (np.arange(2**15) >> (14 - record)) & 1 == 1
+    cells = cells_of(Mechanism.from_matrix(q, [2] * 15), knowledge, record)
+    assert cells.many
+    best = 0.0
+    for seed in range(3):
+        best = max(best, ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(seed)).value)
+    starts = [rng.uniform(0.2, 0.8, outputs) for _ in range(4)]
+    assert best >= max(plain_ascent(q, bit, knowledge, v, 60) for v in starts) - 1e-6
+
+
+def test_equal_values_are_taken_once() -> None:
+    order = ascent_chunked._distinct(np.array([0.1, 0.3, 0.3 + 1e-12, 0.2]))
+    assert [0.1, 0.3, 0.3, 0.2][order[0]] == 0.3
+    assert list(order[1:]) == [3, 0]
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_a_reference_that_is_not_uniform() -> None:
+    rng = np.random.default_rng(4)
+    rho, channel = rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(3), size=40)
+    cells = Cells(Lumped(np.repeat([0, 1], 20), channel, np.log(rho), 2, np.arange(40)), 0.3)
+    found = ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(0))
+    known = ascent.ascend(cells, Watch(60.0), np.random.default_rng(0))
+    assert found.value == pytest.approx(known.value, abs=1e-8)

@@ -1,0 +1,240 @@
+import dataclasses
+import json
+import math
+from typing import Any, Literal
+
+import pytest
+from scipy.optimize import brentq
+
+from dalenius import api
+from dalenius.tools.calibration import FAMILIES, calibrate
+from dalenius.errors import InputError
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.additive import Additive
+from dalenius.model.query import Query
+from dalenius.results.audit import Audit
+
+LN2 = math.log(2)
+COUNT = queries.count(n=4)
+AUDIT = api.audit
+PARITY = queries.modular_sum(n=4, modulus=2)
+
+
+def _flip(leakage: float) -> float:
+    """The flip p at which ln 2 - H_b(p), the leakage of parity at b <= (n-1) ln 2, is this much."""
+    return float(brentq(lambda p: LN2 + p * math.log(p) + (1 - p) * math.log1p(-p) - leakage, 1e-12, 0.5, xtol=1e-15))
+
+
+@pytest.mark.parametrize("leakage", [1e-4, 0.05, 0.4, 0.68])
+def test_parity_in_closed_form(leakage: float) -> None:
+    found = calibrate("symmetric", PARITY, leakage=leakage, entropy=3 * LN2, tolerance=1e-8)
+    exact = _flip(leakage)
+    assert (found.parameter, found.stopped, found.quietest) == ("flip", "accuracy", False)
+    assert found.too_little is not None
+    assert found.too_little < exact < found.value
+    assert found.value - exact <= 1e-3 * min(exact, 0.5 - exact)
+    assert found.leakage.upper <= leakage
+    assert found.distortion == pytest.approx(found.value, abs=1e-12)
+    assert found.mechanism.name == f"symmetric(flip={found.value!r})"
+
+
+def _proved(family: str, query: Query, leakage: float, entropy: float) -> None:
+    """The value returned meets the budget, the one beside it does not, and they are close."""
+    found = calibrate(family, query, leakage=leakage, entropy=entropy)
+    assert found.leakage.upper <= leakage
+    assert api.verify(found.leakage, found.mechanism).verified
+    assert found.too_little is not None
+    noisier = math.log(found.value / found.too_little)
+    assert 0 < (noisier if found.parameter == "sigma" else -noisier) < 2.1e-3
+    too_little = FAMILIES[family].build(query, **{found.parameter: found.too_little})
+    assert api.audit(too_little, entropy=entropy, tolerance=leakage / 50).lower > leakage
+
+
+def test_geometric_noise_on_a_count_is_enclosed() -> None:
+    _proved("geometric", COUNT, 0.05, 2.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["laplace", "exponential", "gaussian"])
+@pytest.mark.parametrize("leakage", [0.01, 0.3])
+def test_every_family_on_a_count_is_enclosed(family: str, leakage: float) -> None:
+    _proved(family, COUNT, leakage, 2.0)
+
+
+def test_families_where_audits_are_quick() -> None:
+    _proved("geometric", queries.modular_sum(n=6, modulus=3), 0.05, 2.0)
+    _proved("gaussian", queries.modular_sum(n=6, modulus=3), 0.05, 2.0)
+    _proved("geometric", queries.histogram(n=2, k=2), 0.05, 0.5)
+    _proved("randomized_response", queries.identity(k=3), 0.1, 0.5)
+
+
+@pytest.mark.parametrize("family", ["symmetric", "geometric", "laplace"])
+def test_a_smaller_budget_takes_more_noise(family: str) -> None:
+    query = queries.modular_sum(n=3, modulus=2)
+    found = [calibrate(family, query, leakage=budget, entropy=1.0) for budget in (0.3, 0.1, 0.03, 0.01)]
+    errors = [calibration.distortion or 0.0 for calibration in found]
+    assert errors == sorted(errors)
+    assert len(set(errors)) == len(errors)
+
+
+@pytest.mark.parametrize(
+    ("family", "leakage"), [("geometric", 0.05), pytest.param("gaussian", 0.2, marks=pytest.mark.slow)]
+)
+def test_very_many_records(family: str, leakage: float) -> None:
+    query = queries.count(n=4000)
+    found = calibrate(family, query, leakage=leakage, knowledge=0.4, accuracy=0.03)
+    assert isinstance(found.mechanism, Additive)
+    assert (found.stopped, found.quietest) == ("accuracy", False)
+    assert found.leakage.upper <= leakage
+    assert found.leakage.upper == pytest.approx(leakage, rel=0.1)
+    assert api.verify(found.leakage, found.mechanism).verified
+    assert found.too_little is not None
+    louder = found.value < found.too_little if found.parameter == "epsilon" else found.value > found.too_little
+    assert louder
+    too_little = FAMILIES[family].build(query, **{found.parameter: found.too_little})
+    assert AUDIT(too_little, knowledge=0.4).lower > leakage
+    assert found.distortion == found.mechanism.expected_distortion()
+    assert found.to_dict()["dp_epsilon"] == pytest.approx(found.mechanism.dp_epsilon())
+    assert found.audits < 40
+
+
+def test_bits_and_nats_agree() -> None:
+    nats = calibrate("geometric", PARITY, leakage=0.1, entropy=2.0)
+    bits = calibrate("geometric", PARITY, leakage=0.1 / LN2, entropy=2.0 / LN2, unit="bits")
+    assert bits.unit == "bits"
+    assert bits.value == pytest.approx(nats.value, rel=2e-3)
+    assert bits.leakage.upper <= 0.1 / LN2
+    known = calibrate("geometric", PARITY, leakage=0.1, knowledge=4 * LN2 - 2.0)
+    assert known.value == pytest.approx(nats.value, rel=2e-3)
+
+
+def test_a_budget_near_the_tolerance_is_met_less_closely() -> None:
+    found = calibrate("symmetric", PARITY, leakage=1e-5, entropy=1.0)
+    assert found.accuracy == pytest.approx(0.1)
+    assert found.leakage.upper <= 1e-5
+    assert 0 < found.value - _flip(1e-5) <= 0.1 * (0.5 - _flip(1e-5))
+
+
+def test_distortion() -> None:
+    found = calibrate("exponential", PARITY, leakage=0.1, entropy=2.0)
+    assert found.distortion == pytest.approx(1 / (1 + math.exp(found.value / 2)), rel=1e-12)
+    cells = calibrate("geometric", queries.histogram(n=1, k=2), leakage=0.1, entropy=0.0)
+    alpha = math.exp(-cells.value / 2)
+    assert cells.distortion == pytest.approx(2 * alpha / (1 + alpha), rel=1e-12)  # two cells of one bit each
+    assert calibrate("randomized_response", queries.identity(k=2), leakage=0.1, entropy=0.0).distortion is None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_generous_budget_takes_practically_no_noise(family: str) -> None:
+    query = queries.modular_sum(n=2, modulus=2)
+    found = calibrate(family, query, leakage=0.7, entropy=0.0)
+    assert found.quietest
+    assert found.too_little is None
+    assert found.mechanism.rows.max(axis=1) == pytest.approx(1.0, abs=1e-15)
+    assert "practically no noise" in found.summary()
+    if family == "symmetric":
+        assert found.value == 0
+
+
+def test_a_query_with_one_answer_needs_no_noise() -> None:
+    for family in ("symmetric", "geometric"):
+        assert calibrate(family, queries.function([2, 2], lambda _: 3), leakage=0.1, entropy=0).quietest
+
+
+@pytest.mark.parametrize(
+    ("budget", "says"),
+    [
+        (0.0, r"is too small for symmetric noise on .*dl\.mechanisms\.constant"),
+        (1e-13, r"no symmetric noise on .* could be certified to leak at most 1e-13 nats.*dl\.mechanisms\.constant"),
+    ],
+)
+def test_a_budget_that_no_noise_can_meet(budget: float, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        calibrate("symmetric", PARITY, leakage=budget, entropy=1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"family": "geometrc"},
+            "there is no family 'geometrc'; did you mean 'geometric'\\? it must be one of symmetric,",
+        ),
+        ({"family": "constant"}, "there is no family 'constant'"),
+        ({"family": None}, "there is no family None"),
+        ({"query": "count(n=4)"}, "calibrate needs a Query, not str"),
+        ({"leakage": -0.1}, "leakage = -0.1 is out of range"),
+        ({"leakage": math.nan}, "leakage = nan is out of range"),
+        ({"leakage": "0.1"}, "leakage = '0.1' is not a number"),
+        ({"entropy": None}, "entropy"),
+        ({"knowledge": 1.0}, "entropy"),
+        ({"entropy": 9.0}, "entropy"),
+        ({"unit": "dits"}, "unit"),
+        ({"tolerance": 0.0}, "tolerance = 0.0 is out of range"),
+        ({"accuracy": 0.0}, "accuracy = 0.0 is out of range"),
+        ({"time_limit": 0.0}, "time_limit = 0.0 is out of range"),
+        ({"seed": -1}, "seed = -1"),
+        ({"query": queries.function([2], lambda x: "ab"[x[0]])}, "use symmetric or exponential"),
+    ],
+)
+def test_bad_input(changes: dict[str, Any], says: str) -> None:
+    given = {"family": "geometric", "query": COUNT, "leakage": 0.1, "entropy": 0.5, **changes}
+    with pytest.raises(InputError, match=says):
+        calibrate(given.pop("family"), given.pop("query"), **given)
+
+
+def test_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"no geometric noise was certified .* within 1e-09 s; allow more time"):
+        calibrate("geometric", COUNT, leakage=0.05, entropy=2.0, time_limit=1e-9)
+    _after(monkeypatch, 6, "time_limit")
+    found = calibrate("geometric", PARITY, leakage=0.05, entropy=1.0, time_limit=3600)
+    assert found.stopped == "time_limit"
+    assert found.leakage.upper <= 0.05
+    assert "less noise may turn out to be enough" in found.summary()
+
+
+def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    _after(monkeypatch, 6, "interrupted")
+    found = calibrate("geometric", PARITY, leakage=0.05, entropy=1.0)
+    assert (found.stopped, found.audits) == ("interrupted", 6)
+    assert found.leakage.upper <= 0.05
+    _after(monkeypatch, 1, "interrupted")
+    with pytest.raises(KeyboardInterrupt):
+        calibrate("geometric", PARITY, leakage=0.05, entropy=1.0)
+
+
+def _after(monkeypatch: pytest.MonkeyPatch, many: int, stopped: Literal["time_limit", "interrupted"]) -> None:
+    """Let time run out, or Ctrl-C come, in the audit of this number."""
+    calls = []
+
+    def audit(*arguments: Any, **options: Any) -> Audit:  # noqa: ANN401 - as api.audit
+        found = AUDIT(*arguments, **options)
+        calls.append(found)
+        if len(calls) < many:
+            return found
+        if stopped == "time_limit":
+            monkeypatch.setattr("dalenius.tools.calibration.Watch.left", -1.0)
+        return dataclasses.replace(found, stopped=stopped)
+
+    monkeypatch.setattr(api, "audit", audit)
+
+
+def test_words_and_data(capsys: pytest.CaptureFixture[str]) -> None:
+    found = calibrate("geometric", PARITY, leakage=0.05, entropy=1.0, progress=True)
+    assert f"geometric(epsilon={found.value!r}): [" in capsys.readouterr().err
+    data = json.loads(json.dumps(found.to_dict()))
+    assert data["leakage"]["upper"] <= data["budget"] == 0.05
+    assert (data["query"], data["mechanism"]) == (str(PARITY), found.mechanism.name)
+    assert data["dp_epsilon"] == pytest.approx(found.mechanism.dp_epsilon())
+    assert repr(found).startswith(f"<Calibration geometric(epsilon={found.value!r}) of {PARITY}: leaks at most 0.0")
+    assert f"at epsilon = {found.too_little!r} it was found to leak more than the budget" in found.summary()
+    assert f"epsilon = {found.value!r}" in found._repr_html_()
+    seen: list[object] = []
+    calibrate("geometric", COUNT, leakage=0.5, entropy=2.0, accuracy=0.5, progress=seen.append)
+    assert seen
+
+
+def test_values_are_written_in_no_more_digits_than_are_known() -> None:
+    found = calibrate("geometric", PARITY, leakage=0.05, entropy=1.0, accuracy=0.01)
+    assert len(repr(found.value)) <= len("0.12345")
+    assert mechanisms.geometric(PARITY, epsilon=found.value).rows.tolist() == found.mechanism.rows.tolist()
