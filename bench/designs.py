@@ -8,12 +8,12 @@ from functools import cache
 from scipy.optimize import brentq
 
 import dalenius as dl
-from dalenius.results.design import Design
+from dalenius.auditing import one_secret
 from dalenius.gallery.parse import parse_query
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
-from dalenius.auditing import one_secret
+from dalenius.results.design import Design
 
 Section = tuple[str, list[str], Iterator[list[str]]]
 

@@ -10,9 +10,9 @@ import unstructured
 from measure import Section, alone, memory, timed
 
 import dalenius as dl
-from dalenius.results.design import Design
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
+from dalenius.results.design import Design
 
 TEXT = """Processor seconds of one thread and the most memory of a process that does nothing else; "times" is the
 growth of the seconds from the first closed line of a kind. What is "open" was ended by its limit (of the clock on the

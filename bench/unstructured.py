@@ -19,9 +19,9 @@ from collections.abc import Callable
 import numpy as np
 
 import dalenius as dl
-from dalenius.reductions.lump import lump
-from dalenius.reductions.cells import Cells
 from dalenius.bounds.convex_bound import Dual
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
 from dalenius.search.ascent_chunked import State, step
 from dalenius.search.tilted import neg_entropies, tilt
 

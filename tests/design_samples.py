@@ -9,12 +9,12 @@ from samples import binary, built, consistent, in_unit_down, in_unit_up
 from scipy.optimize import brentq
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.results.audit import NATS_PER_UNIT, Audit, Records
+from dalenius.results.design import Design, Frontier, NamedPoint
 
 MARGIN = 1e-6
 

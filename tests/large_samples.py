@@ -5,11 +5,11 @@ from unittest.mock import patch
 import numpy as np
 
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.numerics.information import kl
 from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
+from dalenius.numerics.information import kl
 
 PAIRS = [
     ("geometric(epsilon=0.7)", "count(n=12)"),

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from dalenius.certificates.audits import adversary_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.gallery import mechanisms, queries
-from dalenius.numerics.information import entropy
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.numerics.information import entropy
 from dalenius.results.audit import NATS_PER_UNIT, Audit, Extremes, Records
-from dalenius.certificates.audits import adversary_data
 
 FLIP = 0.3
 

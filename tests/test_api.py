@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.results.design import Design
 from dalenius.results.audit import Audit
+from dalenius.results.design import Design
 from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import dalenius as dl
 from dalenius.api import _task
 from dalenius.cli import main
-from dalenius.results.design import Design
 from dalenius.model.reference import Reference
 from dalenius.reductions.symmetry import reduce
+from dalenius.results.design import Design
 
 COUNT = dl.queries.count(n=2)
 LAWS = [[0.8, 0.2], [0.6, 0.4]]

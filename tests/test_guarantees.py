@@ -9,10 +9,10 @@ import pytest
 
 import dalenius as dl
 from dalenius import verifier
-from dalenius.tools import exact_sampling
+from dalenius.certificates import audits
 from dalenius.model.mechanism import ROW_TOLERANCE
 from dalenius.numerics.rounding import round_down, round_up
-from dalenius.certificates import audits
+from dalenius.tools import exact_sampling
 from dalenius.verifier import balls
 
 PAGE = (Path(__file__).parents[1] / "docs" / "guarantees.md").read_text()

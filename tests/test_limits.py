@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dalenius as dl
+from dalenius.auditing import unwritten_histograms as solver
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
-from dalenius.auditing import unwritten_histograms as solver
 from dalenius.verifier import counting, named, unwritten_histograms
 
 

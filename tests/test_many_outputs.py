@@ -6,9 +6,9 @@ import math
 import pytest
 
 import dalenius as dl
-from dalenius.tools import calibration
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
+from dalenius.tools import calibration
 
 COUNT = dl.queries.count
 

@@ -12,9 +12,9 @@ from brute_force import information
 from large_samples import PAIRS, both
 
 import dalenius as dl
+from dalenius.bounds.capacity import capacity
 from dalenius.model.secret import Function, Group
 from dalenius.results.audit import Audit
-from dalenius.bounds.capacity import capacity
 
 SMALL = [
     dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1),

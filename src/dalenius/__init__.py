@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from dalenius import paper
     from dalenius.api import audit, curve, design, frontier, load, verify
-    from dalenius.tools.calibration import calibrate
-    from dalenius.tools.composition import compose
     from dalenius.errors import InputError
     from dalenius.gallery import mechanisms, queries
-    from dalenius.tools.ledger import Ledger
     from dalenius.model.mechanism import Mechanism
+    from dalenius.tools.calibration import calibrate
+    from dalenius.tools.composition import compose
+    from dalenius.tools.ledger import Ledger
 
 __version__ = "0.1.0"
 __all__ = [

@@ -11,9 +11,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.results import checking
-from dalenius.results.answers import Run, audit_answer, design_answer, paper_audit_answer, paper_design_answer
-from dalenius.results.design import Design, Frontier, NamedPoint
+from dalenius.auditing.all_records import audit_records
+from dalenius.auditing.one_secret import Known
+from dalenius.designing import rate_distortion
+from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.designer import Designer
+from dalenius.designing.oracle import Attack
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
@@ -25,18 +28,16 @@ from dalenius.model.query import Query
 from dalenius.model.real import Real
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret
+from dalenius.paper.answers import paper_audit_answer, paper_design_answer
 from dalenius.paper.choices import Reading, reading_from, repairs_from
 from dalenius.paper.method import check_designable, search_leakage, search_mechanism
-from dalenius.results.real_answers import real_answer
 from dalenius.reductions.symmetry import check_size, reduce
+from dalenius.results import checking
+from dalenius.results.answers import Run, audit_answer, design_answer
 from dalenius.results.archive import load_any
 from dalenius.results.audit import NATS_PER_UNIT, Audit, Curve
-from dalenius.designing import rate_distortion
-from dalenius.auditing.all_records import audit_records
-from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import Designer
-from dalenius.designing.oracle import Attack
-from dalenius.auditing.one_secret import Known
+from dalenius.results.design import Design, Frontier, NamedPoint
+from dalenius.results.real_answers import real_answer
 from dalenius.search.deadline import Progress, Watch
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.limits import MEMORY, TIME_LIMIT

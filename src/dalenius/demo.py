@@ -16,10 +16,10 @@ from dalenius.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalenius.results.design import Design
     from dalenius.model.query import Query
     from dalenius.report.page import Picture, Section
     from dalenius.results.audit import Audit, Curve
+    from dalenius.results.design import Design
 
 TITLE = "dalenius: what a release can teach about one record"
 QUESTION = """

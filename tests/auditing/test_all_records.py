@@ -5,9 +5,9 @@ import pytest
 from cases import named, random_channel
 
 import dalenius as dl
-from dalenius.model.reference import Reference
 from dalenius.auditing import all_records as module
 from dalenius.auditing.all_records import audit_records, bracket
+from dalenius.model.reference import Reference
 from dalenius.search.deadline import Watch
 
 

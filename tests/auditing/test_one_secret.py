@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from cases import LN2, named, parity_leakage, random_channel
 
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import lump
 from dalenius.auditing import one_secret
 from dalenius.auditing.all_records import audit_records, bracket
-from dalenius.bounds.box_tree import Search
-from dalenius.reductions.cells import Cells
-from dalenius.bounds.posterior_tree import PosteriorSearch
 from dalenius.auditing.one_secret import Record, Reference
+from dalenius.bounds.box_tree import Search
+from dalenius.bounds.posterior_tree import PosteriorSearch
 from dalenius.bounds.simplex_tree import SimplexSearch
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Watch
 
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from large_samples import HISTOGRAMS, both_histograms, feasible
 
 import dalenius as dl
+from dalenius.auditing.unwritten_histograms import Centres, blend
+from dalenius.auditing.unwritten_sums import Blend
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.numerics.information import mutual_information
 from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram
-from dalenius.auditing.unwritten_sums import Blend
-from dalenius.auditing.unwritten_histograms import Centres, blend
+from dalenius.numerics.information import mutual_information
 
 LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
 

@@ -9,11 +9,11 @@ from large_samples import PAIRS, both, feasible
 from scipy.special import logsumexp
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.numerics.information import mutual_information
-from dalenius.model.additive import Additive
 from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.unwritten_sums import Centre, Sibson, fano
+from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.additive import Additive
+from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Progress, Watch
 
 LN2 = math.log(2)

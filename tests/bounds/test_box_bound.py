@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dalenius.reductions.lump import lump
-from dalenius.numerics.batch import stack, take
-from dalenius.search.ascent import ascend
 from dalenius.bounds.box_bound import Boxes, Frame, Point, evaluate, gather
 from dalenius.bounds.box_newton import Goal, minimise, start
-from dalenius.reductions.cells import Cells
 from dalenius.bounds.contraction import coarsen, coefficient
+from dalenius.numerics.batch import stack, take
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
+from dalenius.search.ascent import ascend
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from cases import named, random_channel
 
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import lump
-from dalenius.search.ascent import ascend
 from dalenius.bounds.box_bound import Boxes, Frame, evaluate
 from dalenius.bounds.box_tree import Search
+from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
+from dalenius.search.ascent import ascend
 from dalenius.search.deadline import Watch
 
 TOLERANCE = 1e-4

@@ -7,11 +7,11 @@ import pytest
 from cases import random_channel
 from numpy.typing import NDArray
 
-from dalenius.gallery import mechanisms, queries
-from dalenius.numerics.information import entropy, mutual_information
-from dalenius.model.mechanism import Mechanism
 from dalenius.bounds import capacity as module
 from dalenius.bounds.capacity import capacity
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.mechanism import Mechanism
+from dalenius.numerics.information import entropy, mutual_information
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

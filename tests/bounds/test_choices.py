@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from cases import CLOSED_FORM, Case, named, random_channel
 
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import lump
-from dalenius.reductions.cells import Cells
 from dalenius.bounds.choices import Choices, capacity, obvious, opposites
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Watch
 
 

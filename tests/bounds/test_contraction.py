@@ -8,9 +8,9 @@ import pytest
 from cases import named, random_channel
 from numpy.typing import NDArray
 
-from dalenius.reductions.lump import lump
-from dalenius.reductions.cells import Cells
 from dalenius.bounds.contraction import MOST_PAIR_ENTRIES, affordable, coarsen, coefficient
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
 
 Floats = NDArray[np.float64]
 

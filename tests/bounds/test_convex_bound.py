@@ -5,16 +5,16 @@ import pytest
 from cases import random_channel
 
 from dalenius.api import audit, verify
+from dalenius.auditing.one_secret import Record
+from dalenius.bounds import capacity
+from dalenius.bounds.box_bound import evaluate
+from dalenius.bounds.convex_bound import Bounds, Common, Dual
+from dalenius.bounds.stationary import LEAST_S
 from dalenius.model.mechanism import Mechanism
+from dalenius.reductions import cells as cells_module
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search import ascent
-from dalenius.bounds import capacity
-from dalenius.reductions import cells as cells_module
-from dalenius.bounds.box_bound import evaluate
-from dalenius.reductions.cells import Cells
-from dalenius.bounds.convex_bound import Bounds, Common, Dual
-from dalenius.auditing.one_secret import Record
-from dalenius.bounds.stationary import LEAST_S
 from dalenius.search.deadline import Watch
 
 

@@ -7,10 +7,10 @@ import pytest
 from large_samples import PAIRS, both
 from scipy.special import rel_entr
 
-from dalenius.gallery import mechanisms, queries
-from dalenius.model.additive import Additive
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.convolution import Rows, capacity_by_convolution, knowledge_bound
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.additive import Additive
 from dalenius.search.deadline import Watch
 
 MORE = [

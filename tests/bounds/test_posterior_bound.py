@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import lump
-from dalenius.numerics.batch import stack
-from dalenius.reductions.cells import Cells, phi
 from dalenius.bounds.contraction import coarsen_together, coefficient
 from dalenius.bounds.posterior_bound import Boxes, Frame, Point, Relaxed, evaluate, inherited, tangent
 from dalenius.bounds.posterior_newton import FIRST_ROUNDING, Goal, _derivatives, minimise
+from dalenius.model.mechanism import Mechanism
+from dalenius.numerics.batch import stack
+from dalenius.reductions.cells import Cells, phi
+from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

@@ -11,15 +11,15 @@ from cases import LN2, erased_parity_leakage, named, parity_leakage, random_chan
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import lump
-from dalenius.search.ascent import ascend
-from dalenius.reductions.cells import Cells
 from dalenius.bounds.contraction import coarsen_together, coefficient
 from dalenius.bounds.posterior_bound import Boxes, Frame, Point, Relaxed, evaluate, tangent
 from dalenius.bounds.posterior_tree import PosteriorSearch
 from dalenius.bounds.simplex_bound import Frame as SimplexFrame
 from dalenius.bounds.simplex_tree import SimplexSearch
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
+from dalenius.search.ascent import ascend
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

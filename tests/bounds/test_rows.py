@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dalenius as dl
+from dalenius.bounds.rows import Row, Rows
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, random_priors
-from dalenius.reductions.cells import Cells
-from dalenius.bounds.rows import Row, Rows
 from dalenius.search.deadline import Watch
 
 

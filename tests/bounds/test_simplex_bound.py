@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import lump
-from dalenius.reductions.cells import Cells
 from dalenius.bounds.contraction import coefficient
 from dalenius.bounds.simplex_bound import Dual, Frame, Simplices, evaluate, maximise
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

@@ -10,15 +10,15 @@ import pytest
 from cases import named, parity_leakage, random_channel
 from numpy.typing import NDArray
 
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import lump
-from dalenius.search.ascent import ascend
 from dalenius.bounds.box_bound import Frame as BoxFrame
 from dalenius.bounds.box_tree import Search
-from dalenius.reductions.cells import Cells
 from dalenius.bounds.contraction import coefficient
 from dalenius.bounds.simplex_bound import Frame, Simplices, evaluate
 from dalenius.bounds.simplex_tree import SimplexSearch
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
+from dalenius.search.ascent import ascend
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.reductions.lump import lump
 from dalenius.bounds import stationary
-from dalenius.search.ascent import ascend, polish, random_priors
 from dalenius.bounds.box_bound import evaluate
 from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
+from dalenius.search.ascent import ascend, polish, random_priors
 from dalenius.search.deadline import Watch
 
 

@@ -5,13 +5,13 @@ import pytest
 from cases import named
 
 import dalenius as dl
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import lump
-from dalenius.bounds import capacity, whole
 from dalenius.auditing import one_secret
-from dalenius.bounds.capacity import bracket, interior_point
-from dalenius.reductions.cells import Cells
 from dalenius.auditing.one_secret import Record, Sibson
+from dalenius.bounds import capacity, whole
+from dalenius.bounds.capacity import bracket, interior_point
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Watch
 
 

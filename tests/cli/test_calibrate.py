@@ -9,10 +9,10 @@ from design_samples import least_leakage, noise
 from samples import parity
 from scipy.optimize import brentq
 
-from dalenius.tools import calibration
 from dalenius.certificates.certificate import Certificate
 from dalenius.cli import main
 from dalenius.model.mechanism import Mechanism
+from dalenius.tools import calibration
 
 ASKED = ["--family", "symmetric", "--query", "modular_sum(n=4, modulus=2)", "--leakage", "0.08", "--entropy", "2.2"]
 

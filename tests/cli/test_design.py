@@ -13,10 +13,10 @@ import dalenius
 from dalenius.certificates.certificate import Certificate
 from dalenius.cli import common, main
 from dalenius.cli.design import output_list
-from dalenius.results.design import Design
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
+from dalenius.results.design import Design
 
 PARITY = ["--query", "modular_sum(n=4, modulus=2)"]
 ASKED = [*PARITY, "--distortion", "0.1", "--entropy", "2.2"]

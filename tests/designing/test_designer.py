@@ -9,12 +9,12 @@ from cases import LN2, parity_distortion, parity_leakage
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.model.distortion import Distortion
-from dalenius.model.query import Query
-from dalenius.reductions.symmetry import reduce
 from dalenius.designing.cutting_planes import Goal, Problem
 from dalenius.designing.designer import Designed, Designer, _on_grid
 from dalenius.designing.oracle import Attack
+from dalenius.model.distortion import Distortion
+from dalenius.model.query import Query
+from dalenius.reductions.symmetry import reduce
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

@@ -9,11 +9,11 @@ from brute_force import information
 from scipy.optimize import linprog
 
 import dalenius as dl
+from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.independence import _tilts, no_leakage
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import reduce
-from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.independence import _tilts, no_leakage
 
 QUERIES = [
     dl.queries.count(n=3),

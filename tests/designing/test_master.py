@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 import dalenius as dl
+from dalenius.designing.master import Best, Master, Plane
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain, reduce
-from dalenius.designing.master import Best, Master, Plane
 
 Floats = NDArray[np.float64]
 CLOSE = 2e-6

@@ -9,9 +9,9 @@ import pytest
 from cases import named, parity_leakage, random_channel
 from numpy.typing import NDArray
 
+from dalenius.designing.oracle import MOST_TAKEN, Attack, Oracle
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
-from dalenius.designing.oracle import MOST_TAKEN, Attack, Oracle
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

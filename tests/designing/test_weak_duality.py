@@ -9,9 +9,6 @@ from cases import hamming_rate
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.model.distortion import Distortion
-from dalenius.model.query import Query
-from dalenius.reductions.symmetry import Domain, reduce
 from dalenius.designing.weak_duality import (
     Evidence,
     LowerBound,
@@ -22,6 +19,9 @@ from dalenius.designing.weak_duality import (
     ratios,
     table,
 )
+from dalenius.model.distortion import Distortion
+from dalenius.model.query import Query
+from dalenius.reductions.symmetry import Domain, reduce
 
 Floats = NDArray[np.float64]
 

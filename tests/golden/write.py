@@ -13,8 +13,8 @@ from cases import named
 from fuzz import pool
 
 import dalenius as dl
-from dalenius.results.design import Design
 from dalenius.results.audit import Audit
+from dalenius.results.design import Design
 
 HERE = Path(__file__).parent
 

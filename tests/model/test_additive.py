@@ -13,9 +13,9 @@ from scipy.special import ndtr, rel_entr
 import dalenius as dl
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.numerics.information import kl
 from dalenius.model.additive import NEGLIGIBLE, Additive
 from dalenius.model.mechanism import Mechanism
+from dalenius.numerics.information import kl
 from dalenius.verifier import named
 
 

@@ -11,7 +11,6 @@ from large_samples import HISTOGRAMS, both_histograms
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.tools import exact_sampling
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.additive import Additive
@@ -20,6 +19,7 @@ from dalenius.model.noise import Geometric
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import Histogram
+from dalenius.tools import exact_sampling
 
 
 def of_cell(cell: Additive) -> np.ndarray:

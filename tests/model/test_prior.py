@@ -5,9 +5,9 @@ import pytest
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.numerics.information import entropy, mutual_information
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.numerics.information import entropy, mutual_information
 
 MECHANISMS = [
     mechanisms.geometric(queries.count(n=4), epsilon=1),

@@ -13,10 +13,10 @@ import pytest
 from cases import LN2, named, parity_distortion, parity_leakage, random_channel
 
 import dalenius as dl
-from dalenius.results.design import Design
 from dalenius.gallery.parse import parse_query
 from dalenius.paper import method
 from dalenius.results.audit import Audit
+from dalenius.results.design import Design
 from dalenius.search.deadline import Progress
 
 LITERAL = {0.0: 0.0795, 0.5: 0.0795, 1.0: 0.0775, 1.5: 0.0572, 2.0: 0.0410, 2.5: 0.0164}  # medians of 20 literal starts

@@ -5,12 +5,12 @@ import pytest
 from large_samples import PAIRS, both
 
 from dalenius.gallery import mechanisms, queries
-from dalenius.numerics.information import kl, mutual_information
 from dalenius.model.additive import Additive
 from dalenius.model.prior import Prior
+from dalenius.numerics.information import kl, mutual_information
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import coarsen
 from dalenius.reductions.lump import lump
-from dalenius.reductions.cells import Cells
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS[:4])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dalenius.gallery import mechanisms, queries
-from dalenius.numerics.information import entropy, kl, mutual_information
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.numerics.information import entropy, kl, mutual_information
 from dalenius.reductions.lump import Lumped, lump
 
 STRUCTURED = [

@@ -3,8 +3,8 @@ import pytest
 from real_leakage import drawn, leakage
 
 from dalenius.gallery import mechanisms, queries
-from dalenius.numerics.information import mutual_information
 from dalenius.model.real import Real
+from dalenius.numerics.information import mutual_information
 from dalenius.reductions.quantise import quantise
 
 CASES = {

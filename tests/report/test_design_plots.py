@@ -7,13 +7,13 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.results.design import Design, Frontier
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
-from dalenius.paper.history import Step
 from dalenius.report.design_plots import draw_channel, plot_channels
 from dalenius.report.plots import image
+from dalenius.results.design import Design, Frontier
+from dalenius.results.history import Step
 
 MODULAR = queries.modular_sum(n=4, modulus=3)
 ROWS = np.random.default_rng(0).dirichlet(np.ones(3), 16)

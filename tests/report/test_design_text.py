@@ -5,9 +5,9 @@ from design_samples import any_design, parity_design, parity_frontier
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.gallery import mechanisms, queries
-from dalenius.paper.history import Step
-from dalenius.report.design_text import MOST_ROWS, WIDEST
 from dalenius.numerics.rounding import written_up
+from dalenius.report.design_text import MOST_ROWS, WIDEST
+from dalenius.results.history import Step
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from samples import built, parity
 
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
-from dalenius.paper.history import Step
 from dalenius.report.plots import image
 from dalenius.results.audit import Audit, Curve
+from dalenius.results.history import Step
 
 HISTORY = (Step(0, 0, 0.07, 0.1, 0.0, 0.1),)
 AUDITS = {

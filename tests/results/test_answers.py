@@ -3,9 +3,9 @@
 import pytest
 from cases import named
 
-from dalenius.results.answers import Run, audit_answer
-from dalenius.model.adversary import Adversary
 from dalenius.auditing.all_records import Audited, audit_records
+from dalenius.model.adversary import Adversary
+from dalenius.results.answers import Run, audit_answer
 from dalenius.search.deadline import Watch
 
 MECHANISM = named("modular_sum(n=4, modulus=2)", "symmetric(flip=0.3)")

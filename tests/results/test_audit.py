@@ -12,8 +12,8 @@ from samples import built, consistent, parity
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
-from dalenius.paper.history import Step
 from dalenius.results.audit import Audit, Curve, Extremes, RecordBracket, Records
+from dalenius.results.history import Step
 
 DENSE = Mechanism.from_matrix(np.random.default_rng(2).dirichlet(np.ones(3), size=12), [2, 3, 2])
 HISTOGRAM = mechanisms.exponential(queries.histogram(n=3, k=3), epsilon=2)

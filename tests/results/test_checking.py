@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.results import checking
 from dalenius.certificates.certificate import Certificate
+from dalenius.results import checking
 from dalenius.results.audit import Audit
 from dalenius.verifier.verify import Verification
 

@@ -9,13 +9,13 @@ from design_samples import any_design, consistent_design, least_leakage, noise, 
 from samples import consistent, parity
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.results.design import Design, Frontier
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
-from dalenius.paper.history import Step
 from dalenius.results.archive import load_any
+from dalenius.results.design import Design, Frontier
+from dalenius.results.history import Step
 
 MODULAR = queries.modular_sum(n=4, modulus=3)
 ROWS = np.random.default_rng(0).dirichlet(np.ones(3), 16)

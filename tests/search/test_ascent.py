@@ -10,9 +10,9 @@ from cases import CLOSED_FORM, TRUTH, Case, named, random_channel
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import Ascent, ascend, climb, feasible, polish, random_priors
-from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Watch
 
 

@@ -6,12 +6,12 @@ from cases import random_channel
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from dalenius.numerics.information import mutual_information
 from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import Lumped, lump
-from dalenius.search import ascent, ascent_chunked
+from dalenius.numerics.information import mutual_information
 from dalenius.reductions import cells as cells_module
 from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import Lumped, lump
+from dalenius.search import ascent, ascent_chunked
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dalenius.reductions.lump import Lumped
 from dalenius.reductions import cells as cells_module
 from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import Lumped
 from dalenius.search.tilted import density, neg_entropies, tilt
 
 Floats = NDArray[np.float64]

@@ -7,12 +7,12 @@ import pytest
 from scipy.optimize import brentq
 
 from dalenius import api
-from dalenius.tools.calibration import FAMILIES, calibrate
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.additive import Additive
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
+from dalenius.tools.calibration import FAMILIES, calibrate
 
 LN2 = math.log(2)
 COUNT = queries.count(n=4)

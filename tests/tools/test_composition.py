@@ -10,10 +10,10 @@ from large_samples import both
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.tools.composition import information_bound
-from dalenius.model.statistic import Histogram, Sum, Table
 from dalenius.bounds.capacity import capacity
+from dalenius.model.statistic import Histogram, Sum, Table
 from dalenius.search.deadline import Watch
+from dalenius.tools.composition import information_bound
 
 Floats = NDArray[np.float64]
 

@@ -11,11 +11,11 @@ from flint import arb
 from scipy.stats import chisquare
 
 import dalenius as dl
-from dalenius.tools import exact_sampling
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
+from dalenius.tools import exact_sampling
 from dalenius.verifier import channel, named
 from dalenius.verifier.balls import precision
 

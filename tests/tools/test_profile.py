@@ -17,10 +17,10 @@ from samples import parity
 import dalenius as dl
 from dalenius import api
 from dalenius.errors import InputError
-from dalenius.numerics.information import entropy
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Table
-from dalenius.tools.profile import Profile
+from dalenius.numerics.information import entropy
+from dalenius.results.profile import Profile
 
 Floats = NDArray[np.float64]
 

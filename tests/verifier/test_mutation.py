@@ -21,8 +21,8 @@ from cases import LN2, erased_parity_leakage, named, parity_leakage, random_chan
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.model.mechanism import Mechanism
 from dalenius.auditing import one_secret
+from dalenius.model.mechanism import Mechanism
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -110,7 +110,9 @@ def certificate_of(name: str) -> Json:
             patch.setattr(one_secret.Record, "_rows", lambda *_: iter(()))
         if subject.proof != "simplices":  # the same
             patch.setattr(one_secret, "MOST_VERTICES", 0)
-        patch.setattr(one_secret.Record, "_boxes" if subject.proof == "posteriors" else "_posteriors", lambda *_: iter(()))
+        patch.setattr(
+            one_secret.Record, "_boxes" if subject.proof == "posteriors" else "_posteriors", lambda *_: iter(())
+        )
         audit = dl.audit(mechanism_of(name), **subject.adversary, tolerance=subject.tolerance)
     return json.loads(audit.certificate.text())
 

@@ -10,8 +10,8 @@ from real_leakage import drawn, leakage
 
 import dalenius as dl
 from dalenius.gallery import mechanisms, queries
-from dalenius.numerics.information import mutual_information
 from dalenius.model.real import Real
+from dalenius.numerics.information import mutual_information
 from dalenius.reductions.quantise import quantise
 from dalenius.verifier import real
 from dalenius.verifier.balls import precision

@@ -12,8 +12,8 @@ from flint import arb
 from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
-from dalenius.auditing.unwritten_sums import blended
 from dalenius.auditing.unwritten_histograms import Centres, _told, blend
+from dalenius.auditing.unwritten_sums import blended
 from dalenius.verifier import unwritten_histograms
 from dalenius.verifier.balls import precision
 from dalenius.verifier.counting import Sum

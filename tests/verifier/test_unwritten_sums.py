@@ -12,8 +12,8 @@ from large_samples import PAIRS, both
 from scipy.special import logsumexp
 
 import dalenius as dl
-from dalenius.numerics.information import mutual_information
 from dalenius.auditing.unwritten_sums import Centre, Sibson
+from dalenius.numerics.information import mutual_information
 from dalenius.verifier import unwritten_sums
 from dalenius.verifier.balls import precision
 from dalenius.verifier.question import Knowledge

@@ -4,19 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dalenius.auditing.one_secret import Known, Record
+from dalenius.auditing.unwritten_histograms import audit_histogram
+from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
+from dalenius.bounds.convex_bound import Common
 from dalenius.gallery.parse import unwritten
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Group, Secret
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
-from dalenius.reductions.cells import Cells
-from dalenius.bounds.convex_bound import Common
-from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
-from dalenius.auditing.unwritten_histograms import audit_histogram
-from dalenius.auditing.one_secret import Known, Record
 from dalenius.search.deadline import Watch
 
 TURN = 64  # batches of a record before the next one has its turn: some seconds

@@ -27,13 +27,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from dalenius.search import ascent_chunked
-
 from dalenius.bounds import stationary, whole
-from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
 from dalenius.bounds.box_bound import Frame
 from dalenius.bounds.box_tree import Search
-from dalenius.reductions.cells import Cells, Floats
 from dalenius.bounds.choices import MOST_NODES, Choices, obvious
 from dalenius.bounds.contraction import affordable, coarsen, coarsen_together, coefficient
 from dalenius.bounds.convex_bound import Common, Dual
@@ -43,6 +39,9 @@ from dalenius.bounds.rows import LEAST_S as LEAST_ROW_S
 from dalenius.bounds.rows import Rows
 from dalenius.bounds.simplex_bound import Frame as SimplexFrame
 from dalenius.bounds.simplex_tree import SimplexSearch
+from dalenius.reductions.cells import Cells, Floats
+from dalenius.search import ascent_chunked
+from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
 from dalenius.search.deadline import Watch
 
 Tell = Callable[[], None]

@@ -14,16 +14,16 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
+from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, Maximal, Record
+from dalenius.auditing.unwritten_sums import NOISY, Blend, blended, fano, from_below, in_blocks
 from dalenius.errors import InputError
 from dalenius.model.counting import log_binomial
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret
+from dalenius.reductions.cells import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
-from dalenius.reductions.cells import Floats
-from dalenius.auditing.unwritten_sums import NOISY, Blend, blended, fano, from_below, in_blocks
-from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, Maximal, Record
 from dalenius.search.deadline import Watch
 
 FEW = 2  # counts that are tried as witnesses

@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import entr, logsumexp
 
+from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, RARE, Maximal, Record, Sibson
+from dalenius.bounds.choices import obvious
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference, group_sums
 from dalenius.model.secret import Function, Secret
 from dalenius.model.statistic import Sum
+from dalenius.reductions.cells import Cells, Floats
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
 from dalenius.search.ascent import SMALL_KNOWLEDGE, ascend, climb
-from dalenius.reductions.cells import Cells, Floats
-from dalenius.bounds.choices import obvious
-from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, RARE, Maximal, Record, Sibson
 from dalenius.search.deadline import Watch
 
 ROUNDS = 400

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.numerics.batch import copy, put, take
 from dalenius.bounds.box_bound import TINY, Boxes, Evaluation, Frame, Point, evaluate, gather, row_law, spread
+from dalenius.numerics.batch import copy, put, take
 from dalenius.reductions.cells import Floats, lse, solve
 from dalenius.search.deadline import Watch
 

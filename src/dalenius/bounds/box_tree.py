@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dalenius.numerics.batch import put, stack, take
 from dalenius.bounds.box_bound import Boxes, Frame, Point, evaluate, gather, row_law
 from dalenius.bounds.box_newton import Goal, Solved, minimise, start
+from dalenius.numerics.batch import put, stack, take
 from dalenius.reductions.cells import Floats, phi
-from dalenius.search.tree import BestFirst, Frontier
 from dalenius.search.deadline import Watch
+from dalenius.search.tree import BestFirst, Frontier
 
 BATCH = 192
 LAST_BARRIER = 1e-13  # smaller ones are lost in rounding

@@ -18,8 +18,8 @@ from scipy.special import xlogy
 
 from dalenius.bounds.capacity import interior_point
 from dalenius.reductions.cells import Cells, Floats, lse, solve
-from dalenius.search.tree import Frontier
 from dalenius.search.deadline import Watch
+from dalenius.search.tree import Frontier
 
 Bools = NDArray[np.bool_]
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalenius.numerics.batch import take
 from dalenius.bounds.box_bound import TINY, Frame, Point
-from dalenius.reductions.cells import Cells, Floats, lse, phi, solve
 from dalenius.bounds.stationary import LEAST_S
-from dalenius.search.tilted import Tilted, neg_entropies, tilt
+from dalenius.numerics.batch import take
+from dalenius.reductions.cells import Cells, Floats, lse, phi, solve
 from dalenius.search.deadline import Watch
+from dalenius.search.tilted import Tilted, neg_entropies, tilt
 
 SMALLEST_S, LARGEST_S = 1e-7, 1e6
 ROUNDS = 20  # of Newton's method

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, xlogy
 
-from dalenius.model.additive import Additive
 from dalenius.bounds.capacity import Capacity
+from dalenius.model.additive import Additive
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

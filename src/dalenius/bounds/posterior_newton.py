@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.bounds.posterior_bound import TINY, Boxes, Frame, Point, Relaxed, Seen, evaluate, tangent
 from dalenius.numerics.batch import copy, put, take
 from dalenius.reductions.cells import Floats, solve
-from dalenius.bounds.posterior_bound import TINY, Boxes, Frame, Point, Relaxed, Seen, evaluate, tangent
 from dalenius.search.deadline import Watch
 
 LEAST_LOG_P = -200.0  # log p0(a) of secret values that the relaxation hardly uses

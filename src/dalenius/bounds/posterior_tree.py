@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dalenius.numerics.batch import put, stack, take
-from dalenius.reductions.cells import Floats, phi
-from dalenius.search.tree import BestFirst, Frontier
 from dalenius.bounds.posterior_bound import TINY, Boxes, Frame, Point, Relaxed, Seen, evaluate, inherited, tangent
 from dalenius.bounds.posterior_newton import Goal, minimise
+from dalenius.numerics.batch import put, stack, take
+from dalenius.reductions.cells import Floats, phi
 from dalenius.search.deadline import Watch
+from dalenius.search.tree import BestFirst, Frontier
 
 BATCH = 192
 MOST_BATCH_ENTRIES = 4_000_000  # nodes x (cells x outputs + multipliers^2) held at once

@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.reductions.lump import Lumped
 from dalenius.bounds.box_bound import TINY, Frame, Point
 from dalenius.bounds.box_tree import Search
-from dalenius.reductions.cells import Cells, Floats, lse
 from dalenius.bounds.contraction import coarsen
+from dalenius.reductions.cells import Cells, Floats, lse
+from dalenius.reductions.lump import Lumped
 from dalenius.search.deadline import Watch
 
 SHARE = 0.9  # of s that contraction within groups of outputs may use

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalenius.reductions.cells import Floats
-from dalenius.search.tree import BestFirst, Frontier
 from dalenius.bounds.simplex_bound import TINY, Dual, Frame, Simplices, Solved, evaluate, maximise
+from dalenius.reductions.cells import Floats
 from dalenius.search.deadline import Watch
+from dalenius.search.tree import BestFirst, Frontier
 
 BATCH = 256
 MOST_BATCH_ENTRIES = 4_000_000  # nodes x cells x (cells + outputs) held at once

@@ -8,9 +8,9 @@ multiplier of the best prior found, that prior is the best of all. Two products 
 
 import numpy as np
 
-from dalenius.search.ascent import at_multiplier, log_posterior
 from dalenius.bounds.box_bound import TINY, Frame, Point
 from dalenius.reductions.cells import Cells, Floats
+from dalenius.search.ascent import at_multiplier, log_posterior
 from dalenius.search.deadline import Watch
 
 LEAST_S = 1.001  # nearer to 1 the bound is a maximum over cells, which rounding in rare ones decides

@@ -16,11 +16,11 @@ from scipy.special import logsumexp
 
 from dalenius.bounds.box_bound import TINY
 from dalenius.bounds.capacity import bracket
-from dalenius.reductions.cells import Cells, Floats, lse
 from dalenius.bounds.choices import Choices
 from dalenius.bounds.convex_bound import Dual
-from dalenius.search.tilted import neg_entropies
+from dalenius.reductions.cells import Cells, Floats, lse
 from dalenius.search.deadline import Watch
+from dalenius.search.tilted import neg_entropies
 
 ROUNDS = 100
 STILL = 1e-4  # relative gain of a round that is not worth another

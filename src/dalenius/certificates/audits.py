@@ -10,6 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from dalenius.auditing.all_records import Audited
+from dalenius.auditing.one_secret import Maximal, Proof, Reference, Sibson, Trivial
+from dalenius.auditing.unwritten_histograms import Centres
+from dalenius.auditing.unwritten_sums import Blend, Centre
+from dalenius.bounds.box_bound import Frame, Point
+from dalenius.bounds.box_tree import Search
+from dalenius.bounds.choices import Choices
+from dalenius.bounds.posterior_bound import Point as Posterior
+from dalenius.bounds.posterior_tree import PosteriorSearch
+from dalenius.bounds.rows import Rows
+from dalenius.bounds.simplex_tree import SimplexSearch
 from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
@@ -17,19 +28,8 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.prior import Prior
 from dalenius.model.secret import Secret
-from dalenius.reductions.lump import Lift
-from dalenius.auditing.all_records import Audited
-from dalenius.bounds.box_bound import Frame, Point
-from dalenius.bounds.box_tree import Search
 from dalenius.reductions.cells import Floats
-from dalenius.bounds.choices import Choices
-from dalenius.auditing.unwritten_sums import Blend, Centre
-from dalenius.auditing.unwritten_histograms import Centres
-from dalenius.bounds.posterior_bound import Point as Posterior
-from dalenius.bounds.posterior_tree import PosteriorSearch
-from dalenius.auditing.one_secret import Maximal, Proof, Reference, Sibson, Trivial
-from dalenius.bounds.rows import Rows
-from dalenius.bounds.simplex_tree import SimplexSearch
+from dalenius.reductions.lump import Lift
 
 UNUSED = 30.0  # log r of an output that never occurs lies this far below the rest
 PROPORTIONAL = 1e-12  # contraction coefficient claimed for proportional columns, whose true one is 0

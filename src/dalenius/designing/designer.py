@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.symmetry import MOST_PAIRS
-from dalenius.designing import rate_distortion
 from dalenius.auditing.all_records import Audited, audit_records
-from dalenius.reductions.cells import Floats
 from dalenius.certificates.audits import prior_of, stated
+from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import CuttingPlanes, Problem, leaked
 from dalenius.designing.independence import no_leakage
 from dalenius.designing.oracle import Attack
-from dalenius.search.deadline import Watch
 from dalenius.designing.weak_duality import LowerBound
+from dalenius.model.distortion import Distortion
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.cells import Floats
+from dalenius.reductions.symmetry import MOST_PAIRS
+from dalenius.search.deadline import Watch
 
 GRID = 2.0**48  # probabilities are multiples of its inverse, and rows sum to one exactly
 SEARCH_SHARE = 0.3  # of the tolerance is for the gap that local search leaves

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from dalenius.reductions.cells import Floats
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.master import Plane
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
+from dalenius.reductions.cells import Floats
 
 STEP = 1e-11  # h times the largest multiplier
 EXTRA_TILTS = 2

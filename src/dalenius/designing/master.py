@@ -18,8 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dalenius.reductions.symmetry import Domain
 from dalenius.reductions.cells import Floats
+from dalenius.reductions.symmetry import Domain
 
 Bools = NDArray[np.bool_]
 Matrix = Any  # a NumPy array or a SciPy sparse matrix, which ships no types

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Statistic
+from dalenius.reductions.cells import Cells, Floats
 from dalenius.reductions.lump import Merged, lump
 from dalenius.search.ascent import climb, random_priors
-from dalenius.reductions.cells import Cells, Floats
 from dalenius.search.deadline import Watch
 
 MOST_TAKEN = 6  # priors of one record in one round

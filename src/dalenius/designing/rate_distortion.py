@@ -18,10 +18,10 @@ from scipy.linalg import LinAlgError
 from scipy.special import logsumexp
 
 from dalenius.bounds.capacity import room, solve
-from dalenius.reductions.cells import Floats
 from dalenius.designing.cutting_planes import Problem
-from dalenius.search.deadline import Watch
 from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, leakage_bound
+from dalenius.reductions.cells import Floats
+from dalenius.search.deadline import Watch
 
 MOST_PAIRS = 2**20  # of a value and an output: no search is needed, and this many can be verified
 ROUNDS = 200

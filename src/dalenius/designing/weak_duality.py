@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import linprog
 
-from dalenius.reductions.symmetry import Domain
 from dalenius.reductions.cells import Floats
+from dalenius.reductions.symmetry import Domain
 
 SMALLEST_RATIO = 1e-13  # a share of ratio 1 mixed in, so that logarithms are finite
 LIGHTEST = 1e-9  # weights below this share of the heaviest are dropped

@@ -17,7 +17,7 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Table
 
 if TYPE_CHECKING:
-    from dalenius.tools.profile import Profile
+    from dalenius.results.profile import Profile
     from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]

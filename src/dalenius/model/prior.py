@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.numerics.information import mutual_information
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
@@ -16,6 +15,7 @@ from dalenius.model.pickling import set_state
 from dalenius.model.real import Real
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
+from dalenius.numerics.information import mutual_information
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -11,8 +11,9 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.paper import parameters
 from dalenius.paper.conditionals import BETA, ETA_0
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Step, Trace
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace
 from dalenius.paper.universe import Floats, Universe, floored, leakages, never, softmax
+from dalenius.results.history import Step
 
 LAMBDA_0, MU = 1.0, 1.5  # first penalty and the factor that adjusts it: the paper's defaults
 DELTA = 0.01  # constraint margin: the paper's default

@@ -32,10 +32,11 @@ from dalenius.paper.descent import (
     task_of,
 )
 from dalenius.paper.gradients import information_by_channel, tangent_norm
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Step, Trace, relative_improvement
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace, relative_improvement
 from dalenius.paper.leakage import maximal_leakage
 from dalenius.paper.primal import penalty_options
 from dalenius.paper.universe import Floats, never
+from dalenius.results.history import Step
 
 # The paper leaves these open. In fewer rounds than about sixty lambda, which changes by a factor of 1.5 a round, has
 # not yet found its size.

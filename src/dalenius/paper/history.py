@@ -1,6 +1,5 @@
 """What the loops of the algorithms leave behind: the paper's diagnostics of convergence, round by round."""
 
-import math
 from dataclasses import dataclass
 
 # Of the relative improvement. The paper does not give it; this is delta of Algorithms 7 and 10, its constraint margin.
@@ -11,21 +10,6 @@ CONVERGED = "converged"
 CAPPED = "T_max"
 EXPIRED = "time"
 INFEASIBLE = "INFEASIBLE"
-
-
-@dataclass(frozen=True)
-class Step:
-    """One outer iteration of Algorithm 1, 6 or 9, from one random start."""
-
-    start: int
-    iteration: int
-    value: float  # leakage (Algorithms 1 and 6), expected distortion (Algorithm 9)
-    improvement: float  # relative, |v_k - v_(k-1)| / (|v_k| + delta)
-    violation: float  # |H(X) - b| (Algorithm 1), |E - D| (6), |I - L| (9)
-    gradient: float  # norm of the gradient along the simplex
-    # What Algorithm 1 found the mechanism of the round before to leak (Algorithms 6 and 9); its own value (1).
-    worst: float = math.inf
-    penalty: float = math.inf  # lambda of Algorithm 9 in this round; inf where there is none
 
 
 @dataclass(frozen=True)

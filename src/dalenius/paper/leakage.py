@@ -17,9 +17,10 @@ from dalenius.paper import parameters
 from dalenius.paper.choices import repairs_from
 from dalenius.paper.conditionals import FEASIBLE, best_extreme_point, projected_gradient_coordinate_ascent
 from dalenius.paper.gradients import log_ratios, tangent_norm
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, INFEASIBLE, Step, Trace, relative_improvement
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, INFEASIBLE, Trace, relative_improvement
 from dalenius.paper.marginal import EPS, backed_off, modified_blahut_arimoto
 from dalenius.paper.universe import Floats, Universe, answers, entropy, leakages, never
+from dalenius.results.history import Step
 
 STARTS = 20
 MOST_ROUNDS = 50  # the paper leaves T_max open

@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from dalenius.auditing.all_records import Audited
+from dalenius.auditing.one_secret import Record
+from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.designer import AUDIT_SHARE, Designed, Designer
+from dalenius.designing.weak_duality import LowerBound
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
@@ -19,19 +24,14 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.paper.choices import DEFAULT, Reading
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
-from dalenius.paper.history import Step
 from dalenius.paper.leakage import STARTS, Leakage, maximal_leakage, restarts
 from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.paper.universe import Floats
-from dalenius.reductions.lump import Merged, lump
-from dalenius.auditing.all_records import Audited
-from dalenius.search.ascent import best_of
 from dalenius.reductions.cells import Cells
-from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import AUDIT_SHARE, Designed, Designer
-from dalenius.auditing.one_secret import Record
+from dalenius.reductions.lump import Merged, lump
+from dalenius.results.history import Step
+from dalenius.search.ascent import best_of
 from dalenius.search.deadline import Watch
-from dalenius.designing.weak_duality import LowerBound
 
 MOST_AUDITED = 2**15  # datasets x outputs: a dense channel of that size takes half a minute a start
 MOST_DESIGNED = 2**10  # the same for a design, which runs Algorithm 1 in every round

@@ -32,9 +32,10 @@ from dalenius.paper.descent import (
     task_of,
 )
 from dalenius.paper.gradients import information_by_channel, tangent_norm
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Step, Trace, relative_improvement
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace, relative_improvement
 from dalenius.paper.leakage import maximal_leakage
 from dalenius.paper.universe import Floats, never
+from dalenius.results.history import Step
 
 MOST_ROUNDS = 12  # repair 9: the printed loop has no cap
 

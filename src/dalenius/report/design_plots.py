@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.plots import DARK, LIGHT, axes_of, class_axis, figure_of, tick_step, tidy
 from dalenius.results.audit import limit_words
+from dalenius.results.design import Design, Frontier, NamedPoint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

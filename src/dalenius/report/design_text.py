@@ -2,7 +2,6 @@
 
 import math
 
-from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.model import checks
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short, short_up, written_up
 from dalenius.report.text import (
@@ -16,6 +15,7 @@ from dalenius.report.text import (
     starts,
     why,
 )
+from dalenius.results.design import Design, Frontier, NamedPoint
 
 MOST_ROWS = 12  # rows of the mechanism that are shown
 WIDEST = 109  # characters of a row

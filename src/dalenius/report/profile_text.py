@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dalenius.tools.profile import UNWRITTEN, Profile
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.text import Facts, all_checked_words, problem
+from dalenius.results.profile import UNWRITTEN, Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

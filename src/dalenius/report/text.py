@@ -17,9 +17,9 @@ from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
-from dalenius.paper.history import Step
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.results.audit import Audit, Stopped, in_unit
+from dalenius.results.history import Step
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design

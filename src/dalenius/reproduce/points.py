@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from dalenius.results.answers import Run, audit_answer
 from dalenius.api import SOLVER_SHARE, audit, design, verify
+from dalenius.auditing.all_records import audit_records
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.numerics.information import entropy, mutual_information
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
+from dalenius.numerics.information import entropy, mutual_information
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
 from dalenius.paper.leakage import Leakage, maximal_leakage, restarts
@@ -26,8 +26,8 @@ from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.reproduce import text
 from dalenius.reproduce.printed import LN2, RATIONAL, binary_entropy
 from dalenius.reproduce.rows import Row
+from dalenius.results.answers import Run, audit_answer
 from dalenius.results.audit import NATS_PER_UNIT, Audit, finite
-from dalenius.auditing.all_records import audit_records
 from dalenius.search.deadline import Watch
 
 # Tolerance of Algorithm 1 and of the two below it: where claims rest on it, and along the figures' grids.

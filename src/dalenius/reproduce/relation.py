@@ -6,10 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from dalenius.model import storage
+from dalenius.numerics.rounding import short, short_up
 from dalenius.paper.choices import ALWAYS
 from dalenius.paper.choices import BETTER as BETTER_ROWS
 from dalenius.paper.choices import WRONG as WRONG_ROWS
-from dalenius.numerics.rounding import short, short_up
 from dalenius.reproduce.effects import EFFECTS, effect
 from dalenius.reproduce.findings import below_knee, bracket, finding, is_rounded
 from dalenius.reproduce.page import leakage_table

@@ -1,19 +1,11 @@
 """From what the solvers found to what users hold: results in the user's unit, with their certificates in nats."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dalenius.certificates.certificate import Certificate
-from dalenius.results.design import Design
-from dalenius.model.adversary import Adversary
-from dalenius.model.distortion import MEASURES, Distortion
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.secret import Secret
-from dalenius.model.statistic import Table
-from dalenius.paper.method import Alternated, Searched
-from dalenius.results.audit import NATS_PER_UNIT, Audit, Extremes, Records, Stopped
 from dalenius.auditing.all_records import Audited
+from dalenius.auditing.one_secret import NEARLY, Proof
 from dalenius.bounds.box_tree import Search
 from dalenius.certificates.audits import (
     KINDS,
@@ -24,14 +16,20 @@ from dalenius.certificates.audits import (
     prior_of,
     stated,
 )
+from dalenius.certificates.certificate import Certificate
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import NOTHING, Designed
-from dalenius.auditing.one_secret import NEARLY, Proof
+from dalenius.designing.designer import Designed
+from dalenius.model.adversary import Adversary
+from dalenius.model.distortion import MEASURES, Distortion
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.secret import Secret
+from dalenius.model.statistic import Table
+from dalenius.results.audit import NATS_PER_UNIT, Audit, Extremes, Records, Stopped
+from dalenius.results.design import Design
 from dalenius.search.deadline import Watch
 
 LATE = 0.2  # of its time: a design with no more left has had its last audit cut short
 TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
-CONSTANT_ROUNDING = 1e-12  # more, relatively, than the sum of a distortion over datasets can lose
 
 
 @dataclass(frozen=True)
@@ -55,17 +53,10 @@ def audit_answer(
     """Return the bracket of the worst record, or of the one secret that was asked for, with its certificate."""
     best = max(item.audit.lower for item in found)
     worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
-    return _audit(mechanism, adversary, found, worst, run, secret=secret)
+    return audit_of_witness(mechanism, adversary, found, worst, run, secret=secret)
 
 
-def paper_audit_answer(mechanism: Mechanism, adversary: Adversary, searched: Searched, run: Run) -> Audit:
-    """Return what the paper's search proves: its witness below, the trivial bound above."""
-    answer = _audit(mechanism, adversary, searched.found, searched.witness, run)
-    stopped = _ended(run.watch, finished=searched.finished)
-    return replace(answer, proved="lower", stopped=stopped, history=searched.history)
-
-
-def _audit(  # noqa: PLR0913 - what was asked, and what was found
+def audit_of_witness(  # noqa: PLR0913 - what was asked, and what was found
     mechanism: Mechanism,
     adversary: Adversary,
     found: list[Audited],
@@ -74,6 +65,7 @@ def _audit(  # noqa: PLR0913 - what was asked, and what was found
     *,
     secret: Secret | None = None,
 ) -> Audit:
+    """Return the audit whose witness is that of `worst`."""
     prior = prior_of(mechanism, worst, adversary.reference)
     leaked = prior.leakage() if worst.grid is None else worst.audit.lower - MARGIN_COARSE
     lower = max(0.0, leaked - MARGIN_DOWN)
@@ -121,30 +113,6 @@ def _extremes(found: list[Audited], bracket: tuple[float, float], nats: float, *
         high = min(high, bracket[1])
     uniform = max(float(item.audit.cells.leakage(item.audit.cells.rho[None])[0]) for item in found)
     return Extremes((_down(low, nats), _up(max(low, high), nats)), uniform / nats)
-
-
-def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
-    distortion: Distortion, adversary: Adversary, problem: Problem, found: Alternated, *, budget: float, run: Run
-) -> Design:
-    """Return the mechanism of the paper's alternation with what its audit proves; budget as the user gave it.
-
-    Where the audit does not prove that a leakage budget is kept, the least distortion is still at most that of the
-    best constant, which leaks nothing, and what is certified is the leakage of the mechanism.
-    """
-    answer = design_answer(distortion, adversary, problem, found.designed, budget=budget, run=run)
-    stopped = _ended(run.watch, finished=found.finished and run.watch.left > 0)
-    answer = replace(answer, proved="upper", stopped=stopped, history=found.history, reported=found.reported / run.nats)
-    if problem.goal == "leakage" or _kept(problem, answer.leakage):
-        return answer
-    constant = problem.distortion(problem.constant())
-    return replace(answer, upper=constant * (1 + CONSTANT_ROUNDING), certificate=answer.leakage.certificate)
-
-
-def _kept(problem: Problem, leakage: Audit) -> bool:
-    """Whether a verifier agrees that the leakage budget is kept: a constant leaks nothing, whatever is stated."""
-    constant = bool((leakage.mechanism.rows == leakage.mechanism.rows[0]).all())
-    slack = NOTHING if problem.budget == 0 and problem.knowledge == 0 else 0.0
-    return constant or leakage.certificate.upper <= problem.budget + slack
 
 
 def design_answer(  # noqa: PLR0913 - what was asked, and what was found
@@ -222,7 +190,7 @@ def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, lat
     return "time_limit" if watch.left <= late else "method"
 
 
-def _ended(watch: Watch, *, finished: bool) -> Stopped:
+def ended(watch: Watch, *, finished: bool) -> Stopped:
     """Why a search that knows no gap ended."""
     return "interrupted" if watch.interrupted else "method" if finished else "time_limit"
 

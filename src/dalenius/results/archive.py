@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dalenius.results.design import Design
 from dalenius.errors import InputError
 from dalenius.model import storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.secret import Function
-from dalenius.paper.history import Step
-from dalenius.results.restore import OF_ADVERSARY, OF_AUDIT, OF_DESIGN, audit_of, design_of
 from dalenius.results.audit import Audit, Extremes, finite
+from dalenius.results.design import Design
+from dalenius.results.history import Step
+from dalenius.results.restore import OF_ADVERSARY, OF_AUDIT, OF_DESIGN, audit_of, design_of
 from dalenius.verifier import saved
 from dalenius.verifier.reading import Refused
 

@@ -20,8 +20,8 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret, members, name
-from dalenius.paper.history import Step
 from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.results.history import Step
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

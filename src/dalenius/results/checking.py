@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Literal, TypeVar
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.results.design import Design
 from dalenius.errors import InputError
 from dalenius.results.audit import NATS_PER_UNIT, Audit
+from dalenius.results.design import Design
 from dalenius.verifier import verify as verifier
 from dalenius.verifier import work
 from dalenius.verifier.limits import TIME_LIMIT

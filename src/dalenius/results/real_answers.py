@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from dalenius.results.answers import Run
+from dalenius.auditing.one_secret import MOST_OUTPUTS, NEARLY
+from dalenius.certificates.audits import MARGIN_DOWN
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.numerics.information import mutual_information
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.real import Real
+from dalenius.numerics.information import mutual_information
 from dalenius.reductions.quantise import Quantised, quantise
+from dalenius.results.answers import Run
 from dalenius.results.audit import Audit, Extremes, Records
-from dalenius.certificates.audits import MARGIN_DOWN
-from dalenius.auditing.one_secret import MOST_OUTPUTS, NEARLY
 from dalenius.search.deadline import Watch
 
 Certified = Callable[[Mechanism, float, Watch], Audit]  # a finite channel, the gap to reach in nats -> its audit

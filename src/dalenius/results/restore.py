@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.results.design import Design
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_query
 from dalenius.model import checks, storage
@@ -26,8 +25,9 @@ from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret, describe, from_user
 from dalenius.model.statistic import Table
-from dalenius.paper.history import Step
 from dalenius.results.audit import Audit, Extremes, Group, Records
+from dalenius.results.design import Design
+from dalenius.results.history import Step
 from dalenius.verifier import saved
 
 Plain = dict[str, tuple[type, ...]]  # fields that are stored as they are, and their types

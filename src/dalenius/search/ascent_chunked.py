@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.numerics.information import mutual_information
+from dalenius.reductions.cells import Cells, Floats, lse
 from dalenius.search.ascent import (
     FLOOR,
     LARGEST_S,
@@ -25,9 +26,8 @@ from dalenius.search.ascent import (
     random_priors,
 )
 from dalenius.search.ascent import climb as climb_few
-from dalenius.reductions.cells import Cells, Floats, lse
-from dalenius.search.tilted import density, tilt
 from dalenius.search.deadline import Watch
+from dalenius.search.tilted import density, tilt
 
 Ints = NDArray[np.int64]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dalenius import api
-from dalenius.results.calibration import Calibration
+from dalenius.auditing.one_secret import MOST_OUTPUTS
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
@@ -21,7 +21,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
-from dalenius.auditing.one_secret import MOST_OUTPUTS
+from dalenius.results.calibration import Calibration
 from dalenius.search.deadline import Progress, Watch
 
 LOUDEST = 20.0  # of the noise level: leakage falls with its exponential, squared

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp, xlogy
 
+from dalenius.auditing.unwritten_histograms import Centres
+from dalenius.bounds.capacity import capacity
+from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.additive import Additive
@@ -18,9 +21,6 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
-from dalenius.bounds.capacity import capacity
-from dalenius.bounds.convolution import knowledge_bound
-from dalenius.auditing.unwritten_histograms import Centres
 from dalenius.search.deadline import Watch
 
 Floats = NDArray[np.float64]

@@ -10,6 +10,16 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from dalenius.api import audit as run_audit
+from dalenius.auditing.one_secret import MOST_OUTPUTS
+from dalenius.errors import InputError
+from dalenius.model import checks, storage
+from dalenius.model.adversary import Adversary
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
+from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, problem, stacked
+from dalenius.results.audit import NATS_PER_UNIT, Audit, in_unit
+from dalenius.search.deadline import Watch
 from dalenius.tools.composition import (
     MOST_ENTRIES,
     Group,
@@ -19,16 +29,6 @@ from dalenius.tools.composition import (
     records_text,
     same_channel,
 )
-from dalenius.errors import InputError
-from dalenius.model import checks, storage
-from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.query import Query
-from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, problem, stacked
-from dalenius.results.audit import NATS_PER_UNIT, Audit, in_unit
-from dalenius.auditing.one_secret import MOST_OUTPUTS
-from dalenius.search.deadline import Watch
 
 Bound = Literal["audit", "chain rule", "trivial"]
 

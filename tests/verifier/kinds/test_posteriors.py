@@ -16,12 +16,12 @@ from flint import arb
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.model.mechanism import Mechanism
-from dalenius.reductions.lump import lump
 from dalenius.auditing import one_secret
-from dalenius.reductions.cells import Cells
 from dalenius.bounds.contraction import coefficient
 from dalenius.bounds.posterior_bound import Boxes, Frame, Point, Relaxed, evaluate, tangent
+from dalenius.model.mechanism import Mechanism
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channel import Channel, rebuild
 from dalenius.verifier.kinds import tree as trees

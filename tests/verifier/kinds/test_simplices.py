@@ -14,8 +14,8 @@ from cases import LN2, named, parity_leakage, random_channel
 from flint import arb
 
 import dalenius as dl
-from dalenius.model.mechanism import Mechanism
 from dalenius.auditing import one_secret
+from dalenius.model.mechanism import Mechanism
 from dalenius.verifier.contraction import contracts, pair_contracts
 
 Json = Any

@@ -1,0 +1,139 @@
+"""What a profile says: several measures of one mechanism side by side."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dalenius.model.additive import Additive
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
+from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.results.audit import Audit, Curve, Stopped, finite, in_unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+UNWRITTEN = (Additive, NoisyHistogram)  # channels that are never written out
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """lower <= a number <= upper."""
+
+    lower: float
+    upper: float
+
+    @property
+    def gap(self) -> float:
+        """How far apart the bounds are."""
+        return self.upper - self.lower
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Profile:
+    """What a mechanism tells, by several measures; q(y|x) is its channel.
+
+    leakage: L(b) = max_i max { I(X_i;Y) : H(X) >= b } at several b, about one record; each point an audit.
+    capacity: max I(X;Y) over all priors, about the whole dataset; a bracket, within 1e-9 where the channel is
+        written out, within 1e-3 or what a quarter of the time allows where it is not.
+    maximal_leakage: log sum_y max_x q(y|x), Sibson's information of order infinity: how much better any
+        function of the dataset can be guessed, at most, under any prior.
+    min_entropy_leakage: how much better the whole dataset is guessed under the uniform prior; that prior
+        makes it equal to maximal_leakage, whatever the mechanism.
+    record_min_entropy_leakage: max_i log sum_y max_a P(y|X_i=a) under the uniform prior: how much better
+        one record is guessed.
+    dp_epsilon: max log( q(y|x) / q(y|x') ) over datasets that differ in one record; infinite where one
+        of them can give an output that the other cannot.
+    dp_delta: max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over the same pairs, at `epsilon`.
+    distortion: E |y - f(X)| under uniform data; None without a query, or where outputs are not its range.
+
+    Informations and leakages are in `unit`. dp_epsilon and epsilon are natural logarithms in every unit;
+    they are None, as dp_delta, where `notes` says that they would take too long. So are measures that have no closed
+    form where noise is on every count of a histogram of very many records.
+    """
+
+    mechanism: Mechanism
+    unit: str
+    leakage: Curve
+    capacity: Bracket | None
+    maximal_leakage: float | None
+    record_min_entropy_leakage: float | None
+    dp_epsilon: float | None
+    epsilon: float
+    dp_delta: float | None
+    distortion: float | None
+    notes: tuple[str, ...]
+    stopped: Stopped
+    seconds: float
+
+    @property
+    def min_entropy_leakage(self) -> float | None:
+        """log( sum_y max_x p(x) q(y|x) / max_x p(x) ) for p uniform: p cancels, maximal_leakage is left."""
+        return self.maximal_leakage
+
+    @property
+    def record_entropy(self) -> float:
+        """log|A|, the most that a record can hold."""
+        return in_unit(math.log(max(self.mechanism.records)), self.unit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the command line; non-finite numbers are None."""
+        return {
+            "unit": self.unit,
+            "leakage": [_point(audit) for audit in self.leakage.audits],
+            "capacity": self.capacity and {"lower": finite(self.capacity.lower), "upper": finite(self.capacity.upper)},
+            "maximal_leakage": _maybe(self.maximal_leakage),
+            "min_entropy_leakage": _maybe(self.min_entropy_leakage),
+            "record_min_entropy_leakage": _maybe(self.record_min_entropy_leakage),
+            "record_entropy": finite(self.record_entropy),
+            "dp_epsilon": _maybe(self.dp_epsilon),
+            "epsilon": finite(self.epsilon),
+            "dp_delta": _maybe(self.dp_delta),
+            "distortion": _maybe(self.distortion),
+            "notes": list(self.notes),
+            "stopped": self.stopped,
+            "seconds": finite(self.seconds),
+        }
+
+    def summary(self) -> str:
+        """Return every measure with its definition, digits of brackets rounded outward."""
+        from dalenius.report.profile_text import facts  # noqa: PLC0415 - results know of no report until asked
+        from dalenius.report.text import stacked  # noqa: PLC0415 - the same
+
+        return stacked(facts(self))
+
+    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+        """Draw L(b) below the capacity, the maximal leakage and what a record can hold; return the figure."""
+        from dalenius.report.profile_text import plot_profile  # noqa: PLC0415 - matplotlib takes a second
+
+        return plot_profile(self, ax)
+
+    def __repr__(self) -> str:
+        worst = max(self.leakage.audits, key=lambda audit: audit.upper)
+        digits = decimals(worst.upper)
+        capacity = None if self.capacity is None else self.capacity.upper
+        whole, maximal, epsilon = map(_shortly, (capacity, self.maximal_leakage, self.dp_epsilon))
+        return (
+            f"<Profile of {self.mechanism!r}: {round_down(worst.lower, digits)} <= L({short(worst.entropy)}) <= "
+            f"{round_up(worst.upper, digits)}, capacity {whole}, "
+            f"maximal leakage {maximal} {self.unit}, dp_epsilon {epsilon}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from dalenius.report.profile_text import facts  # noqa: PLC0415
+        from dalenius.report.text import as_html  # noqa: PLC0415
+
+        return as_html(facts(self))
+
+
+def _shortly(x: float | None) -> str:
+    return "not computed" if x is None else short(x)
+
+
+def _maybe(x: float | None) -> float | None:
+    return None if x is None else finite(x)
+
+
+def _point(audit: Audit) -> dict[str, Any]:
+    keys = ("entropy", "knowledge", "lower", "upper", "seconds")
+    return {**{key: finite(getattr(audit, key)) for key in keys}, "record": audit.record, "stopped": audit.stopped}
