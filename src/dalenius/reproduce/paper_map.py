@@ -307,7 +307,7 @@ ADVICE = (
     Entry(
         "Section 3.4",
         "diagnostics of convergence",
-        "dalenius.paper.history.Step",
+        "dalenius.results.history.Step",
         _reproduce("convergence"),
         RIGHT,
         "`history` of every result; the loops stop by the printed absolute tests",
