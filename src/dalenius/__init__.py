@@ -12,18 +12,39 @@ if TYPE_CHECKING:
 
     from dalenius import paper
     from dalenius.api import audit, curve, design, frontier, load, verify
+    from dalenius.certificates.certificate import Certificate
     from dalenius.errors import InputError
     from dalenius.gallery import mechanisms, queries
+    from dalenius.model.adversary import Adversary
     from dalenius.model.mechanism import Mechanism
+    from dalenius.model.prior import Prior
+    from dalenius.model.query import Query
+    from dalenius.results.audit import Audit, Curve
+    from dalenius.results.calibration import Calibration
+    from dalenius.results.design import Design, Frontier
+    from dalenius.results.profile import Profile
     from dalenius.tools.calibration import calibrate
     from dalenius.tools.composition import compose
-    from dalenius.tools.ledger import Ledger
+    from dalenius.tools.ledger import Account, Ledger
+    from dalenius.verifier.verify import Verification
 
 __version__ = "0.1.0"
 __all__ = [
+    "Account",
+    "Adversary",
+    "Audit",
+    "Calibration",
+    "Certificate",
+    "Curve",
+    "Design",
+    "Frontier",
     "InputError",
     "Ledger",
     "Mechanism",
+    "Prior",
+    "Profile",
+    "Query",
+    "Verification",
     "audit",
     "calibrate",
     "compose",
@@ -53,6 +74,19 @@ _HOME = {
     "Ledger": "dalenius.tools.ledger",
     "load": "dalenius.api",
     "paper": "dalenius.paper",
+    # What they take and return.
+    "Account": "dalenius.tools.ledger",
+    "Adversary": "dalenius.model.adversary",
+    "Audit": "dalenius.results.audit",
+    "Calibration": "dalenius.results.calibration",
+    "Certificate": "dalenius.certificates.certificate",
+    "Curve": "dalenius.results.audit",
+    "Design": "dalenius.results.design",
+    "Frontier": "dalenius.results.design",
+    "Prior": "dalenius.model.prior",
+    "Profile": "dalenius.results.profile",
+    "Query": "dalenius.model.query",
+    "Verification": "dalenius.verifier.verify",
 }
 
 
@@ -68,4 +102,5 @@ def __getattr__(name: str) -> "Any":  # noqa: ANN401 - any public object
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    """Public names only: rooms that happen to be imported are not among them."""
+    return sorted([*__all__, "__version__"])
