@@ -10,6 +10,7 @@ from scipy.special import xlogy
 
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.lump import Lumped
+from dalenius.settings import DEFAULT, Settings
 
 Floats = NDArray[np.float64]
 Taken = slice | NDArray[np.int64]
@@ -25,6 +26,7 @@ class Cells:
 
     lumped: Lumped
     knowledge: float
+    settings: Settings = DEFAULT
 
     @property
     def q(self) -> Floats:
