@@ -87,7 +87,7 @@ def passes(
 
 def _ascent(cells: Cells, starts: int, product: float) -> str:
     """One step of the ascent, per start."""
-    log_v = np.log(np.random.default_rng(SEED).dirichlet(np.ones(cells.a_size), size=(starts, cells.y_size)))
+    log_v = np.log(np.random.default_rng(SEED).dirichlet(np.ones(cells.n_secrets), size=(starts, cells.n_outputs)))
     state, _ = step(cells, State(np.moveaxis(log_v, 2, 1), np.zeros(starts)))
     alpha = state.log_v / np.exp(state.log_s)[:, None, None]
     return f"{_least(lambda: tilt(cells, alpha)) / starts / product:.1f}"
@@ -96,7 +96,7 @@ def _ascent(cells: Cells, starts: int, product: float) -> str:
 def _bound(cells: Cells, product: float, *, second: bool) -> str:
     """One step of Newton's method on the constrained capacity."""
     x, entropies = Dual.start(cells, whole=True), neg_entropies(cells.lumped.channel)
-    alpha, beta = x.lam[None], np.full((1, cells.a_size), x.omega)
+    alpha, beta = x.lam[None], np.full((1, cells.n_secrets), x.omega)
     return f"{_least(lambda: tilt(cells, alpha, beta, entropies, second=second)) / product:.1f}"
 
 

@@ -13,10 +13,10 @@ SCRIPT = """
 import hashlib, json, sys, time
 import numpy as np
 import dalenius as dl
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 speed = float(sys.argv[1])
-Watch.seconds = property(lambda self: speed * (time.monotonic() - self.began))
+Deadline.seconds = property(lambda self: speed * (time.monotonic() - self.began))
 LIMIT = 1e6
 Q, M = dl.queries, dl.mechanisms
 

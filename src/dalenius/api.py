@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalenius.auditing.all_records import audit_records
-from dalenius.auditing.one_secret import Known
+from dalenius.auditing.one_secret import WarmStart
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer
@@ -38,7 +38,7 @@ from dalenius.results.archive import load_any
 from dalenius.results.audit import NATS_PER_UNIT, Audit, Curve
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.real_answers import real_answer
-from dalenius.search.deadline import Progress, Watch
+from dalenius.search.deadline import Deadline, Progress
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.limits import MEMORY, TIME_LIMIT
 
@@ -134,29 +134,29 @@ class _Question:
     time_limit: float
     seed: int
     report: Callable[[Progress], None] | None
-    known: dict[int, Known] = field(default_factory=dict)
+    known: dict[int, WarmStart] = field(default_factory=dict)
 
     def answer(self, entropy: float | None, knowledge: float | None) -> Audit:
         mechanism, secret, rho, unit = self.mechanism, self.secret, self.reference, self.unit
         adversary = Adversary.from_user(
             mechanism.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho
         )
-        with Watch(self.time_limit, self.report) as watch, np.errstate(all="ignore"):
-            run = Run(unit, self.tolerance, self.seed, watch)
+        with Deadline(self.time_limit, self.report) as deadline, np.errstate(all="ignore"):
+            run = Run(unit, self.tolerance, self.seed, deadline)
             if self.method == "paper":
-                found = search_leakage(mechanism, adversary, watch, self.seed, self.repairs)
+                found = search_leakage(mechanism, adversary, deadline, self.seed, self.repairs)
                 return paper_audit_answer(mechanism, adversary, found, run)
 
-            def certified(channel: Mechanism, gap: float, watch: Watch) -> Audit:
+            def certified(channel: Mechanism, gap: float, deadline: Deadline) -> Audit:
                 known = self.known if channel is mechanism else None
                 found = audit_records(
-                    channel, adversary.knowledge, gap, watch, self.seed, secret=secret, reference=rho, known=known
+                    channel, adversary.knowledge, gap, deadline, self.seed, secret=secret, reference=rho, known=known
                 )
                 return audit_answer(channel, adversary, found, run, secret)
 
             if isinstance(mechanism, Real):
                 return real_answer(mechanism, certified, run)
-            return certified(mechanism, SOLVER_SHARE * self.tolerance * NATS_PER_UNIT[unit], watch)
+            return certified(mechanism, SOLVER_SHARE * self.tolerance * NATS_PER_UNIT[unit], deadline)
 
 
 def _question(  # noqa: PLR0913 - as audit
@@ -287,24 +287,24 @@ def design(  # noqa: PLR0913 - the public surface
         gap *= NATS_PER_UNIT[unit]
     if alone and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)
-    with Watch(checking.searching(limit, verify), _report(progress)) as watch, np.errstate(all="ignore"):
-        run = Run(unit, tolerance, seed, watch)
+    with Deadline(checking.searching(limit, verify), _report(progress)) as deadline, np.errstate(all="ignore"):
+        run = Run(unit, tolerance, seed, deadline)
         if method == "paper":
             found = search_mechanism(
                 problem,
                 task,
                 adversary,
                 tolerance=SOLVER_SHARE * gap,
-                watch=watch,
+                deadline=deadline,
                 seed=seed,
                 repairs=chosen,
                 reading=read,
             )
             answer = paper_design_answer(task, adversary, problem, found, budget=budget, run=run)
         else:
-            designed, _ = Designer(problem, task, SOLVER_SHARE * gap, watch, seed).solve()
+            designed, _ = Designer(problem, task, SOLVER_SHARE * gap, deadline, seed).solve()
             answer = design_answer(task, adversary, problem, designed, budget=budget, run=run)
-    return checking.checked(answer, verify, limit - watch.seconds)
+    return checking.checked(answer, verify, limit - deadline.seconds)
 
 
 def frontier(  # noqa: PLR0913 - the public surface
@@ -346,27 +346,31 @@ def frontier(  # noqa: PLR0913 - the public surface
     families = _gallery(task) if named else []
     designs: list[Design] = []
     known: tuple[Attack, ...] = ()
-    with Watch(limit, _report(progress)) as watch, np.errstate(all="ignore"):
+    with Deadline(limit, _report(progress)) as deadline, np.errstate(all="ignore"):
         for k, budget in enumerate(budgets.tolist()):
             problem = Problem(domain, adversary.knowledge, "leakage", budget)
-            part = Watch(watch.left / (many - k + len(families) / 4), parent=watch)
+            part = Deadline(deadline.left / (many - k + len(families) / 4), parent=deadline)
             designer = Designer(problem, task, SOLVER_SHARE * gap * NATS_PER_UNIT[unit], part, seed)
             designed, known = designer.solve(known)
             run = Run(unit, tolerance, seed, part)
             designs.append(design_answer(task, adversary, problem, designed, budget=budget, run=run))
-            watch.tell(k, many, designs[-1].certificate.lower, designs[-1].certificate.upper, f"point {k + 1}")
-            if watch.expired():
+            deadline.report_progress(
+                k, many, designs[-1].certificate.lower, designs[-1].certificate.upper, f"point {k + 1}"
+            )
+            if deadline.expired():
                 break
         audited = []
         for k, (family, mechanism) in enumerate(families):
-            if watch.expired():
+            if deadline.expired():
                 break
-            part = Watch(watch.left / (len(families) - k), parent=watch)
+            part = Deadline(deadline.left / (len(families) - k), parent=deadline)
             fine = 0.1 * gap * NATS_PER_UNIT[unit]
             found = audit_records(mechanism, adversary.knowledge, fine, part, seed, reference=rho)
             answer = audit_answer(mechanism, adversary, found, Run(unit, tolerance, seed, part))
             audited.append(NamedPoint(str(mechanism.name), family, task.expected(mechanism), answer, mechanism))
-            watch.tell(k, len(families), answer.certificate.lower, answer.certificate.upper, str(mechanism.name))
+            deadline.report_progress(
+                k, len(families), answer.certificate.lower, answer.certificate.upper, str(mechanism.name)
+            )
     return Frontier(query, tuple(designs), tuple(audited))
 
 

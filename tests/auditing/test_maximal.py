@@ -11,7 +11,7 @@ from dalenius.auditing.one_secret import Maximal
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 20])
@@ -29,7 +29,7 @@ def test_no_prior_leaks_more(seed: int) -> None:
     mechanism = dl.Mechanism.from_matrix(rows[rng.integers(0, 4, size=12)], [3, 2, 2])  # rows that repeat
     for knowledge in (0.01, 0.2, 1.0):
         cells = Cells(lump(mechanism, 0)[0], knowledge)
-        assert ascend(cells, Watch(5), rng).value <= Maximal.of(cells).upper + 1e-12
+        assert ascend(cells, Deadline(5), rng).value <= Maximal.of(cells).upper + 1e-12
 
 
 def test_the_verifier_proves_it_anew() -> None:

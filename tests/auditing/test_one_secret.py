@@ -9,22 +9,24 @@ from cases import LN2, named, parity_leakage, random_channel
 
 from dalenius.auditing import one_secret
 from dalenius.auditing.all_records import audit_records, bracket
-from dalenius.auditing.one_secret import Record, Reference
-from dalenius.bounds.box_tree import Search
-from dalenius.bounds.posterior_tree import PosteriorSearch
-from dalenius.bounds.simplex_tree import SimplexSearch
+from dalenius.auditing.one_secret import Reference, SecretAudit
+from dalenius.bounds.box_tree import BoxTree
+from dalenius.bounds.posterior_tree import PosteriorTree
+from dalenius.bounds.simplex_tree import SimplexTree
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 
-def begun(mechanism: Mechanism, knowledge: float, record: int = 0, tolerance: float = 1e-6) -> tuple[Record, Watch]:
+def begun(
+    mechanism: Mechanism, knowledge: float, record: int = 0, tolerance: float = 1e-6
+) -> tuple[SecretAudit, Deadline]:
     lumped, _ = lump(mechanism, record)
     trivial = float(np.log(min(lumped.secrets, len(mechanism.labels))))
-    audit, watch = Record(Cells(lumped, knowledge), trivial, tolerance), Watch(60.0)
-    audit.begin(watch, np.random.default_rng(0))
-    return audit, watch
+    audit, deadline = SecretAudit(Cells(lumped, knowledge), trivial, tolerance), Deadline(60.0)
+    audit.begin(deadline, np.random.default_rng(0))
+    return audit, deadline
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -33,9 +35,9 @@ def test_the_bracket_holds_after_every_stage(seed: int) -> None:
     mechanism = random_channel(records, outputs, 50 + seed)
     b = 0.7 * mechanism.log_universe
     truth = brute_force.best_prior(mechanism.matrix(), records, b, 0, starts=4, seed=0)[0]
-    audit, watch = begun(mechanism, mechanism.log_universe - b, tolerance=1e-4)
+    audit, deadline = begun(mechanism, mechanism.log_universe - b, tolerance=1e-4)
     seen = [(audit.lower, audit.upper)]
-    audit.finish(watch, 0.0, lambda: seen.append((audit.lower, audit.upper)))
+    audit.finish(deadline, 0.0, lambda: seen.append((audit.lower, audit.upper)))
     seen.append((audit.lower, audit.upper))
     assert all(lower <= truth + 1e-5 for lower, _ in seen)
     assert all(upper >= truth - 1e-10 for _, upper in seen)
@@ -45,9 +47,9 @@ def test_the_bracket_holds_after_every_stage(seed: int) -> None:
 
 def test_the_best_bound_so_far_is_kept_while_a_tree_grows() -> None:
     mechanism = named("count(n=4)", "geometric(epsilon=1)")
-    audit, watch = begun(mechanism, mechanism.log_universe - 2.0, tolerance=3e-3)
+    audit, deadline = begun(mechanism, mechanism.log_universe - 2.0, tolerance=3e-3)
     uppers = [audit.upper]
-    audit.finish(watch, 0.0, lambda: uppers.append(audit.upper))
+    audit.finish(deadline, 0.0, lambda: uppers.append(audit.upper))
     assert len(uppers) > 5
     assert all(later <= earlier for earlier, later in itertools.pairwise(uppers))
 
@@ -63,19 +65,19 @@ def test_without_knowledge_the_reference_answers() -> None:
 
 def test_a_record_that_cannot_be_the_worst_is_left() -> None:
     mechanism = random_channel([3, 3], 3, 1)
-    audit, watch = begun(mechanism, mechanism.log_universe - 1.8)
-    before = watch.nodes
-    audit.finish(watch, audit.upper, lambda: None)
-    assert watch.nodes == before
+    audit, deadline = begun(mechanism, mechanism.log_universe - 1.8)
+    before = deadline.nodes
+    audit.finish(deadline, audit.upper, lambda: None)
+    assert deadline.nodes == before
     assert audit.gap > 1e-4
 
 
 def test_one_audit_per_orbit_of_interchangeable_records() -> None:
     mechanism = named("count(n=4)", "geometric(epsilon=1)")
-    found = audit_records(mechanism, 1.0, 1e-1, Watch(60.0), 0)
+    found = audit_records(mechanism, 1.0, 1e-1, Deadline(60.0), 0)
     assert [list(item.members) for item in found] == [[0, 1, 2, 3]]
     unlike = random_channel([2, 3], 2, 0)
-    found = audit_records(unlike, 0.3, 1e-1, Watch(60.0), 0)
+    found = audit_records(unlike, 0.3, 1e-1, Deadline(60.0), 0)
     assert sorted(item.record for item in found) == [0, 1]
 
 
@@ -83,67 +85,67 @@ def test_one_audit_per_orbit_of_interchangeable_records() -> None:
 def test_boxes_simplices_and_posteriors_meet(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = random_channel(*[([2, 2], 3), ([3, 2], 2), ([2, 3], 3)][seed], 60 + seed)
     knowledge = 0.3 * mechanism.log_universe
-    every, watch = begun(mechanism, knowledge, tolerance=1e-4)
-    every.finish(watch, 0.0, lambda: None)
+    every, deadline = begun(mechanism, knowledge, tolerance=1e-4)
+    every.finish(deadline, 0.0, lambda: None)
     found = [every]
-    for kind in (Search, SimplexSearch, PosteriorSearch):
-        monkeypatch.setattr(Record, "_rows", lambda *_: iter(()))
-        if kind is not Search:
-            monkeypatch.setattr(Record, "_boxes", lambda *_: iter(()))
-        if kind is not SimplexSearch:
+    for kind in (BoxTree, SimplexTree, PosteriorTree):
+        monkeypatch.setattr(SecretAudit, "_rows", lambda *_: iter(()))
+        if kind is not BoxTree:
+            monkeypatch.setattr(SecretAudit, "_boxes", lambda *_: iter(()))
+        if kind is not SimplexTree:
             monkeypatch.setattr(one_secret, "MOST_VERTICES", 0)
-        if kind is not PosteriorSearch:
-            monkeypatch.setattr(Record, "_posteriors", lambda *_: iter(()))
-        audit, watch = begun(mechanism, knowledge, tolerance=1e-4)
-        audit.finish(watch, 0.0, lambda: None)
+        if kind is not PosteriorTree:
+            monkeypatch.setattr(SecretAudit, "_posteriors", lambda *_: iter(()))
+        audit, deadline = begun(mechanism, knowledge, tolerance=1e-4)
+        audit.finish(deadline, 0.0, lambda: None)
         monkeypatch.undo()
-        assert not isinstance(audit.proof, (SimplexSearch, PosteriorSearch)) or isinstance(audit.proof, kind)
+        assert not isinstance(audit.proof, (SimplexTree, PosteriorTree)) or isinstance(audit.proof, kind)
         found.append(audit)
     assert max(audit.lower for audit in found) <= min(audit.upper for audit in found) + 1e-12
     assert all(audit.gap <= 1e-4 for audit in found)
 
 
 def test_simplices_need_the_cells_that_a_verifier_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Record, "_rows", lambda *_: iter(()))  # they would close the gap first
-    monkeypatch.setattr(Record, "_posteriors", lambda *_: iter(()))
+    monkeypatch.setattr(SecretAudit, "_rows", lambda *_: iter(()))  # they would close the gap first
+    monkeypatch.setattr(SecretAudit, "_posteriors", lambda *_: iter(()))
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     lumped, _ = lump(mechanism, 0)
-    audit, watch = Record(Cells(lumped, 0.4), LN2, 1e-4, exact_cells=False), Watch(60.0)
-    audit.begin(watch, np.random.default_rng(0))
-    audit.finish(watch, 0.0, lambda: None)
-    assert isinstance(audit.proof, Search)
+    audit, deadline = SecretAudit(Cells(lumped, 0.4), LN2, 1e-4, exact_cells=False), Deadline(60.0)
+    audit.begin(deadline, np.random.default_rng(0))
+    audit.finish(deadline, 0.0, lambda: None)
+    assert isinstance(audit.proof, BoxTree)
     assert audit.gap <= 1e-4
 
 
 def test_an_upper_bound_that_is_enough_ends_the_audit() -> None:
     mechanism = named("count(n=4)", "geometric(epsilon=1)")
     knowledge = mechanism.log_universe - 2.0
-    watch = Watch(60.0)
+    deadline = Deadline(60.0)
     enough = 0.45
-    found = audit_records(mechanism, knowledge, 1e-7, watch, 0, enough=enough)
+    found = audit_records(mechanism, knowledge, 1e-7, deadline, 0, enough=enough)
     low, high = bracket(found)
     assert high <= enough
     assert low <= 0.37404711931908063 + 5e-5
-    finer = Watch(60.0)
+    finer = Deadline(60.0)
     found = audit_records(mechanism, knowledge, 1e-3, finer, 0)
-    assert watch.nodes < finer.nodes
+    assert deadline.nodes < finer.nodes
     assert bracket(found)[1] - bracket(found)[0] <= 1e-3
 
 
 def test_enough_is_no_excuse_where_the_truth_is_above_it() -> None:
     mechanism = named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.1)")
-    found = audit_records(mechanism, 3 * LN2 - 1.8, 1e-5, Watch(60.0), 0, enough=0.01)
+    found = audit_records(mechanism, 3 * LN2 - 1.8, 1e-5, Deadline(60.0), 0, enough=0.01)
     low, high = bracket(found)
     assert low - 1e-9 <= parity_leakage(3, 0.1, 1.8) <= high + 1e-9
     assert high - low <= 1e-5
 
 
 def test_choices_are_not_searched_once_the_bracket_has_closed() -> None:
-    audit, watch = begun(named("count(n=60)", "geometric(epsilon=1)"), 0.1)
+    audit, deadline = begun(named("count(n=60)", "geometric(epsilon=1)"), 0.1)
     assert audit.gap <= 1e-6
     assert audit.known.choices is not None
-    assert audit.known.choices.frontier.size == 1  # the root alone
-    assert watch.nodes == 0
+    assert audit.known.choices.nodes.size == 1  # the root alone
+    assert deadline.nodes == 0
     low, high = audit.unconstrained
     assert audit.lower <= low <= high <= audit.trivial
 
@@ -151,38 +153,38 @@ def test_choices_are_not_searched_once_the_bracket_has_closed() -> None:
 @pytest.mark.parametrize(("records", "outputs"), [([2, 2, 2], 2), ([3, 3], 2)])
 def test_simplices_come_first_where_there_are_at_most_nine_cells(records: list[int], outputs: int) -> None:
     mechanism = random_channel(records, outputs, 5)  # rows have more cells than outputs
-    audit, watch = begun(mechanism, 0.4)
-    audit.finish(watch, 0.0, lambda: None)
-    assert isinstance(audit.proof, SimplexSearch)
+    audit, deadline = begun(mechanism, 0.4)
+    audit.finish(deadline, 0.0, lambda: None)
+    assert isinstance(audit.proof, SimplexTree)
     assert audit.gap <= 1e-6
     assert len(audit.proofs) <= 2  # what was known before, and the simplices
 
 
 def test_an_audit_goes_on_where_it_was_left() -> None:
     mechanism = named("count(n=4)", "geometric(epsilon=1)")
-    whole, watch = begun(mechanism, mechanism.log_universe - 2.0, tolerance=1e-4)
-    spent = whole.finish(watch, -np.inf, lambda: None)
+    whole, deadline = begun(mechanism, mechanism.log_universe - 2.0, tolerance=1e-4)
+    spent = whole.finish(deadline, -np.inf, lambda: None)
     parts, other = begun(mechanism, mechanism.log_universe - 2.0, tolerance=1e-4)
     turns = [parts.finish(other, -np.inf, lambda: None, 2) for _ in range(spent)]
     assert sum(turns) == spent
     assert max(turns) == 2
-    assert (parts.lower, parts.upper, other.nodes) == (whole.lower, whole.upper, watch.nodes)
+    assert (parts.lower, parts.upper, other.nodes) == (whole.lower, whole.upper, deadline.nodes)
 
 
 def test_a_record_that_was_left_is_closed_when_it_is_asked_for_again() -> None:
     mechanism = random_channel([3, 3], 3, 1)
-    audit, watch = begun(mechanism, mechanism.log_universe - 1.8, tolerance=1e-4)
-    audit.finish(watch, audit.lower + 0.5 * audit.gap, lambda: None)
+    audit, deadline = begun(mechanism, mechanism.log_universe - 1.8, tolerance=1e-4)
+    audit.finish(deadline, audit.lower + 0.5 * audit.gap, lambda: None)
     assert audit.gap > 1e-4
-    audit.finish(watch, -np.inf, lambda: None)
+    audit.finish(deadline, -np.inf, lambda: None)
     assert audit.gap <= 1e-4
 
 
 def test_slow_progress_near_the_end_is_counted_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = named("count(n=5)", "geometric(epsilon=1)")
-    audit, watch = begun(mechanism, 0.8, tolerance=1e-12)
+    audit, deadline = begun(mechanism, 0.8, tolerance=1e-12)
     monkeypatch.setattr(one_secret, "NEARLY", 1.0)
     monkeypatch.setattr(one_secret, "SLOW_BATCHES", 3)
-    monkeypatch.setattr(Watch, "seconds", property(lambda _: 0.0))  # a clock that stands still
-    audit.finish(watch, -np.inf, lambda: None)
+    monkeypatch.setattr(Deadline, "seconds", property(lambda _: 0.0))  # a clock that stands still
+    audit.finish(deadline, -np.inf, lambda: None)
     assert audit.gap > 1e-12

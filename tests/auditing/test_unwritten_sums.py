@@ -14,7 +14,7 @@ from dalenius.auditing.unwritten_sums import Centre, Sibson, fano
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.additive import Additive
 from dalenius.numerics.information import mutual_information
-from dalenius.search.deadline import Progress, Watch
+from dalenius.search.deadline import Deadline, Progress
 
 LN2 = math.log(2)
 
@@ -110,7 +110,7 @@ def test_the_least_entropy_may_be_given() -> None:
 
 def test_what_no_limit_would_allow_is_attained() -> None:
     large, dense = both("geometric(epsilon=1)", "count(n=12)")
-    found = audit_records(large, 0.01, 1e-3, Watch(5), 0)[0].audit
+    found = audit_records(large, 0.01, 1e-3, Deadline(5), 0)[0].audit
     exact = dl.audit(dense, entropy=0)
     assert 0.5 * exact.lower < found.unconstrained[0] <= exact.upper
 
@@ -127,7 +127,7 @@ def test_guessing_bounds_information_from_below_and_claims_nothing_of_bad_guesse
 
 def test_much_noise_is_not_said_to_tell_everything_without_a_limit() -> None:
     mechanism, _ = both("geometric(epsilon=0.01)", "count(n=12)")
-    found = audit_records(mechanism, 0.01, 1e-3, Watch(5), 0)[0].audit
+    found = audit_records(mechanism, 0.01, 1e-3, Deadline(5), 0)[0].audit
     assert found.unconstrained[0] < 0.01
 
 
@@ -137,9 +137,9 @@ def test_a_short_time_limit_and_an_interruption_leave_a_true_bracket() -> None:
     assert short.stopped == "time_limit"
     assert 0.1 < short.lower < short.upper < 0.52
     assert dl.verify(short.certificate)
-    watch = Watch(60)
-    watch.interrupted = True
-    assert audit_records(mechanism, 0.5, 1e-6, watch, 0)[0].audit.lower > 0.1
+    deadline = Deadline(60)
+    deadline.interrupted = True
+    assert audit_records(mechanism, 0.5, 1e-6, deadline, 0)[0].audit.lower > 0.1
 
 
 def test_progress_is_told() -> None:

@@ -5,28 +5,34 @@ import numpy as np
 import pytest
 from cases import named, random_channel
 
-from dalenius.bounds.box_bound import Boxes, Frame, evaluate
-from dalenius.bounds.box_tree import Search
+from dalenius.bounds.box_bound import Boxes, BoxProblem, evaluate
+from dalenius.bounds.box_tree import BoxTree
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 TOLERANCE = 1e-4
 
 
-def search(mechanism: Mechanism, record: int, b: float, steps: int = 400) -> Search:
+def search(mechanism: Mechanism, record: int, b: float, steps: int = 400) -> BoxTree:
     """The plainest tree: every output its own group, no contraction."""
     cells = Cells(lump(mechanism, record)[0], mechanism.log_universe - b)
-    found = ascend(cells, Watch(60.0), np.random.default_rng(0))
-    frame = Frame(cells, [list(range(cells.y_size))] * cells.a_size, np.zeros(cells.a_size), np.ones(cells.a_size), 0.0)
-    tree, watch = Search(frame, found.value, TOLERANCE, max(found.s, 0.02)), Watch(60.0)
-    tree.open_root(watch)
+    found = ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    problem = BoxProblem(
+        cells,
+        [list(range(cells.n_outputs))] * cells.n_secrets,
+        np.zeros(cells.n_secrets),
+        np.ones(cells.n_secrets),
+        0.0,
+    )
+    tree, deadline = BoxTree(problem, found.value, TOLERANCE, max(found.s, 0.02)), Deadline(60.0)
+    tree.open_root(deadline)
     for _ in range(steps):
-        if not tree.frontier.heap:
+        if not tree.nodes.heap:
             break
-        tree.step(watch)
+        tree.step(deadline)
     return tree
 
 
@@ -40,9 +46,9 @@ def test_it_closes_and_agrees_with_brute_force(records: list[int], outputs: int,
     b = share * mechanism.log_universe
     tree = search(mechanism, 0, b)
     best, _ = brute_force.best_prior(mechanism.matrix(), records, b, 0, starts=8, seed=seed)
-    assert tree.frontier.upper >= best - 1e-10
-    assert tree.frontier.upper <= best + TOLERANCE + 1e-6
-    assert tree.frontier.upper <= tree.lower + TOLERANCE
+    assert tree.nodes.upper >= best - 1e-10
+    assert tree.nodes.upper <= best + TOLERANCE + 1e-6
+    assert tree.nodes.upper <= tree.lower + TOLERANCE
 
 
 def test_a_dense_grid_of_priors() -> None:
@@ -58,16 +64,16 @@ def test_a_dense_grid_of_priors() -> None:
         return np.where(-brute_force.plogp(p).sum(1) >= b, terms, 0.0)
 
     best = brute_force.on_grid(value, 4, 60)
-    assert best <= tree.frontier.upper <= best + 1e-2
+    assert best <= tree.nodes.upper <= best + 1e-2
 
 
 def test_leaves_cover_every_prior_and_bound_it() -> None:
     mechanism = random_channel([2, 3], 3, 4)
     tree = search(mechanism, 0, 1.1, steps=3)
-    frame, cells = tree.frame, tree.frame.cells
-    hull = frame.hull()
+    problem, cells = tree.problem, tree.problem.cells
+    hull = problem.hull()
     pending, leaves = [(hull.low[0], hull.high[0])], []
-    for entry in tree.frontier.preorder():
+    for entry in tree.nodes.preorder():
         low, high = pending.pop()
         if isinstance(entry, tuple):
             row, group, at = entry
@@ -90,7 +96,7 @@ def test_leaves_cover_every_prior_and_bound_it() -> None:
         reached = [(b, x) for b, x in leaves if (b.low <= u + 1e-12).all() and (b.high >= u - 1e-12).all()]
         assert reached
         for boxes, x in reached:
-            assert evaluate(frame, boxes, x).bound[0] >= cells.leakage(mixed[None])[0] - 1e-10
+            assert evaluate(problem, boxes, x).bound[0] >= cells.leakage(mixed[None])[0] - 1e-10
 
 
 def test_priors_of_bad_nodes_are_laws() -> None:

@@ -12,7 +12,7 @@ from dalenius.bounds.capacity import capacity
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.numerics.information import entropy, mutual_information
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 
@@ -148,7 +148,7 @@ def test_what_is_done_to_the_output_never_adds(seed: int) -> None:
 
 def test_no_time_still_gives_a_true_bracket() -> None:
     mechanism = mechanisms.geometric(queries.count(n=30), epsilon=1)
-    hurried, done = capacity(mechanism, Watch(0.0)), capacity(mechanism)
+    hurried, done = capacity(mechanism, Deadline(0.0)), capacity(mechanism)
     assert hurried.lower < done.lower <= done.upper < hurried.upper
 
 

@@ -9,12 +9,12 @@ from dalenius.bounds.choices import Choices, capacity, obvious, opposites
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 
 def search(mechanism: Mechanism, record: int, tolerance: float = 1e-8) -> Choices:
     choices = Choices(Cells(lump(mechanism, record)[0], mechanism.log_universe), tolerance)
-    choices.run(Watch(60.0))
+    choices.run(Deadline(60.0))
     return choices
 
 
@@ -51,7 +51,7 @@ def test_opposite_datasets_are_tried_first() -> None:
     apart = brute_force.information(pair / 2)
     assert apart == pytest.approx(0.4935, abs=1e-4)
     choices = Choices(cells, 1e-6)
-    choices.open_root(Watch(60.0))
+    choices.open_root(Deadline(60.0))
     assert choices.lower >= apart - 1e-12
     assert obvious(cells) >= apart - 1e-12
 
@@ -86,7 +86,7 @@ def test_every_leaf_bounds_the_choices_that_reach_it() -> None:
     cells = choices.cells
     leaves: list[tuple[np.ndarray, np.ndarray]] = []
     pending = [np.ones(cells.size, dtype=bool)]
-    for entry in choices.frontier.preorder():
+    for entry in choices.nodes.preorder():
         inside = pending.pop()
         if isinstance(entry, tuple):
             row, y, at = entry
@@ -98,11 +98,11 @@ def test_every_leaf_bounds_the_choices_that_reach_it() -> None:
     assert len(leaves) > 1
     for i in np.flatnonzero(cells.secret == 0):
         for j in np.flatnonzero(cells.secret == 1):
-            reached = [rho for inside, rho in leaves if inside[i] and inside[j]]
+            reached = [log_r for inside, log_r in leaves if inside[i] and inside[j]]
             assert reached
             least = brute_force.capacity(cells.q[[i, j]], 1e-8)[0]
-            for rho in reached:
-                r = np.exp(rho) / np.exp(rho).sum()
+            for log_r in reached:
+                r = np.exp(log_r) / np.exp(log_r).sum()
                 bound = max(brute_force.plogp(cells.q[c]).sum() - cells.q[c] @ np.log(r) for c in (i, j))
                 assert least - 1e-9 <= bound <= choices.upper + 1e-9
 
@@ -113,10 +113,10 @@ def test_capacity_of_a_set_of_cells(seed: int) -> None:
     cells = Cells(lump(random_channel([2, 4], 4, 200 + seed), 0)[0], 1.0)
     sets = rng.random((6, cells.size)) < 0.6
     sets[:, 0] = True
-    rho, pi = capacity(cells, sets, 1e-8, Watch(60))
+    log_r, pi = capacity(cells, sets, 1e-8, Deadline(60))
     for k, inside in enumerate(sets):
         low, high = brute_force.capacity(cells.q[inside])
-        r = np.exp(rho[k]) / np.exp(rho[k]).sum()
+        r = np.exp(log_r[k]) / np.exp(log_r[k]).sum()
         bound = max(brute_force.plogp(q).sum() - q @ np.log(r) for q in cells.q[inside])
         assert low - 1e-12 <= bound <= high + 1e-7
         assert pi[k].sum() == pytest.approx(1)
@@ -126,7 +126,7 @@ def test_capacity_of_a_set_of_cells(seed: int) -> None:
 def test_few_nodes_leave_a_true_bracket() -> None:
     mechanism = random_channel([3, 3], 3, 4)
     choices = Choices(Cells(lump(mechanism, 0)[0], mechanism.log_universe), 1e-9)
-    choices.run(Watch(60.0), most_nodes=3)
+    choices.run(Deadline(60.0), most_nodes=3)
     low, high = brute_force.best_choice(list(mechanism.matrix().reshape(3, -1, 3)))
     assert choices.lower <= high
     assert choices.upper >= low

@@ -5,17 +5,17 @@ import pytest
 from cases import random_channel
 
 from dalenius.api import audit, verify
-from dalenius.auditing.one_secret import Record
+from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
 from dalenius.bounds.box_bound import evaluate
-from dalenius.bounds.convex_bound import Bounds, Common, Dual
+from dalenius.bounds.convex_bound import Bounds, Dual, SharedBounds
 from dalenius.bounds.stationary import LEAST_S
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions import cells as cells_module
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search import ascent
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 
 @pytest.fixture
@@ -24,11 +24,11 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bounds_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Bounds:
-    return Common().bounds(Cells(lump(mechanism, record)[0], knowledge))
+    return SharedBounds().bounds(Cells(lump(mechanism, record)[0], knowledge))
 
 
 def best(bounds: Bounds, *, whole: bool) -> tuple[Dual, float]:
-    x = bounds.search(Dual.start(bounds.cells, whole=whole), Watch(60.0))
+    x = bounds.search(Dual.start(bounds.cells, whole=whole), Deadline(60.0))
     return x, bounds.value(x)
 
 
@@ -37,28 +37,28 @@ def test_the_value_is_that_of_the_box_bound(s: float, theta: float) -> None:
     bounds, rng = bounds_of(random_channel([3, 2, 2], 4, 1), 0.4), np.random.default_rng(2)
     log_r, log_u = rng.standard_normal(4), np.log(rng.dirichlet(np.ones(4), size=3))
     x = Dual(log_r, log_u, s, theta, np.empty(0))
-    frame = x.frame(bounds.cells)
-    assert bounds.value(x) == pytest.approx(evaluate(frame, frame.hull(), x.point(frame)).bound[0], abs=1e-12)
+    problem = x.problem(bounds.cells)
+    assert bounds.value(x) == pytest.approx(evaluate(problem, problem.hull(), x.point(problem)).bound[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("knowledge", [0.001, 0.2, 1.0, 3.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_any_point_is_above_what_leaks_and_the_best_is_below_the_old_bounds(seed: int, knowledge: float) -> None:
     records, outputs = [([2] * 5, 3), ([4, 3], 4), ([2, 2, 3], 2)][seed]
-    mechanism, watch = random_channel(records, outputs, 20 + seed), Watch(60.0)
+    mechanism, deadline = random_channel(records, outputs, 20 + seed), Deadline(60.0)
     bounds = bounds_of(mechanism, knowledge)
     cells, rng = bounds.cells, np.random.default_rng(seed)
-    leaked = ascent.ascend(cells, watch, rng).value
+    leaked = ascent.ascend(cells, deadline, rng).value
     for s in (0.1, 0.5, 1.0, 2.0):
-        laws = rng.dirichlet(np.ones(outputs), size=cells.a_size + 1)
+        laws = rng.dirichlet(np.ones(outputs), size=cells.n_secrets + 1)
         x = Dual(np.log(laws[0]), np.log(laws[1:]), s, min(1.0, s / LEAST_S), np.empty(0))
         assert bounds.value(x) >= leaked - 1e-12
     whole, convex = best(bounds, whole=True)[1], best(bounds, whole=False)[1]
-    record = Record(cells, np.inf, 1e-6)
-    dense = record._search([[0] * outputs] * cells.a_size, np.ones(cells.a_size), np.zeros(cells.a_size))
-    dense.open_root(watch)
+    record = SecretAudit(cells, np.inf, 1e-6)
+    dense = record._search([[0] * outputs] * cells.n_secrets, np.ones(cells.n_secrets), np.zeros(cells.n_secrets))
+    dense.open_root(deadline)
     assert whole <= dense.upper + 1e-6
-    assert leaked - 1e-12 <= convex <= min(whole, record._stationary(watch).upper) + 1e-6
+    assert leaked - 1e-12 <= convex <= min(whole, record._stationary(deadline).upper) + 1e-6
 
 
 def test_where_nothing_is_constrained_it_is_the_capacity() -> None:
@@ -81,7 +81,7 @@ def test_channels_that_are_nearly_deterministic() -> None:
 
 def test_small_knowledge_closes_the_gap() -> None:
     bounds = bounds_of(random_channel([2] * 6, 4, 7), 1e-4)
-    found = ascent.ascend(bounds.cells, Watch(60.0), np.random.default_rng(0))
+    found = ascent.ascend(bounds.cells, Deadline(60.0), np.random.default_rng(0))
     x, value = best(bounds, whole=False)
     assert x.s == pytest.approx(found.s, rel=1e-2)
     assert 0 <= value - found.value < 1e-8

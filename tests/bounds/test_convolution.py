@@ -11,7 +11,7 @@ from dalenius.bounds.capacity import capacity
 from dalenius.bounds.convolution import Rows, capacity_by_convolution, knowledge_bound
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.additive import Additive
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 MORE = [
     *PAIRS,
@@ -37,7 +37,7 @@ def test_divergences_of_all_rows(mechanism: str, query: str) -> None:
 def test_the_capacity_is_inside_its_bracket(mechanism: str, query: str) -> None:
     large, dense = both(mechanism, query)
     truth = capacity(dense)
-    found = capacity_by_convolution(large, Watch(20.0), 2e-3)
+    found = capacity_by_convolution(large, Deadline(20.0), 2e-3)
     assert found.lower <= truth.upper
     assert truth.lower <= found.upper
     assert found.gap <= 2.1e-3
@@ -46,7 +46,7 @@ def test_the_capacity_is_inside_its_bracket(mechanism: str, query: str) -> None:
 
 def test_out_of_time_the_bracket_is_that_of_the_first_round() -> None:
     large, dense = both("geometric(epsilon=0.1)", "count(n=100)")
-    found, truth = capacity_by_convolution(large, Watch(0.0)), capacity(dense)
+    found, truth = capacity_by_convolution(large, Deadline(0.0)), capacity(dense)
     uniform = np.full(101, 1 / 101)
     assert found.lower == pytest.approx(_information(dense.rows, uniform), abs=1e-7)
     assert found.lower < truth.lower
@@ -57,7 +57,7 @@ def test_out_of_time_the_bracket_is_that_of_the_first_round() -> None:
 @pytest.mark.parametrize("knowledge", [0.0, 0.2, 1.5, 50.0])
 def test_no_prior_of_that_knowledge_tells_more(mechanism: str, query: str, knowledge: float) -> None:
     large, dense = both(mechanism, query)
-    bound = knowledge_bound(large, knowledge, Watch(20.0))
+    bound = knowledge_bound(large, knowledge, Deadline(20.0))
     rho = np.exp(large.statistic.log_class_sizes())
     rng = np.random.default_rng(2)
     for _ in range(40):
@@ -76,12 +76,12 @@ def test_no_prior_of_that_knowledge_tells_more(mechanism: str, query: str, knowl
 def test_a_hundred_thousand_records() -> None:
     large = mechanisms.geometric(queries.count(n=10**5), epsilon=1)
     assert isinstance(large, Additive)
-    found = capacity_by_convolution(large, Watch(60.0), 0.02)
+    found = capacity_by_convolution(large, Deadline(60.0), 0.02)
     noise = 2 * (math.exp(-1) / (1 - math.exp(-2))) - math.log((1 - math.exp(-1)) / (1 + math.exp(-1)))  # its entropy
     assert found.lower > math.log(10**5) - noise - 1e-3  # a uniform answer, and noise that the ends hardly touch
     assert found.gap <= 0.021
     sum_entropy = 0.5 * math.log(math.pi * math.e / 2 * 10**5)
-    assert knowledge_bound(large, 0.0, Watch(0.0)) == pytest.approx(sum_entropy - noise, abs=1e-3)
+    assert knowledge_bound(large, 0.0, Deadline(0.0)) == pytest.approx(sum_entropy - noise, abs=1e-3)
 
 
 def _information(rows: np.ndarray, prior: np.ndarray) -> float:

@@ -12,43 +12,43 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.bounds.contraction import coarsen_together, coefficient
-from dalenius.bounds.posterior_bound import Boxes, Frame, Point, Relaxed, evaluate, tangent
-from dalenius.bounds.posterior_tree import PosteriorSearch
-from dalenius.bounds.simplex_bound import Frame as SimplexFrame
-from dalenius.bounds.simplex_tree import SimplexSearch
+from dalenius.bounds.posterior_bound import Boxes, Point, PosteriorProblem, Relaxed, evaluate, tangent
+from dalenius.bounds.posterior_tree import PosteriorTree
+from dalenius.bounds.simplex_bound import SimplexProblem
+from dalenius.bounds.simplex_tree import SimplexTree
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-4
 
 
-def grown(tree: Any, steps: int, watch: Watch) -> Any:  # noqa: ANN401 - a PosteriorSearch or a SimplexSearch
-    tree.open_root(watch)
+def grown(tree: Any, steps: int, deadline: Deadline) -> Any:  # noqa: ANN401 - a PosteriorSearch or a SimplexSearch
+    tree.open_root(deadline)
     for _ in range(steps):
-        if not tree.frontier.heap:
+        if not tree.nodes.heap:
             break
-        tree.step(watch)
+        tree.step(deadline)
     return tree
 
 
-def frame_of(cells: Cells, limit: float = 0.0) -> Frame:
+def frame_of(cells: Cells, limit: float = 0.0) -> PosteriorProblem:
     """Groups as coarse as keeps their coefficient at or below the limit; single outputs where it is 0."""
     groups, eta = coarsen_together(cells, limit)
-    return Frame(cells, np.array(groups), 0.0 if len(set(groups)) == len(groups) else eta)
+    return PosteriorProblem(cells, np.array(groups), 0.0 if len(set(groups)) == len(groups) else eta)
 
 
 def search(
     mechanism: Mechanism, b: float, share: float = 0.0, steps: int = 100, tolerance: float = TOLERANCE
-) -> PosteriorSearch:
+) -> PosteriorTree:
     """A tree with groups that `share` of the multiplier s allows."""
     cells = Cells(lump(mechanism, 0)[0], mechanism.log_universe - b)
-    found = ascend(cells, Watch(60.0), np.random.default_rng(0))
-    tree = PosteriorSearch(frame_of(cells, share * found.s), found.value, tolerance, found.s)
-    return grown(tree, steps, Watch(60.0))  # type: ignore[no-any-return]
+    found = ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    tree = PosteriorTree(frame_of(cells, share * found.s), found.value, tolerance, found.s)
+    return grown(tree, steps, Deadline(60.0))  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(("n", "flip", "b"), [(2, 0.1, 1.2 * LN2), (3, 0.2, 2.3 * LN2), (5, 0.05, 4.5 * LN2)])
@@ -85,9 +85,9 @@ def test_it_closes_and_agrees_with_brute_force(records: list[int], outputs: int,
 def test_it_meets_simplices_on_a_count(knowledge: float) -> None:
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     tree = search(mechanism, mechanism.log_universe - knowledge)
-    cells = tree.frame.cells
+    cells = tree.problem.cells
     eta = np.array([coefficient(cells.q[part]) for part in cells.slices])
-    other = grown(SimplexSearch(SimplexFrame(cells, eta), tree.lower, TOLERANCE), 100, Watch(60.0))
+    other = grown(SimplexTree(SimplexProblem(cells, eta), tree.lower, TOLERANCE), 100, Deadline(60.0))
     for upper in (tree.upper, other.upper):
         assert tree.lower - 1e-12 <= upper <= tree.lower + TOLERANCE
 
@@ -96,49 +96,49 @@ def test_groups_and_single_outputs_meet() -> None:
     mechanism = named("count(n=6)", "geometric(epsilon=0.5)")
     b = mechanism.log_universe - 0.5
     coarse, single = (search(mechanism, b, share, tolerance=1e-3) for share in (0.6, 0.0))
-    assert 1 < coarse.frame.g_size < single.frame.g_size
-    assert 0 < coarse.frame.eta < 1
+    assert 1 < coarse.problem.n_groups < single.problem.n_groups
+    assert 0 < coarse.problem.eta < 1
     for tree in (coarse, single):
         assert tree.lower - 1e-12 <= tree.upper <= tree.lower + 1e-3
 
 
-def leaves(tree: PosteriorSearch) -> list[tuple[Boxes, float, Point]]:
+def leaves(tree: PosteriorTree) -> list[tuple[Boxes, float, Point]]:
     """The box of every leaf, found by following the splits, with its bound and its proof."""
-    whole = Boxes.everything(tree.frame)
+    whole = Boxes.everything(tree.problem)
     pending, found = [(0, whole.low[0], whole.high[0])], []
     while pending:
         node, low, high = pending.pop()
-        if node in tree.frontier.split:
-            (a, g, at), left, right = tree.frontier.split[node]
+        if node in tree.nodes.split:
+            (a, g, at), left, right = tree.nodes.split[node]
             middle_high, middle_low = high.copy(), low.copy()
             middle_high[a - 1, g] = middle_low[a - 1, g] = at
             pending += [(right, middle_low, high), (left, low, middle_high)]
         else:
-            found.append((Boxes(low[None], high[None]), *tree.frontier.leaf[node]))
+            found.append((Boxes(low[None], high[None]), *tree.nodes.leaf[node]))
     return found
 
 
-def inside(frame: Frame, boxes: Boxes, priors: Floats) -> NDArray[np.bool_]:
-    z = frame.laws(priors)
+def inside(problem: PosteriorProblem, boxes: Boxes, priors: Floats) -> NDArray[np.bool_]:
+    z = problem.laws(priors)
     v = (z / z.sum(axis=1, keepdims=True))[:, 1:]
     return np.asarray(((v >= boxes.low - 1e-12) & (v <= boxes.high + 1e-12)).all(axis=(1, 2)))
 
 
-def check_leaves(tree: PosteriorSearch) -> None:
+def check_leaves(tree: PosteriorTree) -> None:
     """Leaves cover every prior, their bounds are those of their own boxes, and no prior leaks more."""
-    frame, cells = tree.frame, tree.frame.cells
+    problem, cells = tree.problem, tree.problem.cells
     priors = np.random.default_rng(0).dirichlet(np.full(cells.size, 0.5), size=300)
     priors = np.concatenate([priors, 0.5 * priors + 0.5 * cells.rho])
     allowed, leaked = cells.divergence(priors) <= cells.knowledge, cells.leakage(priors)
     assert allowed.any()
     covered = np.zeros(len(priors), dtype=bool)
     for boxes, bound, point in leaves(tree):
-        here = inside(frame, boxes, priors)
+        here = inside(problem, boxes, priors)
         covered |= here
         if boxes.empty[0]:
             assert not here.any()
             continue
-        seen = evaluate(frame, Relaxed.of(frame, boxes), point, tangent(frame, point.lam)).bound[0]
+        seen = evaluate(problem, Relaxed.of(problem, boxes), point, tangent(problem, point.lam)).bound[0]
         assert seen == pytest.approx(bound, abs=1e-12)
         assert bound <= tree.upper
         assert (leaked[here & allowed] <= bound + 1e-9).all()
@@ -153,7 +153,7 @@ def test_leaves_cover_every_prior_and_bound_it(steps: int, records: list[int]) -
 
 def test_leaves_of_groups_cover_every_prior_and_bound_it() -> None:
     tree = search(named("count(n=5)", "geometric(epsilon=0.5)"), 5 * LN2 - 0.3, share=0.6, steps=4)
-    assert tree.frame.eta > 0
+    assert tree.problem.eta > 0
     check_leaves(tree)
 
 
@@ -162,11 +162,11 @@ def test_an_expired_watch_leaves_a_true_tree(seed: int) -> None:
     # Without time children are hardly solved; what their parent leaves them is a proof on their own boxes.
     mechanism = random_channel([[2, 2], [3, 2]][seed % 2], 3, 5 + seed)
     cells = Cells(lump(mechanism, 0)[0], 0.4)
-    tree = PosteriorSearch(frame_of(cells), 0.0, 1e-9, 0.2)
-    tree.open_root(Watch(60.0))
-    roots, watch = tree.upper, Watch(0.0)
+    tree = PosteriorTree(frame_of(cells), 0.0, 1e-9, 0.2)
+    tree.open_root(Deadline(60.0))
+    roots, deadline = tree.upper, Deadline(0.0)
     for _ in range(4):
-        tree.step(watch)
+        tree.step(deadline)
     check_leaves(tree)
     b = mechanism.log_universe - 0.4
     best, _ = brute_force.best_prior(mechanism.matrix(), list(mechanism.records), b, 0, starts=4, seed=0)
@@ -177,13 +177,13 @@ def test_an_expired_watch_leaves_a_true_tree(seed: int) -> None:
 def test_the_upper_bound_only_falls(share: float) -> None:
     mechanism = named("count(n=4)", "geometric(epsilon=0.7)")
     cells = Cells(lump(mechanism, 0)[0], 0.3)
-    found = ascend(cells, Watch(60.0), np.random.default_rng(0))
-    tree, watch = PosteriorSearch(frame_of(cells, share * found.s), found.value, 1e-6, found.s), Watch(60.0)
-    assert (tree.frame.eta > 0) == (share > 0)
-    tree.open_root(watch)
+    found = ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    tree, deadline = PosteriorTree(frame_of(cells, share * found.s), found.value, 1e-6, found.s), Deadline(60.0)
+    assert (tree.problem.eta > 0) == (share > 0)
+    tree.open_root(deadline)
     uppers = [tree.upper]
     for _ in range(6):
-        tree.step(watch)
+        tree.step(deadline)
         uppers.append(tree.upper)
     assert all(later <= earlier + 1e-12 for earlier, later in itertools.pairwise(uppers))
     assert uppers[-1] < uppers[0] - 1e-3
@@ -191,7 +191,7 @@ def test_the_upper_bound_only_falls(share: float) -> None:
     priors = tree.priors(5)
     assert priors.sum(axis=1) == pytest.approx(1, abs=1e-9)
     assert (priors >= 0).all()
-    assert watch.nodes > 0
+    assert deadline.nodes > 0
 
 
 def test_what_a_certificate_holds_is_short() -> None:

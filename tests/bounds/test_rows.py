@@ -11,7 +11,7 @@ from dalenius.bounds.rows import Row, Rows
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, random_priors
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 
 def count_cells(n: int, epsilon: float, knowledge: float) -> Cells:
@@ -19,10 +19,10 @@ def count_cells(n: int, epsilon: float, knowledge: float) -> Cells:
 
 
 def grown(cells: Cells, tolerance: float = 1e-4) -> tuple[Rows, float]:
-    found = ascend(cells, Watch(10), np.random.default_rng(0))
+    found = ascend(cells, Deadline(10), np.random.default_rng(0))
     rows = Rows.at(cells, found.pi, found.s, tolerance, np.random.default_rng(0))
-    watch = Watch(20)
-    while rows.step(watch) and not watch.expired():
+    deadline = Deadline(20)
+    while rows.step(deadline) and not deadline.expired():
         pass
     return rows, found.value
 
@@ -39,13 +39,13 @@ def test_no_prior_leaks_more_than_the_bound_at_any_r_and_s(seed: int) -> None:
     rng = np.random.default_rng(seed)
     mechanism = dl.Mechanism.from_matrix(rng.dirichlet(np.full(3, 0.5), size=8), [2, 2, 2])
     cells = Cells(lump(mechanism, 0)[0], 0.4)
-    best = ascend(cells, Watch(5), rng).value
+    best = ascend(cells, Deadline(5), rng).value
     for pi, s in zip(random_priors(cells, 3, rng), (0.1, 0.3, 0.9), strict=True):
         rows = Rows.at(cells, pi, s, 1e-3, rng)
-        watch = Watch(3)
+        deadline = Deadline(3)
         assert rows.upper == np.inf
         for _ in range(6):
-            rows.step(watch)
+            rows.step(deadline)
             assert rows.upper >= best - 1e-9
         assert rows.upper >= rows.goal - 1e-9
 
@@ -53,14 +53,14 @@ def test_no_prior_leaks_more_than_the_bound_at_any_r_and_s(seed: int) -> None:
 def test_a_climb_never_falls_and_the_bracket_bounds_every_conditional() -> None:
     rng = np.random.default_rng(3)
     cells = count_cells(6, 1.0, 0.5)
-    found = ascend(cells, Watch(5), rng)
+    found = ascend(cells, Deadline(5), rng)
     rows = Rows.at(cells, found.pi, found.s, 1e-4, rng)
     part = cells.slices[0]
-    row = Row(rows.trees[0].frame.cells, rows.log_r, found.s)
+    row = Row(rows.trees[0].problem.cells, rows.log_r, found.s)
     w = rng.dirichlet(np.ones(part.stop - part.start), size=50)
     assert (row.values(row.climb(w)) >= row.values(w) - 1e-9).all()
-    watch = Watch(20)
-    while rows.step(watch) and not watch.expired():
+    deadline = Deadline(20)
+    while rows.step(deadline) and not deadline.expired():
         pass
     assert row.values(w).max() <= rows.trees[0].upper + 1e-9
 

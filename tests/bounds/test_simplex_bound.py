@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dalenius.bounds.contraction import coefficient
-from dalenius.bounds.simplex_bound import Dual, Frame, Simplices, evaluate, maximise
+from dalenius.bounds.simplex_bound import Dual, SimplexProblem, Simplices, evaluate, maximise
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 
 SHAPES = [((2, 2), 2), ((2, 2), 3), ((3, 2), 2), ((2, 3), 3), ((2, 2, 2), 2), ((4,), 3), ((3, 3), 3)]
 
 
-def frame_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Frame:
+def frame_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> SimplexProblem:
     cells = Cells(lump(mechanism, record)[0], knowledge)
-    return Frame(cells, np.array([coefficient(cells.q[part]) for part in cells.slices]))
+    return SimplexProblem(cells, np.array([coefficient(cells.q[part]) for part in cells.slices]))
 
 
-def random_vertices(frame: Frame, rng: np.random.Generator, many: int) -> Floats:
+def random_vertices(problem: SimplexProblem, rng: np.random.Generator, many: int) -> Floats:
     """Simplices of conditionals, each vertex inside its own row; some are the cells themselves."""
-    cells = frame.cells
+    cells = problem.cells
     vertices = np.zeros((many, cells.size, cells.size))
     for part in cells.slices:
         width = part.stop - part.start
@@ -38,10 +38,10 @@ def random_vertices(frame: Frame, rng: np.random.Generator, many: int) -> Floats
     return vertices
 
 
-def random_dual(frame: Frame, rng: np.random.Generator, many: int) -> Dual:
-    cells = frame.cells
+def random_dual(problem: SimplexProblem, rng: np.random.Generator, many: int) -> Dual:
+    cells = problem.cells
     s = rng.choice([0.0, 1e-3, 0.1, 0.5, 2.0, 50.0], size=many)
-    return Dual(s, rng.normal(scale=2.0, size=(many, cells.y_size)), rng.normal(scale=2.0, size=(many, cells.size)))
+    return Dual(s, rng.normal(scale=2.0, size=(many, cells.n_outputs)), rng.normal(scale=2.0, size=(many, cells.size)))
 
 
 @settings(max_examples=40)
@@ -49,10 +49,10 @@ def random_dual(frame: Frame, rng: np.random.Generator, many: int) -> Dual:
 def test_no_allowed_prior_of_a_node_leaks_more(shape: tuple[tuple[int, ...], int], seed: int, knowledge: float) -> None:
     records, outputs = shape
     rng = np.random.default_rng(seed)
-    frame = frame_of(random_channel(list(records), outputs, seed % 1000), knowledge)
-    cells = frame.cells
-    vertices = random_vertices(frame, rng, 8)
-    bound = evaluate(frame, Simplices.of(cells, vertices), random_dual(frame, rng, 8))
+    problem = frame_of(random_channel(list(records), outputs, seed % 1000), knowledge)
+    cells = problem.cells
+    vertices = random_vertices(problem, rng, 8)
+    bound = evaluate(problem, Simplices.of(cells, vertices), random_dual(problem, rng, 8))
     for k in range(8):
         m = rng.dirichlet(np.full(cells.size, rng.choice([0.2, 1.0])), size=60)
         priors = m @ vertices[k]
@@ -67,70 +67,72 @@ def test_the_solved_bound_holds_and_is_near_its_relaxation(
 ) -> None:
     records, outputs = shape
     rng = np.random.default_rng(seed)
-    frame = frame_of(random_channel(list(records), outputs, seed % 1000), knowledge)
-    cells = frame.cells
-    vertices = np.concatenate([np.eye(cells.size)[None], random_vertices(frame, rng, 3)])
+    problem = frame_of(random_channel(list(records), outputs, seed % 1000), knowledge)
+    cells = problem.cells
+    vertices = np.concatenate([np.eye(cells.size)[None], random_vertices(problem, rng, 3)])
     nodes = Simplices.of(cells, vertices)
     start = np.full((4, cells.size), 1 / cells.size)
-    solved = maximise(frame, nodes, start, -1.0, Watch(60.0))
+    solved = maximise(problem, nodes, start, -1.0, Deadline(60.0))
     assert (solved.m > 0).all()
     for k in range(4):
         m = rng.dirichlet(np.full(cells.size, 0.5), size=200)
         priors = np.concatenate([m @ vertices[k], (solved.m[k : k + 1] / solved.m[k].sum()) @ vertices[k]])
         allowed = cells.divergence(priors) <= knowledge
         assert (cells.leakage(priors[allowed]) <= solved.bound[k] + 1e-12).all()
-    assert evaluate(frame, nodes, solved.dual) == pytest.approx(solved.bound, abs=1e-12)
-    wild = evaluate(frame, nodes, random_dual(frame, rng, 4))
+    assert evaluate(problem, nodes, solved.dual) == pytest.approx(solved.bound, abs=1e-12)
+    wild = evaluate(problem, nodes, random_dual(problem, rng, 4))
     assert (solved.bound <= wild + 1e-9).all()  # no random dual variables do better
-    assert solved.bound[0] <= math.log(min(cells.a_size, cells.y_size)) + 0.2
+    assert solved.bound[0] <= math.log(min(cells.n_secrets, cells.n_outputs)) + 0.2
 
 
 def test_a_node_of_single_conditionals_is_bounded_by_their_capacity() -> None:
-    frame = frame_of(random_channel([2, 2], 3, 1), 1.0)
-    cells = frame.cells
+    problem = frame_of(random_channel([2, 2], 3, 1), 1.0)
+    cells = problem.cells
     one = np.random.default_rng(0).dirichlet(np.ones(2), size=2)
     vertices = np.zeros((1, 4, 4))
     for a, part in enumerate(cells.slices):
         vertices[0, part, part] = one[a]
     low, high = brute_force.capacity(np.stack([one[a] @ cells.q[part] for a, part in enumerate(cells.slices)]))
     assert cells.divergence(0.5 * np.concatenate(one)[None])[0] < 1.0  # so even the best weights are allowed
-    solved = maximise(frame, Simplices.of(cells, vertices), np.full((1, 4), 0.25), low - 1e-9, Watch(60.0))
+    solved = maximise(problem, Simplices.of(cells, vertices), np.full((1, 4), 0.25), low - 1e-9, Deadline(60.0))
     assert low - 1e-12 <= solved.bound[0] <= high + 1e-3
 
 
 def test_a_node_without_allowed_priors_falls_without_end() -> None:
-    frame = frame_of(named("count(n=3)", "geometric(epsilon=1)"), 0.01)
-    cells = frame.cells
+    problem = frame_of(named("count(n=3)", "geometric(epsilon=1)"), 0.01)
+    cells = problem.cells
     vertices = np.zeros((1, cells.size, cells.size))
     for part in cells.slices:
         vertices[0, part, part.start] = 1  # all mass on one cell of each value: far from uniform
-    solved = maximise(frame, Simplices.of(cells, vertices), np.full((1, cells.size), 1 / cells.size), -5.0, Watch(60.0))
+    solved = maximise(
+        problem, Simplices.of(cells, vertices), np.full((1, cells.size), 1 / cells.size), -5.0, Deadline(60.0)
+    )
     assert solved.bound[0] < -1
 
 
 def test_a_watch_that_has_expired_leaves_a_bound() -> None:
     mechanism = random_channel([2, 2], 3, 2)
-    frame = frame_of(mechanism, 0.3)
-    nodes = Simplices.of(frame.cells, np.eye(4)[None])
-    solved = maximise(frame, nodes, np.full((1, 4), 0.25), -1.0, Watch(0.0))
+    problem = frame_of(mechanism, 0.3)
+    nodes = Simplices.of(problem.cells, np.eye(4)[None])
+    solved = maximise(problem, nodes, np.full((1, 4), 0.25), -1.0, Deadline(0.0))
     best, _ = brute_force.best_prior(mechanism.matrix(), [2, 2], math.log(4) - 0.3, 0, starts=4, seed=0)
     assert solved.bound[0] >= best - 1e-10
 
 
 def test_what_is_no_number_is_no_bound() -> None:
-    frame = frame_of(random_channel([2, 2], 2, 2), 0.3)
+    problem = frame_of(random_channel([2, 2], 2, 2), 0.3)
     dual = Dual(np.array([np.nan]), np.zeros((1, 2)), np.zeros((1, 4)))
-    assert evaluate(frame, Simplices.of(frame.cells, np.eye(4)[None]), dual)[0] == np.inf
+    assert evaluate(problem, Simplices.of(problem.cells, np.eye(4)[None]), dual)[0] == np.inf
 
 
 def test_contraction_helps() -> None:
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
-    frame = frame_of(mechanism, 0.3)
-    loose = Frame(frame.cells, np.ones_like(frame.eta))
-    assert (frame.eta < 1).all()
-    size = frame.cells.size
-    nodes, start = Simplices.of(frame.cells, np.eye(size)[None]), np.full((1, size), 1 / size)
-    tight, other = (maximise(f, nodes, start, -1.0, Watch(60.0)).bound[0] for f in (frame, loose))
+    problem = frame_of(mechanism, 0.3)
+    loose = SimplexProblem(problem.cells, np.ones_like(problem.eta))
+    assert (problem.eta < 1).all()
+    size = problem.cells.size
+    nodes, start = Simplices.of(problem.cells, np.eye(size)[None]), np.full((1, size), 1 / size)
+    tight, other = (maximise(f, nodes, start, -1.0, Deadline(60.0)).bound[0] for f in (problem, loose))
     assert tight < other - 1e-4
     best, _ = brute_force.best_prior(mechanism.matrix(), [2] * 3, 3 * math.log(2) - 0.3, 0, starts=4, seed=0)
     assert tight >= best - 1e-10

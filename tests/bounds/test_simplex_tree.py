@@ -10,43 +10,43 @@ import pytest
 from cases import named, parity_leakage, random_channel
 from numpy.typing import NDArray
 
-from dalenius.bounds.box_bound import Frame as BoxFrame
-from dalenius.bounds.box_tree import Search
+from dalenius.bounds.box_bound import BoxProblem
+from dalenius.bounds.box_tree import BoxTree
 from dalenius.bounds.contraction import coefficient
-from dalenius.bounds.simplex_bound import Frame, Simplices, evaluate
-from dalenius.bounds.simplex_tree import SimplexSearch
+from dalenius.bounds.simplex_bound import SimplexProblem, Simplices, evaluate
+from dalenius.bounds.simplex_tree import SimplexTree
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-4
 
 
-def grown(tree: Any, steps: int, watch: Watch) -> Any:  # noqa: ANN401 - a Search or a SimplexSearch
-    tree.open_root(watch)
+def grown(tree: Any, steps: int, deadline: Deadline) -> Any:  # noqa: ANN401 - a Search or a SimplexSearch
+    tree.open_root(deadline)
     for _ in range(steps):
-        if not tree.frontier.heap:
+        if not tree.nodes.heap:
             break
-        tree.step(watch)
+        tree.step(deadline)
     return tree
 
 
-def search(mechanism: Mechanism, b: float, record: int = 0, steps: int = 400) -> SimplexSearch:
+def search(mechanism: Mechanism, b: float, record: int = 0, steps: int = 400) -> SimplexTree:
     cells = Cells(lump(mechanism, record)[0], mechanism.log_universe - b)
     eta = np.array([coefficient(cells.q[part]) for part in cells.slices])
-    found = ascend(cells, Watch(60.0), np.random.default_rng(0))
-    return grown(SimplexSearch(Frame(cells, eta), found.value, TOLERANCE), steps, Watch(60.0))  # type: ignore[no-any-return]
+    found = ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    return grown(SimplexTree(SimplexProblem(cells, eta), found.value, TOLERANCE), steps, Deadline(60.0))  # type: ignore[no-any-return]
 
 
-def boxes(mechanism: Mechanism, b: float) -> Search:
+def boxes(mechanism: Mechanism, b: float) -> BoxTree:
     cells = Cells(lump(mechanism, 0)[0], mechanism.log_universe - b)
-    found = ascend(cells, Watch(60.0), np.random.default_rng(0))
-    plain = [list(range(cells.y_size))] * cells.a_size
-    frame = BoxFrame(cells, plain, np.zeros(cells.a_size), np.ones(cells.a_size), 0.0)
-    return grown(Search(frame, found.value, TOLERANCE, max(found.s, 0.02)), 400, Watch(60.0))  # type: ignore[no-any-return]
+    found = ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    plain = [list(range(cells.n_outputs))] * cells.n_secrets
+    problem = BoxProblem(cells, plain, np.zeros(cells.n_secrets), np.ones(cells.n_secrets), 0.0)
+    return grown(BoxTree(problem, found.value, TOLERANCE, max(found.s, 0.02)), 400, Deadline(60.0))  # type: ignore[no-any-return]
 
 
 TINY = [([2, 2], 2, 0.5), ([2, 2], 3, 0.8), ([3, 2], 2, 0.7), ([2, 3], 2, 0.4), ([2, 2, 2], 2, 0.85)]
@@ -66,7 +66,7 @@ def test_it_closes_and_agrees_with_boxes_and_brute_force(
     assert tree.upper <= tree.lower + TOLERANCE
     assert tree.upper <= best + TOLERANCE + 1e-6
     other = boxes(mechanism, b)
-    assert max(tree.lower, other.lower) <= min(tree.upper, other.frontier.upper) + 1e-12
+    assert max(tree.lower, other.lower) <= min(tree.upper, other.nodes.upper) + 1e-12
 
 
 def test_a_parity_beyond_its_flat_part() -> None:
@@ -76,10 +76,10 @@ def test_a_parity_beyond_its_flat_part() -> None:
     assert truth - 1e-12 <= tree.upper <= truth + TOLERANCE + 1e-9
 
 
-def leaves(tree: SimplexSearch) -> list[tuple[Floats, Any]]:
+def leaves(tree: SimplexTree) -> list[tuple[Floats, Any]]:
     """The vertices of every leaf, found by following the splits, with its proof."""
-    pending, found = [np.eye(tree.frame.cells.size)], []
-    for entry in tree.frontier.preorder():
+    pending, found = [np.eye(tree.problem.cells.size)], []
+    for entry in tree.nodes.preorder():
         vertices = pending.pop()
         if isinstance(entry, tuple):
             i, j, x = entry
@@ -96,9 +96,9 @@ def leaves(tree: SimplexSearch) -> list[tuple[Floats, Any]]:
 def test_leaves_cover_every_prior_and_bound_it(steps: int) -> None:
     mechanism = random_channel([2, 3], 3, 4)
     tree = search(mechanism, 1.1, steps=steps)
-    cells = tree.frame.cells
+    cells = tree.problem.cells
     listed = leaves(tree)
-    assert len(listed) == len(tree.frontier.leaf)
+    assert len(listed) == len(tree.nodes.leaf)
     rng = np.random.default_rng(0)
     priors = rng.dirichlet(np.full(cells.size, 0.5), size=300)
     covered = np.zeros(300, dtype=bool)
@@ -109,7 +109,7 @@ def test_leaves_cover_every_prior_and_bound_it(steps: int) -> None:
         m = np.linalg.solve(vertices.T, priors.T).T
         inside = m.min(axis=1) >= -1e-9
         covered |= inside
-        bound = evaluate(tree.frame, Simplices.of(cells, vertices[None]), dual)[0]
+        bound = evaluate(tree.problem, Simplices.of(cells, vertices[None]), dual)[0]
         allowed = inside & (cells.divergence(priors) <= cells.knowledge)
         assert (cells.leakage(priors[allowed]) <= bound + 1e-9).all()
         assert bound <= tree.upper + 1e-12
@@ -120,11 +120,11 @@ def test_the_upper_bound_only_falls() -> None:
     mechanism = named("count(n=4)", "geometric(epsilon=1)")
     cells = Cells(lump(mechanism, 0)[0], mechanism.log_universe - 2.0)
     eta = np.array([coefficient(cells.q[part]) for part in cells.slices])
-    tree, watch = SimplexSearch(Frame(cells, eta), 0.374, TOLERANCE), Watch(60.0)
-    tree.open_root(watch)
+    tree, deadline = SimplexTree(SimplexProblem(cells, eta), 0.374, TOLERANCE), Deadline(60.0)
+    tree.open_root(deadline)
     uppers = [tree.upper]
     for _ in range(6):
-        tree.step(watch)
+        tree.step(deadline)
         uppers.append(tree.upper)
     assert all(later <= earlier + 1e-12 for earlier, later in itertools.pairwise(uppers))
     assert uppers[-1] < uppers[0] - 1e-3
@@ -132,13 +132,13 @@ def test_the_upper_bound_only_falls() -> None:
     priors = tree.priors(5)
     assert priors.sum(axis=1) == pytest.approx(1, abs=1e-9)
     assert (priors >= 0).all()
-    assert watch.nodes > 0
+    assert deadline.nodes > 0
 
 
 def test_an_expired_watch_leaves_a_true_tree() -> None:
     mechanism = random_channel([2, 2], 3, 5)
     cells = Cells(lump(mechanism, 0)[0], 0.4)
-    tree = grown(SimplexSearch(Frame(cells, np.ones(2)), 0.0, 1e-9), 2, Watch(0.0))
+    tree = grown(SimplexTree(SimplexProblem(cells, np.ones(2)), 0.0, 1e-9), 2, Deadline(0.0))
     best, _ = brute_force.best_prior(mechanism.matrix(), [2, 2], math.log(4) - 0.4, 0, starts=4, seed=0)
     assert tree.upper >= best - 1e-10
-    assert len(leaves(tree)) == len(tree.frontier.leaf)
+    assert len(leaves(tree)) == len(tree.nodes.leaf)

@@ -11,7 +11,7 @@ from dalenius.bounds.box_bound import evaluate
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, polish, random_priors
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 
 def cells_of(mechanism: dl.Mechanism, knowledge: float) -> Cells:
@@ -19,8 +19,8 @@ def cells_of(mechanism: dl.Mechanism, knowledge: float) -> Cells:
 
 
 def bound(cells: Cells, pi: np.ndarray, s: float) -> float:
-    frame = stationary.frame(cells)
-    return float(evaluate(frame, frame.hull(), stationary.dual_point(cells, pi, s)).bound[0])
+    problem = stationary.problem(cells)
+    return float(evaluate(problem, problem.hull(), stationary.dual_point(cells, pi, s)).bound[0])
 
 
 def random_mechanism(seed: int) -> dl.Mechanism:
@@ -32,7 +32,7 @@ def random_mechanism(seed: int) -> dl.Mechanism:
 def test_every_prior_and_multiplier_gives_a_valid_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = cells_of(random_mechanism(seed), knowledge=0.3)
-    best = ascend(cells, Watch(10), rng).value
+    best = ascend(cells, Deadline(10), rng).value
     for pi in random_priors(cells, 10, rng):
         for s in (1.01, 1.5, 4.0):
             assert bound(cells, pi, s) >= best - 1e-9
@@ -42,7 +42,7 @@ def test_every_prior_and_multiplier_gives_a_valid_bound(seed: int) -> None:
 def test_the_settled_prior_is_the_best_of_a_concave_problem(seed: int) -> None:
     rng = np.random.default_rng(seed)
     s, cells = 1.2, cells_of(random_mechanism(seed), knowledge=0.3)
-    pi = stationary.settle(cells, s, Watch(10))
+    pi = stationary.settle(cells, s, Deadline(10))
     value = float((cells.leakage(pi[None]) - s * cells.divergence(pi[None]))[0])
     others = random_priors(cells, 200, rng)
     near = 0.99 * pi + 0.01 * others
@@ -55,7 +55,7 @@ def test_the_settled_prior_is_the_best_of_a_concave_problem(seed: int) -> None:
 def test_where_the_multiplier_is_above_one_the_best_prior_found_is_the_best_of_all(n: int, knowledge: float) -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=n), epsilon=1)
     cells = cells_of(mechanism, knowledge)
-    found = polish(cells, cells.rho[None], Watch(10), rounds=400)
+    found = polish(cells, cells.rho[None], Deadline(10), rounds=400)
     assert found.s > 1
     assert bound(cells, found.pi, found.s) == pytest.approx(found.value, abs=1e-9)
 

@@ -6,13 +6,13 @@ from cases import named
 
 import dalenius as dl
 from dalenius.auditing import one_secret
-from dalenius.auditing.one_secret import Record, Sibson
+from dalenius.auditing.one_secret import SecretAudit, Sibson
 from dalenius.bounds import capacity, whole
 from dalenius.bounds.capacity import bracket, interior_point
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 
 def cells_of(mechanism: Mechanism, knowledge: float) -> Cells:
@@ -22,10 +22,10 @@ def cells_of(mechanism: Mechanism, knowledge: float) -> Cells:
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
 def test_the_capacity_by_few_rows_is_that_of_all(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.ascontiguousarray(named("count(n=80)", f"geometric(epsilon={epsilon})").rows)
-    all_rows = interior_point(rows, 1e-10, Watch(60.0))
+    all_rows = interior_point(rows, 1e-10, Deadline(60.0))
     monkeypatch.setattr(capacity, "FEW", 10)
     monkeypatch.setattr(capacity, "FIRST", 5)
-    few = bracket(rows, 1e-9, Watch(60.0))
+    few = bracket(rows, 1e-9, Deadline(60.0))
     assert few.upper - few.lower <= 1e-8
     assert few.lower <= all_rows.upper + 1e-12
     assert few.upper >= all_rows.lower - 1e-12
@@ -35,14 +35,14 @@ def test_the_capacity_of_rows_without_order_is_found_too(monkeypatch: pytest.Mon
     monkeypatch.setattr(capacity, "FEW", 10)
     monkeypatch.setattr(capacity, "FIRST", 5)
     rows = np.random.default_rng(3).dirichlet(np.full(30, 0.2), size=60)
-    few, all_rows = bracket(rows, 1e-9, Watch(60.0)), interior_point(rows, 1e-10, Watch(60.0))
+    few, all_rows = bracket(rows, 1e-9, Deadline(60.0)), interior_point(rows, 1e-10, Deadline(60.0))
     assert few.upper == pytest.approx(all_rows.upper, abs=2e-9)
     assert few.upper - few.lower <= 1e-9
 
 
 def test_a_capacity_above_the_ceiling_is_not_worth_its_digits() -> None:
     rows = np.ascontiguousarray(named("count(n=400)", "geometric(epsilon=1)").rows)
-    rough = bracket(rows, 1e-9, Watch(60.0), ceiling=0.7)
+    rough = bracket(rows, 1e-9, Deadline(60.0), ceiling=0.7)
     assert rough.lower > 0.7
     assert rough.upper >= rough.lower
 
@@ -51,11 +51,11 @@ def test_a_capacity_above_the_ceiling_is_not_worth_its_digits() -> None:
 @pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.02)", "exponential(epsilon=0.2)"])
 def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, knowledge: float) -> None:
     cells = cells_of(named("count(n=40)", mechanism), knowledge)
-    _, bound = whole.constrained(cells, Watch(60.0))
-    audit = Record(cells, float(np.log(2)), 1e-6)
-    ones = np.ones(cells.a_size)
-    search = audit._search([[0] * cells.y_size] * cells.a_size, ones, 0 * ones)
-    search.open_root(Watch(60.0))
+    _, bound = whole.constrained(cells, Deadline(60.0))
+    audit = SecretAudit(cells, float(np.log(2)), 1e-6)
+    ones = np.ones(cells.n_secrets)
+    search = audit._search([[0] * cells.n_outputs] * cells.n_secrets, ones, 0 * ones)
+    search.open_root(Deadline(60.0))
     assert bound >= search.upper - 1e-6 * search.upper
     assert bound <= 1.02 * search.upper
 
@@ -83,7 +83,7 @@ def test_sibsons_bound_of_written_rows_is_certified(monkeypatch: pytest.MonkeyPa
     proof = Sibson.of(cells)
     best = dl.audit(given, knowledge=0.05, tolerance=1e-4, time_limit=5)
     assert best.lower <= proof.upper
-    monkeypatch.setattr(Record, "_stationary", lambda *_: one_secret.Trivial(1.0))
+    monkeypatch.setattr(SecretAudit, "_stationary", lambda *_: one_secret.Trivial(1.0))
     monkeypatch.setattr(one_secret, "MOST_OUTPUTS", 5)
     audit = dl.audit(given, knowledge=0.05)
     assert audit.bounds == "sibson"

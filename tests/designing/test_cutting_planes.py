@@ -17,7 +17,7 @@ from dalenius.designing.oracle import Attack
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import reduce
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 
@@ -31,10 +31,10 @@ def problem(query: Query, b: float, goal: Goal, budget: float, **arguments: obje
 
 def run(task: Problem, tolerance: float = 1e-5) -> tuple[CuttingPlanes, list[tuple[float, float]]]:
     """Run to the end; what was told of the bracket after every round."""
-    planes, watch = CuttingPlanes(task, np.random.default_rng(0)), Watch(60.0)
-    planes.begin(watch)
+    planes, deadline = CuttingPlanes(task, np.random.default_rng(0)), Deadline(60.0)
+    planes.begin(deadline)
     told = [(planes.lower.value, planes.value)]
-    planes.run(tolerance, watch, lambda p: told.append((p.lower.value, p.value)))
+    planes.run(tolerance, deadline, lambda p: told.append((p.lower.value, p.value)))
     return planes, told
 
 
@@ -162,9 +162,9 @@ def test_at_the_least_distortion_dear_outputs_are_barred() -> None:
 
 def test_an_expired_watch_leaves_a_mechanism() -> None:
     task = problem(dl.queries.count(n=3), 1.2, "leakage", 0.3)
-    planes, watch = CuttingPlanes(task, np.random.default_rng(0)), Watch(0.0)
-    planes.begin(watch)
-    planes.run(1e-6, watch, lambda _: None)
+    planes, deadline = CuttingPlanes(task, np.random.default_rng(0)), Deadline(0.0)
+    planes.begin(deadline)
+    planes.run(1e-6, deadline, lambda _: None)
     assert planes.rounds == 0
     assert planes.rows.sum(axis=1) == pytest.approx(1, abs=1e-12)
     assert task.distortion(planes.rows) <= 0.3 + 1e-9

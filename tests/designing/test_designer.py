@@ -15,7 +15,7 @@ from dalenius.designing.oracle import Attack
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import reduce
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 TOLERANCE = 2e-3
@@ -29,13 +29,13 @@ def designed(  # noqa: PLR0913 - a problem, and how it is solved
     *,
     symmetric: bool = True,
     tolerance: float = TOLERANCE,
-    watch: Watch | None = None,
+    deadline: Deadline | None = None,
     known: tuple[Attack, ...] = (),
     **arguments: object,
 ) -> tuple[Problem, Designed, tuple[Attack, ...]]:
     task = Distortion.from_user(query, **arguments)  # type: ignore[arg-type]
     problem = Problem(reduce(task, symmetric=symmetric), query.log_universe - b, goal, budget)
-    answer, pool = Designer(problem, task, tolerance, watch or Watch(60.0), 0).solve(known)
+    answer, pool = Designer(problem, task, tolerance, deadline or Deadline(60.0), 0).solve(known)
     return problem, answer, pool
 
 
@@ -200,7 +200,7 @@ def test_the_unit_of_distortion_does_not_matter(scale: float) -> None:
 @pytest.mark.parametrize("goal", ["leakage", "distortion"])
 def test_no_time_at_all_still_gives_a_sound_answer(goal: Goal) -> None:
     query = dl.queries.modular_sum(n=3, modulus=2)
-    problem, answer, _ = designed(query, 1.5, goal, 0.2, watch=Watch(0.0))
+    problem, answer, _ = designed(query, 1.5, goal, 0.2, deadline=Deadline(0.0))
     lower, upper = bracket(problem, answer)
     truth = parity_leakage(3, 0.2, 1.5) if goal == "leakage" else parity_distortion(3, 0.2, 1.5)
     assert 0 <= lower <= truth + 1e-9

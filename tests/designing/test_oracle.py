@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dalenius.designing.oracle import MOST_TAKEN, Attack, Oracle
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ def attacks(
     mechanism: Mechanism, knowledge: float, known: list[Attack] | None = None, starts: int = 32
 ) -> list[Attack]:
     oracle = Oracle(mechanism.statistic, knowledge, np.random.default_rng(0))
-    return oracle.attack(mechanism.rows, known or [], starts, Watch(60.0))
+    return oracle.attack(mechanism.rows, known or [], starts, Deadline(60.0))
 
 
 CASES = [
@@ -80,7 +80,7 @@ def test_without_knowledge_there_is_one_prior_of_each_record() -> None:
 
 def test_an_expired_watch_still_gives_allowed_priors() -> None:
     mechanism = random_channel([2, 2], 3, 1)
-    found = Oracle(mechanism.statistic, 0.3, np.random.default_rng(0)).attack(mechanism.rows, [], 8, Watch(0.0))
+    found = Oracle(mechanism.statistic, 0.3, np.random.default_rng(0)).attack(mechanism.rows, [], 8, Deadline(0.0))
     assert found
     for attack in found:
         prior = Prior(mechanism, attack.record, attack.masses)

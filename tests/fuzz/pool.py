@@ -34,7 +34,7 @@ class Sample:
 def only(kind: str) -> Iterator[None]:
     """Let the solver use one kind of search alone."""
     with patch.multiple(
-        one_secret.Record, **{f"_{s}": lambda *_: iter(()) for s in STAGES if s not in (kind, "simplices")}
+        one_secret.SecretAudit, **{f"_{s}": lambda *_: iter(()) for s in STAGES if s not in (kind, "simplices")}
     ):
         if kind == "simplices":
             yield

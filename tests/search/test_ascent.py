@@ -13,7 +13,7 @@ from dalenius.model.prior import Prior
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import Ascent, ascend, climb, feasible, polish, random_priors
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 
 def cells_of(mechanism: Mechanism, entropy: float, record: int = 0) -> Cells:
@@ -24,7 +24,7 @@ def cells_of(mechanism: Mechanism, entropy: float, record: int = 0) -> Cells:
 def ascent(mechanism: Mechanism, entropy: float, record: int) -> tuple[Ascent, Prior]:
     knowledge = Adversary.from_user(mechanism.records, entropy=entropy).knowledge
     lumped, lift = lump(mechanism, record)
-    found = ascend(Cells(lumped, knowledge), Watch(60.0), np.random.default_rng(0))
+    found = ascend(Cells(lumped, knowledge), Deadline(60.0), np.random.default_rng(0))
     masses = lift.masses(found.pi)
     return found, Prior(mechanism, record, masses / masses.sum())
 
@@ -66,7 +66,7 @@ def test_symmetry_is_not_imposed_on_the_adversary() -> None:
 def test_a_step_never_lowers_the_leakage() -> None:
     cells = cells_of(random_channel([3, 3], 3, 5), 1.6)
     starts = np.random.default_rng(0).dirichlet(np.ones(cells.size), size=1)
-    values = [polish(cells, starts, Watch(60.0), rounds=rounds).value for rounds in (1, 2, 4, 8, 16, 32)]
+    values = [polish(cells, starts, Deadline(60.0), rounds=rounds).value for rounds in (1, 2, 4, 8, 16, 32)]
     assert all(later >= earlier - 1e-10 for earlier, later in itertools.pairwise(values))
     assert values[-1] > values[0] + 1e-6
 
@@ -85,7 +85,7 @@ def test_priors_are_mixed_with_the_reference_until_they_are_allowed(knowledge: f
 
 def test_an_expired_watch_still_gives_an_allowed_prior() -> None:
     cells = cells_of(random_channel([3, 3], 3, 2), 1.5)
-    found = ascend(cells, Watch(0.0), np.random.default_rng(0))
+    found = ascend(cells, Deadline(0.0), np.random.default_rng(0))
     assert cells.divergence(found.pi[None])[0] <= cells.knowledge
     assert found.value == pytest.approx(float(cells.leakage(found.pi[None])[0]), abs=1e-15)
 
@@ -96,7 +96,7 @@ def test_climbing_keeps_as_many_as_asked_and_none_falls(keep: int) -> None:
     starts = random_priors(cells, 24, np.random.default_rng(0))
     assert starts.sum(axis=1) == pytest.approx(1, abs=1e-12)
     assert (starts > 0).all()
-    pi, value, s = climb(cells, starts, Watch(60.0), 60, keep=keep)
+    pi, value, s = climb(cells, starts, Deadline(60.0), 60, keep=keep)
     assert keep <= len(pi) == len(value) == len(s) <= max(keep, 24)
     assert (cells.divergence(pi) <= cells.knowledge).all()
     assert value == pytest.approx(cells.leakage(pi), abs=1e-14)
@@ -105,6 +105,6 @@ def test_climbing_keeps_as_many_as_asked_and_none_falls(keep: int) -> None:
 
 def test_a_climb_from_the_best_prior_stays_there() -> None:
     cells = cells_of(random_channel([2, 3], 3, 1), 1.2)
-    best = ascend(cells, Watch(60.0), np.random.default_rng(0))
-    _, value, _ = climb(cells, best.pi[None], Watch(60.0), 60, keep=1, still=1e-9)
+    best = ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    _, value, _ = climb(cells, best.pi[None], Deadline(60.0), 60, keep=1, still=1e-9)
     assert value[0] >= best.value - 1e-9

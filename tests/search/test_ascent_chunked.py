@@ -12,7 +12,7 @@ from dalenius.reductions import cells as cells_module
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped, lump
 from dalenius.search import ascent, ascent_chunked
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 
@@ -56,10 +56,10 @@ def test_the_same_value_as_on_arrays(
     records: list[int], outputs: int, knowledge: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = cells_of(random_channel(records, outputs, 3), knowledge)
-    found = ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(0))
-    again = ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(1), found)
+    found = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    again = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(1), found)
     monkeypatch.setattr(cells_module, "MANY", 2**14)
-    known = ascent.ascend(cells, Watch(60.0), np.random.default_rng(0))
+    known = ascent.ascend(cells, Deadline(60.0), np.random.default_rng(0))
     assert max(found.value, again.value) == pytest.approx(known.value, abs=1e-8)
     assert again.value >= found.value - 1e-9
     if again.value > known.value - 1e-8:
@@ -70,7 +70,7 @@ def test_the_same_value_as_on_arrays(
 @pytest.mark.parametrize("knowledge", [0.01, 0.5, 2.0, 50.0])
 def test_the_prior_is_feasible_and_leaks_what_is_said(knowledge: float) -> None:
     cells = cells_of(random_channel([3, 2, 2, 2], 3, 5), knowledge)
-    found = ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(0))
+    found = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(0))
     pi = found.pi
     assert pi.sum() == pytest.approx(1, abs=1e-12)
     held = pi > 0
@@ -87,10 +87,10 @@ def test_values_do_not_fall_and_shares_may_end_at_once() -> None:
     log_v = ascent.log_posterior(cells, ascent.random_priors(cells, 5, rng))
     state, values = ascent_chunked.State(log_v, np.zeros(5)), []
     for _ in range(12):
-        state, value = ascent_chunked.climb(cells, state, Watch(60.0), 1)
+        state, value = ascent_chunked.climb(cells, state, Deadline(60.0), 1)
         values.append(value)
     assert (np.diff(values, axis=0) >= -1e-5).all()  # but for what a multiplier may be off
-    assert ascent_chunked.ascend(cells, Watch(0.0), rng).value > 0
+    assert ascent_chunked.ascend(cells, Deadline(0.0), rng).value > 0
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_no_worse_than_the_plain_iteration_at_2_to_the_15(outputs: int, concentr
     assert cells.many
     best = 0.0
     for seed in range(3):
-        best = max(best, ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(seed)).value)
+        best = max(best, ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(seed)).value)
     starts = [rng.uniform(0.2, 0.8, outputs) for _ in range(4)]
     assert best >= max(plain_ascent(q, bit, knowledge, v, 60) for v in starts) - 1e-6
 
@@ -119,6 +119,6 @@ def test_a_reference_that_is_not_uniform() -> None:
     rng = np.random.default_rng(4)
     rho, channel = rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(3), size=40)
     cells = Cells(Lumped(np.repeat([0, 1], 20), channel, np.log(rho), 2, np.arange(40)), 0.3)
-    found = ascent_chunked.ascend(cells, Watch(60.0), np.random.default_rng(0))
-    known = ascent.ascend(cells, Watch(60.0), np.random.default_rng(0))
+    found = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    known = ascent.ascend(cells, Deadline(60.0), np.random.default_rng(0))
     assert found.value == pytest.approx(known.value, abs=1e-8)

@@ -11,28 +11,28 @@ import time
 
 import pytest
 
-from dalenius.search.deadline import Progress, Watch
+from dalenius.search.deadline import Deadline, Progress
 
 
 def test_a_limit_expires() -> None:
-    watch = Watch(0.05)
-    assert not watch.expired()
-    assert 0 < watch.left <= 0.05
+    deadline = Deadline(0.05)
+    assert not deadline.expired()
+    assert 0 < deadline.left <= 0.05
     time.sleep(0.06)
-    assert watch.expired()
-    assert watch.left < 0
-    assert watch.seconds >= 0.06
+    assert deadline.expired()
+    assert deadline.left < 0
+    assert deadline.seconds >= 0.06
 
 
 def test_a_part_ends_with_the_whole() -> None:
     told: list[Progress] = []
-    whole = Watch(60.0, told.append)
+    whole = Deadline(60.0, told.append)
     part, empty = whole.part(30.0), whole.part(-1.0)
     assert 29 < part.left <= 30
     assert not part.expired()
     time.sleep(0.001)
     assert empty.expired()
-    part.tell(0, 1, 0.0, 1.0, "boxes")
+    part.report_progress(0, 1, 0.0, 1.0, "boxes")
     assert told == []  # a part speaks of its own bracket, not of the whole one
     whole.interrupted = True
     assert part.expired()
@@ -45,8 +45,8 @@ def test_a_part_ends_with_the_whole() -> None:
 
 def test_an_interrupt_of_an_inner_watch_reaches_the_outer_one() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with Watch(60.0) as outer:
-        with Watch(60.0) as inner:
+    with Deadline(60.0) as outer:
+        with Deadline(60.0) as inner:
             signal.raise_signal(signal.SIGINT)
             assert inner.interrupted
         assert outer.interrupted
@@ -58,10 +58,10 @@ def test_an_interrupt_of_an_inner_watch_reaches_the_outer_one() -> None:
 
 def test_the_first_interrupt_asks_and_the_second_raises() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with Watch(60.0) as watch:
+    with Deadline(60.0) as deadline:
         os.kill(os.getpid(), signal.SIGINT)
-        assert watch.interrupted
-        assert watch.expired()
+        assert deadline.interrupted
+        assert deadline.expired()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
@@ -71,7 +71,7 @@ def test_other_threads_leave_signals_alone() -> None:
     before, seen = signal.getsignal(signal.SIGINT), []
 
     def work() -> None:
-        with Watch(60.0):
+        with Deadline(60.0):
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)
@@ -83,9 +83,9 @@ def test_other_threads_leave_signals_alone() -> None:
 
 def test_progress_is_told() -> None:
     told: list[Progress] = []
-    watch = Watch(60.0, told.append)
-    watch.nodes = 7
-    watch.tell(2, 3, 0.1, 0.4, "boxes")
+    deadline = Deadline(60.0, told.append)
+    deadline.nodes = 7
+    deadline.report_progress(2, 3, 0.1, 0.4, "boxes")
     assert [(p.record, p.records, p.lower, p.upper, p.nodes, p.stage) for p in told] == [(2, 3, 0.1, 0.4, 7, "boxes")]
     assert told[0].seconds >= 0
 

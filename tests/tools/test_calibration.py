@@ -213,7 +213,7 @@ def _after(monkeypatch: pytest.MonkeyPatch, many: int, stopped: Literal["time_li
         if len(calls) < many:
             return found
         if stopped == "time_limit":
-            monkeypatch.setattr("dalenius.tools.calibration.Watch.left", -1.0)
+            monkeypatch.setattr("dalenius.tools.calibration.Deadline.left", -1.0)
         return dataclasses.replace(found, stopped=stopped)
 
     monkeypatch.setattr(api, "audit", audit)

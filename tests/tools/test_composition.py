@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import dalenius as dl
 from dalenius.bounds.capacity import capacity
 from dalenius.model.statistic import Histogram, Sum, Table
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 from dalenius.tools.composition import information_bound
 
 Floats = NDArray[np.float64]
@@ -278,15 +278,15 @@ def test_noise_on_very_many_records_is_refused_before_it_is_written_out() -> Non
 @pytest.mark.parametrize("knowledge", [0.0, 0.3, 2.0])
 def test_the_information_of_noise_that_is_never_written_out(mechanism: str, query: str, knowledge: float) -> None:
     large, dense = both(mechanism, query)
-    exact = information_bound(dense, knowledge, Watch(10.0))
-    assert exact - 2e-5 <= information_bound(large, knowledge, Watch(10.0)) <= 1.6 * exact + 1e-5
+    exact = information_bound(dense, knowledge, Deadline(10.0))
+    assert exact - 2e-5 <= information_bound(large, knowledge, Deadline(10.0)) <= 1.6 * exact + 1e-5
 
 
 @pytest.mark.parametrize("mechanism", [ANY, COUNT, PARITY, CELLS])
 @pytest.mark.parametrize("knowledge", [0.0, 0.05, 0.6, 2.0])
 def test_information_bound_is_above_every_prior_and_near_the_best(mechanism: dl.Mechanism, knowledge: float) -> None:
     matrix, rng = mechanism.matrix(), np.random.default_rng(7)
-    bound = information_bound(mechanism, knowledge, Watch(10.0))
+    bound = information_bound(mechanism, knowledge, Deadline(10.0))
     size, attained = len(matrix), 0.0
     least = math.log(size) - knowledge
     for _ in range(50):

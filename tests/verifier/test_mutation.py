@@ -107,11 +107,11 @@ def certificate_of(name: str) -> Json:
     subject = SUBJECTS[name]
     with pytest.MonkeyPatch.context() as patch:
         if subject.proof != "rows":  # they would close the gap before the others do
-            patch.setattr(one_secret.Record, "_rows", lambda *_: iter(()))
+            patch.setattr(one_secret.SecretAudit, "_rows", lambda *_: iter(()))
         if subject.proof != "simplices":  # the same
             patch.setattr(one_secret, "MOST_VERTICES", 0)
         patch.setattr(
-            one_secret.Record, "_boxes" if subject.proof == "posteriors" else "_posteriors", lambda *_: iter(())
+            one_secret.SecretAudit, "_boxes" if subject.proof == "posteriors" else "_posteriors", lambda *_: iter(())
         )
         audit = dl.audit(mechanism_of(name), **subject.adversary, tolerance=subject.tolerance)
     return json.loads(audit.certificate.text())

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.auditing.one_secret import Known, Record
+from dalenius.auditing.one_secret import SecretAudit, WarmStart
 from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
-from dalenius.bounds.convex_bound import Common
+from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.gallery.parse import unwritten
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
@@ -17,7 +17,7 @@ from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 TURN = 64  # batches of a record before the next one has its turn: some seconds
 WORTH = 1.05  # times the upper bound so far: a closed form above that is not worth a coarse audit
@@ -29,7 +29,7 @@ class Audited:
     """The audit of one orbit of records, through its first member; or of another secret."""
 
     members: range | tuple[int, ...]  # none where the secret is no record
-    audit: Record
+    audit: SecretAudit
     lift: Lift
     grid: Grid | None = None  # where the cells are coarse
     other: Group | Function | None = None  # the secret that is no record
@@ -50,13 +50,13 @@ def audit_records(  # noqa: PLR0913 - one per limit
     mechanism: Mechanism,
     knowledge: float,
     tolerance: float,
-    watch: Watch,
+    deadline: Deadline,
     seed: int,
     *,
     enough: float = -np.inf,
     secret: Secret | None = None,
     reference: Reference = UNIFORM,
-    known: dict[int, Known] | None = None,
+    known: dict[int, WarmStart] | None = None,
 ) -> list[Audited]:
     """Bracket max I(X_i;Y) for every record i, or for one secret; lower and upper of the whole are the maxima.
 
@@ -74,45 +74,47 @@ def audit_records(  # noqa: PLR0913 - one per limit
     if isinstance(mechanism, Additive):
         problems = [(m, m[0] if other is None else other) for m in orbits]
         return [
-            Audited(m, *audit_large(mechanism, knowledge, tolerance, watch, secret=about, reference=reference), other)
+            Audited(
+                m, *audit_large(mechanism, knowledge, tolerance, deadline, secret=about, reference=reference), other
+            )
             for m, about in problems
         ]
     if isinstance(mechanism, NoisyHistogram):
         members = orbits[0]  # records are all alike, or refused
         about = members[0] if other is None else other
         audit, lift, grid, count = audit_histogram(
-            mechanism, knowledge, tolerance, watch, secret=about, reference=reference
+            mechanism, knowledge, tolerance, deadline, secret=about, reference=reference
         )
         return [Audited(members, audit, lift, grid, other, count)]
     rng = np.random.default_rng(seed)
     trivial = float(np.log(len(mechanism.labels)))
     merged = Merged.of(mechanism)
-    exact_cells = _told_apart(mechanism, merged)
-    common, found, known = Common(), list[Audited](), {} if known is None else known
+    exact_cells = verifier_sees_same_rows(mechanism, merged)
+    common, found, known = SharedBounds(), list[Audited](), {} if known is None else known
     for k, members in enumerate(orbits):
         about = members[0] if other is None else other
         lumped, lift = lump(mechanism, about, merged, reference)
         ceiling = min(trivial, float(np.log(lumped.secrets)))
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
-        found_before = known.setdefault(k, Known())
-        audit = twin or Record(
+        found_before = known.setdefault(k, WarmStart())
+        audit = twin or SecretAudit(
             Cells(lumped, knowledge), ceiling, tolerance, exact_cells=exact_cells, common=common, known=found_before
         )
         if twin is None:
-            audit.open(watch, rng)
+            audit.open(deadline, rng)
         found.append(Audited(members, audit, lift, other=other))
     for k, item in enumerate(found):
         if all(item.audit is not earlier.audit for earlier in found[:k]):
-            item.audit.climb(watch, rng)
-        watch.tell(item.record, len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
+            item.audit.climb(deadline, rng)
+        deadline.report_progress(item.record, len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
-    _close(found, watch, enough - tolerance)
+    _close(found, deadline, enough - tolerance)
     if len(found) == 1 and bracket(found)[1] > enough:
-        found[0] = _without_rows(found[0], mechanism, watch, reference)
+        found[0] = _without_rows(found[0], mechanism, deadline, reference)
     return found
 
 
-def _without_rows(item: Audited, mechanism: Mechanism, watch: Watch, reference: Reference) -> Audited:
+def _without_rows(item: Audited, mechanism: Mechanism, deadline: Deadline, reference: Reference) -> Audited:
     """The better of an audit of written rows and one of the same mechanism as noise on a sum, if it is that.
 
     Its closed forms use what the rows do not show: records are independent, and the noise has a part for each.
@@ -130,7 +132,7 @@ def _without_rows(item: Audited, mechanism: Mechanism, watch: Watch, reference: 
         noisy,
         knowledge,
         item.audit.tolerance,
-        watch,
+        deadline,
         secret=item.secret,
         reference=reference,
         proofs=proofs,
@@ -144,7 +146,7 @@ def _without_rows(item: Audited, mechanism: Mechanism, watch: Watch, reference: 
     return Audited(item.members, audit, lift, grid, item.other)
 
 
-def _close(found: list[Audited], watch: Watch, enough: float) -> None:
+def _close(found: list[Audited], deadline: Deadline, enough: float) -> None:
     """Close the bracket of the worst record, all in turns of ever more batches; then, in as many again, every record's.
 
     enough + tolerance is an upper bound that will do.
@@ -153,21 +155,21 @@ def _close(found: list[Audited], watch: Watch, enough: float) -> None:
     while open_ones:
         still = []
         for item in open_ones:
-            done = _finish(item, found, watch, max(bracket(found)[0], enough), turn)
+            done = _finish(item, found, deadline, max(bracket(found)[0], enough), turn)
             spent += done
             if done == turn:  # else it is closed, left, exhausted, or the time is over
                 still.append(item)
         open_ones, turn = still, 2 * turn
     if bracket(found)[1] > enough + found[0].audit.tolerance:
         for item in found:
-            spent -= _finish(item, found, watch, -np.inf, max(LEAST_BATCHES, spent))
+            spent -= _finish(item, found, deadline, -np.inf, max(LEAST_BATCHES, spent))
 
 
-def _finish(item: Audited, found: list[Audited], watch: Watch, best: float, batches: int) -> int:
-    def tell() -> None:
-        watch.tell(item.record, len(found), *bracket(found), "branch and bound")
+def _finish(item: Audited, found: list[Audited], deadline: Deadline, best: float, batches: int) -> int:
+    def report_progress() -> None:
+        deadline.report_progress(item.record, len(found), *bracket(found), "branch and bound")
 
-    return item.audit.finish(watch, best, tell, batches)
+    return item.audit.finish(deadline, best, report_progress, batches)
 
 
 def bracket(found: list[Audited]) -> tuple[float, float]:
@@ -175,7 +177,7 @@ def bracket(found: list[Audited]) -> tuple[float, float]:
     return max(f.audit.lower for f in found), max(f.audit.upper for f in found)
 
 
-def _told_apart(mechanism: Mechanism, merged: Merged) -> bool:
+def verifier_sees_same_rows(mechanism: Mechanism, merged: Merged) -> bool:
     """Whether rows are merged exactly where a verifier of this description merges them.
 
     It merges rows that are given as equal numbers, and rows of a named mechanism for equal answers; two

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, Maximal, Record
+from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, Maximal, SecretAudit
 from dalenius.auditing.unwritten_sums import NOISY, Blend, blended, fano, from_below, in_blocks
 from dalenius.errors import InputError
 from dalenius.model.counting import log_binomial
@@ -24,7 +24,7 @@ from dalenius.model.secret import Function, Secret
 from dalenius.reductions.cells import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 FEW = 2  # counts that are tried as witnesses
 MOST_TERMS = 2**22  # of the laws of different counts, which a verifier adds up
@@ -99,11 +99,11 @@ def audit_histogram(  # noqa: PLR0913 - a problem, and how hard to try
     mechanism: NoisyHistogram,
     knowledge: float,
     tolerance: float,
-    watch: Watch,
+    deadline: Deadline,
     *,
     secret: Secret,
     reference: Reference = UNIFORM,
-) -> tuple[Record, Lift, Grid, NoisyCount]:
+) -> tuple[SecretAudit, Lift, Grid, NoisyCount]:
     """Bracket max I(X_i;Y), with the way from coarse cells to the classes of one count, and the mechanism of it."""
     check_histogram(mechanism, secret, reference)
     n, k = mechanism.n, mechanism.k
@@ -115,14 +115,14 @@ def audit_histogram(  # noqa: PLR0913 - a problem, and how hard to try
     if np.unique(law).size * (n + 1) <= MOST_TERMS:
         proofs.append(Centres.best(mechanism, knowledge, law))
     outputs = (n + 1) ** k
-    found: list[tuple[Record, Lift, Grid, NoisyCount]] = []
+    found: list[tuple[SecretAudit, Lift, Grid, NoisyCount]] = []
     for value in _telling(law):
         cell = mechanism.cell(value)
         below = from_below(
-            cell, knowledge, tolerance, watch, secret=secret, reference=reference, proofs=proofs, outputs=outputs
+            cell, knowledge, tolerance, deadline, secret=secret, reference=reference, proofs=proofs, outputs=outputs
         )
         found.append((*below, cell))
-        if watch.expired():
+        if deadline.expired():
             break
     best = max(found, key=lambda item: item[0].lower)
     low, high = best[0].unconstrained

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import entr, logsumexp
 
-from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, RARE, Maximal, Record, Sibson
+from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, RARE, Maximal, SecretAudit, Sibson
 from dalenius.bounds.choices import obvious
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -28,7 +28,7 @@ from dalenius.reductions.cells import Cells, Floats
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
 from dalenius.search.ascent import SMALL_KNOWLEDGE, ascend, climb
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 ROUNDS = 400
 STILL = 1e-9  # a gain per round that is not worth another
@@ -133,17 +133,17 @@ def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
     mechanism: Additive,
     knowledge: float,
     tolerance: float,
-    watch: Watch,
+    deadline: Deadline,
     *,
     secret: Secret,
     reference: Reference = UNIFORM,
-) -> tuple[Record, Lift, Grid]:
+) -> tuple[SecretAudit, Lift, Grid]:
     """Bracket max I(secret;Y), with the way from coarse cells to classes."""
     if (reason := refusal(mechanism, secret, reference)) is not None:
         raise InputError(reason)
     proofs, outputs = closed_forms(mechanism, knowledge, secret, reference), len(mechanism.labels)
     return from_below(
-        mechanism, knowledge, tolerance, watch, secret=secret, reference=reference, proofs=proofs, outputs=outputs
+        mechanism, knowledge, tolerance, deadline, secret=secret, reference=reference, proofs=proofs, outputs=outputs
     )
 
 
@@ -162,14 +162,14 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     mechanism: Additive,
     knowledge: float,
     tolerance: float,
-    watch: Watch,
+    deadline: Deadline,
     *,
     secret: Secret,
     reference: Reference,
     proofs: Sequence[Maximal],
     outputs: float,
     known: Floats | None = None,
-) -> tuple[Record, Lift, Grid]:
+) -> tuple[SecretAudit, Lift, Grid]:
     """Bracket max I(secret;Y) between the best prior on coarse cells and the best of these proofs.
 
     outputs: how many the release has, of which the mechanism may be a part. known: a prior over values of the secret
@@ -178,11 +178,11 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     lumped, lift, grid = coarsen(mechanism, secret, knowledge, reference)
     cells = Cells(lumped, knowledge)
     trivial = min(math.log(lumped.secrets), math.log(outputs))
-    audit = Record(cells, trivial, tolerance)
+    audit = SecretAudit(cells, trivial, tolerance)
     audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
-    watch.tell(0, 1, 0.0, audit.upper, "coarse classes")
+    deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < SMALL_KNOWLEDGE:
-        found = ascend(cells, watch, np.random.default_rng(0))
+        found = ascend(cells, deadline, np.random.default_rng(0))
         audit.pi, audit.lower = found.pi, found.value
     else:
         weight = np.exp(reference.log_classes(mechanism.statistic))
@@ -191,11 +191,11 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
             held = lift.cell_of >= 0
             start = np.bincount(lift.cell_of[held], weights=known[held], minlength=cells.size)
             starts = np.concatenate([starts, start[None] / start.sum()])
-        pi, value, _ = climb(cells, starts, watch, ROUNDS, still=STILL)
+        pi, value, _ = climb(cells, starts, deadline, ROUNDS, still=STILL)
         best = int(np.argmax(value))
         audit.pi, audit.lower = pi[best], float(value[best])
     audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
-    watch.tell(0, 1, audit.lower, audit.upper, "ascent")
+    deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
     return audit, lift, grid
 
 

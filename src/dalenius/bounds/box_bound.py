@@ -7,12 +7,12 @@ its output law, U its group law, F = sum_y phi(u_y), Fc = sum_G phi(U_G), phi(u)
     phi(U_G) <= (1-kappa)(alpha U_G + beta) + kappa sum_t w_t phi(Q_tG)     on lo <= U_G <= hi,
 
 (secant of phi on the box, Jensen's cut), and a share 1-theta of F may be left to Jensen's cut alone.
-What remains is linear in w but for sigma H(w), sigma = s - theta eta > 0. With r = softmax(rho),
+What remains is linear in w but for sigma H(w), sigma = s - theta eta > 0. With r = softmax(log_r),
 multipliers mu of the box and w0 ~ rho_ref exp(q.lam + phi(Q).omega) the maximum over priors is
 
-    h = -q.rho - mu.Q + max(mu lo, mu hi) + theta(1-eta) sum_G[...] + theta[ q.log u0 - (1-eta) Q.log U0
+    h = -q.log_r - mu.Q + max(mu lo, mu hi) + theta(1-eta) sum_G[...] + theta[ q.log u0 - (1-eta) Q.log U0
         - eta log(w0/rho_ref) ] + (1-theta) sum_y phi(q)
-    bound = s LSE_a( sigma_a LSE_t( log rho_ref + h/sigma_a ) / s ) + LSE(rho) + s K.
+    bound = s LSE_a( sigma_a LSE_t( log rho_ref + h/sigma_a ) / s ) + LSE(log_r) + s K.
 
 One group and eta < s is the contraction certificate (4.3), single outputs and eta = 0 the plain box
 bound (4.5), theta < 1 or kappa = 1 at the root the convex bound (4.4). Every iterate is a valid bound.
@@ -31,7 +31,7 @@ NO_WIDTH = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class BoxProblem:
     """A problem with its outputs grouped: what all nodes of one tree share."""
 
     cells: Cells
@@ -42,14 +42,14 @@ class Frame:
     fixed: bool = False  # whether r and s stay as they are given
 
     @cached_property
-    def g_size(self) -> int:
+    def n_groups(self) -> int:
         """Most groups of any row."""
         return max(max(row) + 1 for row in self.groups)
 
     @cached_property
     def e(self) -> Floats:
         """(A, Y, G) membership."""
-        return np.asarray(np.eye(self.g_size)[np.array(self.groups)])
+        return np.asarray(np.eye(self.n_groups)[np.array(self.groups)])
 
     @cached_property
     def q_group(self) -> Floats:
@@ -75,7 +75,7 @@ class Frame:
     @cached_property
     def box_variables(self) -> int:
         """A x G, or 0 where one group per row leaves nothing to bound."""
-        return self.cells.a_size * self.g_size if self.g_size > 1 else 0
+        return self.cells.n_secrets * self.n_groups if self.n_groups > 1 else 0
 
     @cached_property
     def tangent(self) -> bool:
@@ -98,7 +98,7 @@ class Frame:
 class Point:
     """Dual variables of a batch of nodes; mu = mu_hi - mu_lo."""
 
-    rho: Floats  # (B, Y) log r, not normalised
+    log_r: Floats  # (B, Y) log r, not normalised
     mu_lo: Floats  # (B, A, G)
     mu_hi: Floats  # (B, A, G)
     kappa: Floats  # (B, A, G)
@@ -141,57 +141,57 @@ class Evaluation:
     zeta: Floats  # (B, C) log(w / rho_ref)
 
 
-def evaluate(frame: Frame, boxes: Boxes, x: Point) -> Evaluation:
+def evaluate(problem: BoxProblem, boxes: Boxes, x: Point) -> Evaluation:
     """Guarantee: bound >= I(A;Y) of every prior in the box with D(pi || rho) <= K, up to rounding."""
-    cells = frame.cells
+    cells = problem.cells
     slope, intercept = boxes.secant()
-    curved, theta, eta, tau = (v[:, None] for v in (frame.curved, frame.theta, frame.eta, frame.tau))
+    curved, theta, eta, tau = (v[:, None] for v in (problem.curved, problem.theta, problem.eta, problem.tau))
     mu = x.mu_hi - x.mu_lo
-    by_output = spread(frame, curved * (1 - x.kappa) * slope - mu) - x.rho[:, None, :]
+    by_output = spread(problem, curved * (1 - x.kappa) * slope - mu) - x.log_r[:, None, :]
     by_phi = curved * x.kappa
     constant = (curved * (1 - x.kappa) * intercept + x.mu_hi * boxes.high - x.mu_lo * boxes.low).sum(axis=-1)
     w = zeta = np.empty(0)
-    if frame.tangent:
-        w, zeta, normaliser = _conditional(frame, x)
-        u = row_law(frame, w)
+    if problem.tangent:
+        w, zeta, normaliser = _conditional(problem, x)
+        u = row_law(problem, w)
         log_u = np.log(np.maximum(u, TINY))
-        log_group = np.log(np.maximum(gather(frame, u), TINY))
-        by_output = by_output + theta * (log_u - eta * x.lam) - spread(frame, curved * log_group)
+        log_group = np.log(np.maximum(gather(problem, u), TINY))
+        by_output = by_output + theta * (log_u - eta * x.lam) - spread(problem, curved * log_group)
         by_phi = by_phi - tau * x.omega
-        constant = constant + frame.tau * normaliser
-    h = cells.dot_rows(cells.q, by_output) + cells.dot_rows(frame.phi_group, by_phi) + constant[:, cells.secret]
-    h += ((1 - frame.theta)[cells.secret]) * cells.neg_entropy
-    sigma = x.s[:, None] - frame.tau
+        constant = constant + problem.tau * normaliser
+    h = cells.dot_rows(cells.q, by_output) + cells.dot_rows(problem.phi_group, by_phi) + constant[:, cells.secret]
+    h += ((1 - problem.theta)[cells.secret]) * cells.neg_entropy
+    sigma = x.s[:, None] - problem.tau
     exponent = h / sigma[:, cells.secret] + cells.log_rho
     inner = cells.row_lse(exponent)
     outer = sigma * inner / x.s[:, None]
     total = lse(outer)
-    bound = x.s * total + lse(x.rho) + x.s * cells.knowledge
-    if not frame.follows:
+    bound = x.s * total + lse(x.log_r) + x.s * cells.knowledge
+    if not problem.follows:
         zeta = exponent - cells.log_rho - inner[:, cells.secret]
         w = np.exp(exponent - inner[:, cells.secret])
     return Evaluation(np.where(np.isnan(bound), np.inf, bound), np.exp(outer - total[:, None]), w, zeta)
 
 
-def spread(frame: Frame, by_group: Floats) -> Floats:
+def spread(problem: BoxProblem, by_group: Floats) -> Floats:
     """(B, A, G) -> (B, A, Y): the value of each output's group."""
-    return np.asarray(np.einsum("bag,ayg->bay", by_group, frame.e))
+    return np.asarray(np.einsum("bag,ayg->bay", by_group, problem.e))
 
 
-def gather(frame: Frame, by_output: Floats) -> Floats:
+def gather(problem: BoxProblem, by_output: Floats) -> Floats:
     """(B, A, Y) -> (B, A, G): the sum over each group."""
-    return np.asarray(np.einsum("bay,ayg->bag", by_output, frame.e))
+    return np.asarray(np.einsum("bay,ayg->bag", by_output, problem.e))
 
 
-def _conditional(frame: Frame, x: Point) -> tuple[Floats, Floats, Floats]:
+def _conditional(problem: BoxProblem, x: Point) -> tuple[Floats, Floats, Floats]:
     """w0 ~ rho_ref exp(q.lam + phi(Q).omega), log(w0/rho_ref), and the log normaliser of each row."""
-    cells = frame.cells
-    tilt = cells.dot_rows(cells.q, x.lam) + cells.dot_rows(frame.phi_group, x.omega)
+    cells = problem.cells
+    tilt = cells.dot_rows(cells.q, x.lam) + cells.dot_rows(problem.phi_group, x.omega)
     normaliser = cells.row_lse(tilt + cells.log_rho)
     zeta = tilt - normaliser[:, cells.secret]
     return np.exp(zeta + cells.log_rho), zeta, normaliser
 
 
-def row_law(frame: Frame, w: Floats) -> Floats:
+def row_law(problem: BoxProblem, w: Floats) -> Floats:
     """u(a, y) = sum_t w(t|a) q(y|a,t): (B, C) -> (B, A, Y)."""
-    return frame.cells.joint(w)
+    return problem.cells.joint(w)

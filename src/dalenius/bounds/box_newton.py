@@ -1,6 +1,6 @@
 """Newton's method on the box bound, all nodes of a batch at once (MATH 4.5).
 
-The variables are rho, mu, kappa and s under a log barrier; w0, where it matters, follows the maximiser of
+The variables are log_r, mu, kappa and s under a log barrier; w0, where it matters, follows the maximiser of
 the concave row problems. With features f = d h / d variable, pi the relaxation's prior and S the curvature
 of the rows' tangent part (Hessian q S q'), the Hessian of the bound is
 
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.bounds.box_bound import TINY, Boxes, Evaluation, Frame, Point, evaluate, gather, row_law, spread
+from dalenius.bounds.box_bound import TINY, Boxes, BoxProblem, Evaluation, Point, evaluate, gather, row_law, spread
 from dalenius.numerics.batch import copy, put, take
 from dalenius.reductions.cells import Floats, lse, solve
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Ints = NDArray[np.int64]
 
@@ -24,17 +24,17 @@ HALVINGS = 5
 LARGEST_MU = 1e3  # the multiplier of a box of no width would grow for ever
 
 
-def start(frame: Frame, s: float) -> Point:
+def start(problem: BoxProblem, s: float) -> Point:
     """Return a strictly interior point to begin the root from."""
-    a, y, g = frame.cells.a_size, frame.cells.y_size, frame.g_size
+    a, y, g = problem.cells.n_secrets, problem.cells.n_outputs, problem.n_groups
     mu_lo, mu_hi, kappa = (np.full((1, a, g), value) for value in (1e-2, 1e-2, 0.8))
-    above = np.array([max(s, 1.5 * frame.s_floor, 1e-2)])
-    rho = np.log(np.maximum(frame.cells.rho @ frame.cells.q, TINY))[None]
-    return Point(rho, mu_lo, mu_hi, kappa, above, np.zeros((1, a, y)), np.zeros((1, a, g)))
+    above = np.array([max(s, 1.5 * problem.s_floor, 1e-2)])
+    log_r = np.log(np.maximum(problem.cells.rho @ problem.cells.q, TINY))[None]
+    return Point(log_r, mu_lo, mu_hi, kappa, above, np.zeros((1, a, y)), np.zeros((1, a, g)))
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class BoxSolution:
     """Best bounds of a batch with the points that give them and the group laws there."""
 
     bound: Floats  # (B,)
@@ -45,139 +45,141 @@ class Solved:
 
 @dataclass(frozen=True)
 class Goal:
-    """When to stop: below the target, after so many rounds, or when the watch says so."""
+    """When to stop: below the target, after so many rounds, or when the deadline is over."""
 
     target: float
     barrier: tuple[float, float]  # first and last weight
     rounds: int
-    watch: Watch
+    deadline: Deadline
 
 
-def minimise(frame: Frame, boxes: Boxes, x: Point, goal: Goal) -> Solved:
+def minimise(problem: BoxProblem, boxes: Boxes, x: Point, goal: Goal) -> BoxSolution:
     """Minimise the bound of each node by Newton steps with a log barrier; stop below the target.
 
     Between dual steps w0 follows the maximiser of the (concave) row problems by its own Newton step.
     """
     many = x.s.size
-    best = Solved(
+    best = BoxSolution(
         np.full(many, np.inf),
         copy(x),
-        np.full((many, frame.cells.a_size), 1.0 / frame.cells.a_size),
-        np.zeros((many, frame.cells.a_size, frame.g_size)),
+        np.full((many, problem.cells.n_secrets), 1.0 / problem.cells.n_secrets),
+        np.zeros((many, problem.cells.n_secrets, problem.n_groups)),
     )
     active, t, mark = np.arange(many), np.full(many, goal.barrier[0]), best.bound.copy()
-    now, seen = _look(frame, boxes, x, newton=False)
+    now, seen = _look(problem, boxes, x, newton=False)
     for k in range(goal.rounds):
-        _keep_best(frame, best, active, now, seen)
+        _keep_best(problem, best, active, now, seen)
         on = (best.bound[active] > goal.target) & np.isfinite(seen.bound)
         if k % 8 == 7:  # noqa: PLR2004 - every so often, let go of nodes that no longer improve
             on &= mark[active] - best.bound[active] > SLOW * np.abs(best.bound[active] - goal.target)
             mark = best.bound.copy()
-        if k == goal.rounds - 1 or not on.any() or goal.watch.expired():
+        if k == goal.rounds - 1 or not on.any() or goal.deadline.expired():
             break
         active, now, seen = active[on], take(now, on), take(seen, on)
-        now, seen, length = _newton(frame, take(boxes, active), now, seen, t[active])
+        now, seen, length = _newton(problem, take(boxes, active), now, seen, t[active])
         t[active] = np.maximum(t[active] * np.where(length > 0.5, 0.2, 0.7), goal.barrier[1])  # noqa: PLR2004
     return best
 
 
-def _look(frame: Frame, boxes: Boxes, x: Point, *, newton: bool) -> tuple[Point, Evaluation]:
+def _look(problem: BoxProblem, boxes: Boxes, x: Point, *, newton: bool) -> tuple[Point, Evaluation]:
     """Let w0 follow, where it matters, and evaluate."""
-    x = _follow(frame, boxes, x, newton=newton) if frame.follows else x
-    return x, evaluate(frame, boxes, x)
+    x = _follow(problem, boxes, x, newton=newton) if problem.follows else x
+    return x, evaluate(problem, boxes, x)
 
 
-def _keep_best(frame: Frame, best: Solved, active: Ints, now: Point, seen: Evaluation) -> None:
+def _keep_best(problem: BoxProblem, best: BoxSolution, active: Ints, now: Point, seen: Evaluation) -> None:
     better = seen.bound < best.bound[active]
     spot = active[better]
     best.bound[spot], best.p[spot] = seen.bound[better], seen.p[better]
-    best.u_group[spot] = gather(frame, row_law(frame, seen.w[better]))
+    best.u_group[spot] = gather(problem, row_law(problem, seen.w[better]))
     put(best.point, spot, take(now, better))
 
 
-def _curvature(frame: Frame, z: Floats, p: Floats) -> Floats:
+def _curvature(problem: BoxProblem, z: Floats, p: Floats) -> Floats:
     """S with Hessian of the tangent part = q S q' in row a: theta( 1/z - (1-eta)/Z - eta/p ), (B, A, Y, Y)."""
     inverse = np.where(z > TINY, 1 / np.maximum(z, TINY), 0.0)
-    zg = gather(frame, z)
+    zg = gather(problem, z)
     inverse_group = np.where(zg > TINY, 1 / np.maximum(zg, TINY), 0.0)
     eye = np.eye(z.shape[-1])
-    same = np.einsum("bag,ayg,axg->bayx", inverse_group, frame.e, frame.e)
-    theta, eta = frame.theta[:, None, None], frame.eta[:, None, None]
+    same = np.einsum("bag,ayg,axg->bayx", inverse_group, problem.e, problem.e)
+    theta, eta = problem.theta[:, None, None], problem.eta[:, None, None]
     return np.asarray(
         theta * (inverse[..., None] * eye - (1 - eta) * same - eta / np.maximum(p, TINY)[..., None, None])
     )
 
 
-def _response(frame: Frame, w: Floats, p: Floats, s: Floats) -> Floats:
+def _response(problem: BoxProblem, w: Floats, p: Floats, s: Floats) -> Floats:
     """S (I - M S / s)^-1 with M = q' diag(pi) q: how the rows bend the plain covariance (Woodbury), (B, A, Y, Y)."""
-    cells = frame.cells
+    cells = problem.cells
     pi = p[:, cells.secret] * w
-    bend = _curvature(frame, cells.joint(pi), p)
+    bend = _curvature(problem, cells.joint(pi), p)
     moments = np.stack([(cells.q[part].T * pi[:, None, part]) @ cells.q[part] for part in cells.slices], axis=1)
-    inside = np.eye(cells.y_size) - bend @ moments / s[:, None, None, None]
+    inside = np.eye(cells.n_outputs) - bend @ moments / s[:, None, None, None]
     try:
         return np.asarray(np.linalg.solve(inside, bend))
     except np.linalg.LinAlgError:  # a row on the edge of concavity: leave the plain covariance
         return np.zeros_like(bend)
 
 
-def _follow(frame: Frame, boxes: Boxes, x: Point, *, newton: bool) -> Point:
+def _follow(problem: BoxProblem, boxes: Boxes, x: Point, *, newton: bool) -> Point:
     """Move w0 towards the maximiser of the row problems for the dual variables at hand.
 
     Stationarity: log(w/rho_ref) = [ h without tangent + theta( q.log u - (1-eta) Q.log U ) ] / s + const.
     """
-    cells = frame.cells
-    seen = evaluate(frame, boxes, x)
-    u = row_law(frame, seen.w)
+    cells = problem.cells
+    seen = evaluate(problem, boxes, x)
+    u = row_law(problem, seen.w)
     slope, _ = boxes.secant()
-    curved, theta = frame.curved[:, None], frame.theta[:, None]
+    curved, theta = problem.curved[:, None], problem.theta[:, None]
     s = x.s[:, None, None]
-    log_u, log_group = np.log(np.maximum(u, TINY)), np.log(np.maximum(gather(frame, u), TINY))
+    log_u, log_group = np.log(np.maximum(u, TINY)), np.log(np.maximum(gather(problem, u), TINY))
     mu = x.mu_hi - x.mu_lo
-    lam = (spread(frame, curved * ((1 - x.kappa) * slope - log_group) - mu) - x.rho[:, None, :] + theta * log_u) / s
+    lam = (spread(problem, curved * ((1 - x.kappa) * slope - log_group) - mu) - x.log_r[:, None, :] + theta * log_u) / s
     omega = curved * x.kappa / s
     if newton:
-        residual = cells.dot_rows(cells.q, lam - x.lam) + cells.dot_rows(frame.phi_group, omega - x.omega)
+        residual = cells.dot_rows(cells.q, lam - x.lam) + cells.dot_rows(problem.phi_group, omega - x.omega)
         residual -= cells.row_sum(seen.w * residual)[:, cells.secret]
         drive = cells.joint(seen.p[:, cells.secret] * seen.w * residual)
-        push = (_response(frame, seen.w, seen.p, x.s) @ drive[..., None])[..., 0] / s
+        push = (_response(problem, seen.w, seen.p, x.s) @ drive[..., None])[..., 0] / s
         size = np.abs(push).max(axis=(1, 2), keepdims=True)
         lam = lam + push * np.minimum(1.0, 3.0 / np.maximum(size, TINY))
     return replace(x, lam=lam, omega=np.broadcast_to(omega, x.omega.shape).copy())
 
 
-def _newton(frame: Frame, boxes: Boxes, x: Point, seen: Evaluation, t: Floats) -> tuple[Point, Evaluation, Floats]:
-    """One Newton step on bound + barrier in (rho, mu, kappa, s), halved until it descends."""
-    step = _direction(frame, boxes, x, seen, t)
-    length = _longest(frame, x, step)
-    before = _merit(frame, x, seen, t)
-    new, found = _look(frame, boxes, _moved(frame, x, step * length[:, None]), newton=True)
+def _newton(
+    problem: BoxProblem, boxes: Boxes, x: Point, seen: Evaluation, t: Floats
+) -> tuple[Point, Evaluation, Floats]:
+    """One Newton step on bound + barrier in (log_r, mu, kappa, s), halved until it descends."""
+    step = _direction(problem, boxes, x, seen, t)
+    length = _longest(problem, x, step)
+    before = _merit(problem, x, seen, t)
+    new, found = _look(problem, boxes, _moved(problem, x, step * length[:, None]), newton=True)
     for _ in range(HALVINGS):
-        uphill = np.flatnonzero(~(_merit(frame, new, found, t) <= before + 1e-12))
+        uphill = np.flatnonzero(~(_merit(problem, new, found, t) <= before + 1e-12))
         if not uphill.size:
             break
         length[uphill] *= 0.3
-        shorter = _moved(frame, take(x, uphill), step[uphill] * length[uphill, None])
-        again, seen_again = _look(frame, take(boxes, uphill), shorter, newton=True)
+        shorter = _moved(problem, take(x, uphill), step[uphill] * length[uphill, None])
+        again, seen_again = _look(problem, take(boxes, uphill), shorter, newton=True)
         put(new, uphill, again)
         put(found, uphill, seen_again)
     return new, found, length
 
 
-def _merit(frame: Frame, x: Point, seen: Evaluation, t: Floats) -> Floats:
+def _merit(problem: BoxProblem, x: Point, seen: Evaluation, t: Floats) -> Floats:
     """The bound plus the log barrier."""
-    free = frame.box_variables
-    inside = np.log(x.s - frame.s_floor)
+    free = problem.box_variables
+    inside = np.log(x.s - problem.s_floor)
     if free:
         logs = np.log(x.mu_lo) + np.log(x.mu_hi) + np.log(x.kappa) + np.log1p(-x.kappa)
         inside = inside + logs.sum(axis=(1, 2))
     return np.asarray(seen.bound - t * inside)
 
 
-def _longest(frame: Frame, x: Point, step: Floats) -> Floats:
+def _longest(problem: BoxProblem, x: Point, step: Floats) -> Floats:
     """The longest step, at most 1, that stays inside and moves no log r by more than 2."""
-    y, free = frame.cells.y_size, frame.box_variables
-    boxed, above = _inside(frame, x)
+    y, free = problem.cells.n_outputs, problem.box_variables
+    boxed, above = _inside(problem, x)
     with np.errstate(all="ignore"):  # where a step is tiny, there is room without end
         room = np.where(step[:, y:] < 0, -above / step[:, y:], np.inf).min(axis=1)
         up = step[:, y + 2 * free : -1]
@@ -186,46 +188,46 @@ def _longest(frame: Frame, x: Point, step: Floats) -> Floats:
     return np.asarray(np.minimum(length, 2.0 / np.maximum(np.abs(step[:, :y]).max(axis=1), 1e-9)))
 
 
-def _inside(frame: Frame, x: Point) -> tuple[Floats, Floats]:
+def _inside(problem: BoxProblem, x: Point) -> tuple[Floats, Floats]:
     """The box variables as (B, 3 A G), and with s - floor appended: what the barrier keeps positive."""
-    n, free = x.s.size, frame.box_variables
+    n, free = x.s.size, problem.box_variables
     boxed = np.concatenate([v.reshape(n, -1)[:, :free] for v in (x.mu_lo, x.mu_hi, x.kappa)], axis=1)
-    return boxed, np.concatenate([boxed, (x.s - frame.s_floor)[:, None]], axis=1)
+    return boxed, np.concatenate([boxed, (x.s - problem.s_floor)[:, None]], axis=1)
 
 
-def _moved(frame: Frame, x: Point, step: Floats) -> Point:
-    y = frame.cells.y_size
-    rho = x.rho + step[:, :y]
-    new = replace(x, rho=rho - rho.max(axis=1, keepdims=True), s=x.s + step[:, -1])
-    if not frame.box_variables:
+def _moved(problem: BoxProblem, x: Point, step: Floats) -> Point:
+    y = problem.cells.n_outputs
+    log_r = x.log_r + step[:, :y]
+    new = replace(x, log_r=log_r - log_r.max(axis=1, keepdims=True), s=x.s + step[:, -1])
+    if not problem.box_variables:
         return copy(new)
-    lo, hi, kappa = (v.reshape(x.kappa.shape) for v in np.split(_inside(frame, x)[0] + step[:, y:-1], 3, axis=1))
+    lo, hi, kappa = (v.reshape(x.kappa.shape) for v in np.split(_inside(problem, x)[0] + step[:, y:-1], 3, axis=1))
     return copy(replace(new, mu_lo=np.minimum(lo, LARGEST_MU), mu_hi=np.minimum(hi, LARGEST_MU), kappa=kappa))
 
 
-def _direction(frame: Frame, boxes: Boxes, x: Point, seen: Evaluation, t: Floats) -> Floats:
+def _direction(problem: BoxProblem, boxes: Boxes, x: Point, seen: Evaluation, t: Floats) -> Floats:
     """The Newton direction of bound + barrier: features' covariance under pi over s, bent by the rows."""
-    cells, y = frame.cells, frame.cells.y_size
+    cells, y = problem.cells, problem.cells.n_outputs
     pi = seen.p[:, cells.secret] * seen.w
-    f = _features(frame, boxes)
+    f = _features(problem, boxes)
     log_ratio = np.log(np.maximum(seen.p, TINY))[:, cells.secret] + seen.zeta
     f[:, :, -1] = -log_ratio
     mean = np.einsum("bc,bcd->bd", pi, f)
     weighted = f * pi[:, :, None]
     s = x.s[:, None, None]
     hessian = (np.swapaxes(weighted, 1, 2) @ f - mean[:, :, None] * mean[:, None, :]) / s
-    if frame.follows:
-        bend = _response(frame, seen.w, seen.p, x.s)
+    if problem.follows:
+        bend = _response(problem, seen.w, seen.p, x.s)
         for row, part in enumerate(cells.slices):
             load = np.einsum("cy,bcd->byd", cells.q[part], weighted[:, part])
             hessian += np.swapaxes(load, 1, 2) @ bend[:, row] @ load / s**2
     gradient = mean
     gradient[:, -1] += cells.knowledge
-    r = np.exp(x.rho - lse(x.rho)[:, None])
+    r = np.exp(x.log_r - lse(x.log_r)[:, None])
     gradient[:, :y] += r
     hessian[:, :y, :y] += np.eye(y) * (r[:, None, :] + 1e-9) - r[:, :, None] * r[:, None, :] + 1e-3
-    free = frame.box_variables
-    boxed, above = _inside(frame, x)
+    free = problem.box_variables
+    boxed, above = _inside(problem, x)
     below = 1 - boxed[:, 2 * free :]
     tt = t[:, None]
     gradient[:, y:] -= tt / above
@@ -236,28 +238,28 @@ def _direction(frame: Frame, boxes: Boxes, x: Point, seen: Evaluation, t: Floats
     hessian[:, diagonal, diagonal] += 1e-12
     hessian[:, diagonal[y:], diagonal[y:]] += extra
     step = np.zeros_like(gradient)
-    moving = slice(y, -1) if frame.fixed else slice(None)
+    moving = slice(y, -1) if problem.fixed else slice(None)
     step[:, moving] = -solve(hessian[:, moving, moving], gradient[:, moving])
     step[~np.isfinite(step).all(axis=1)] = 0.0
     return np.asarray(step)
 
 
-def _features(frame: Frame, boxes: Boxes) -> Floats:
-    """d h / d (rho, mu_lo, mu_hi, kappa) of every cell, and a last column for s: (B, C, variables)."""
-    cells, n, free = frame.cells, boxes.low.shape[0], frame.box_variables
-    y = cells.y_size
+def _features(problem: BoxProblem, boxes: Boxes) -> Floats:
+    """d h / d (log_r, mu_lo, mu_hi, kappa) of every cell, and a last column for s: (B, C, variables)."""
+    cells, n, free = problem.cells, boxes.low.shape[0], problem.box_variables
+    y = cells.n_outputs
     f = np.empty((n, cells.size, y + 3 * free + 1))
     f[:, :, :y] = -cells.q
     if free:
         slope, intercept = boxes.secant()
-        own = np.zeros((n, cells.size, cells.a_size, frame.g_size))
+        own = np.zeros((n, cells.size, cells.n_secrets, problem.n_groups))
         secret, at = cells.secret, np.arange(cells.size)
-        excess = frame.phi_group - slope[:, secret] * frame.q_group - intercept[:, secret]
+        excess = problem.phi_group - slope[:, secret] * problem.q_group - intercept[:, secret]
         for k, feature in enumerate(
             (
-                frame.q_group - boxes.low[:, secret],
-                boxes.high[:, secret] - frame.q_group,
-                frame.curved[secret, None] * excess,
+                problem.q_group - boxes.low[:, secret],
+                boxes.high[:, secret] - problem.q_group,
+                problem.curved[secret, None] * excess,
             )
         ):
             own[:, at, secret] = feature

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dalenius.bounds.box_bound import Boxes, Frame, Point, evaluate, gather, row_law
-from dalenius.bounds.box_newton import Goal, Solved, minimise, start
+from dalenius.bounds.box_bound import Boxes, BoxProblem, Point, evaluate, gather, row_law
+from dalenius.bounds.box_newton import BoxSolution, Goal, minimise, start
 from dalenius.numerics.batch import put, stack, take
 from dalenius.reductions.cells import Floats, phi
-from dalenius.search.deadline import Watch
-from dalenius.search.tree import BestFirst, Frontier
+from dalenius.search.deadline import Deadline
+from dalenius.search.tree import BestFirst, SearchTree
 
 BATCH = 192
 LAST_BARRIER = 1e-13  # smaller ones are lost in rounding
@@ -21,85 +21,85 @@ Box = tuple[Floats, Floats, Floats, Floats]  # low, high (A, G), and the relaxat
 
 
 @dataclass
-class Search(BestFirst):
-    """A tree over boxes of one frame; `step` works off one batch of its worst nodes."""
+class BoxTree(BestFirst):
+    """A tree over boxes of one problem; `step` works off one batch of its worst nodes."""
 
-    frame: Frame
+    problem: BoxProblem
     lower: float
     tolerance: float
     s_hint: float
     origin: Point | None = None  # where to begin, if not anywhere inside
-    frontier: Frontier[Point, Box] = field(default_factory=Frontier)
+    nodes: SearchTree[Point, Box] = field(default_factory=SearchTree)
 
-    def _goal(self, rounds: int, watch: Watch) -> Goal:
-        return Goal(self.target, (1e-3, max(0.02 * self.tolerance, LAST_BARRIER)), rounds, watch)
+    def _goal(self, rounds: int, deadline: Deadline) -> Goal:
+        return Goal(self.target, (1e-3, max(0.02 * self.tolerance, LAST_BARRIER)), rounds, deadline)
 
-    def open_root(self, watch: Watch) -> None:
+    def open_root(self, deadline: Deadline) -> None:
         """Bound the root."""
-        hull = self.frame.hull()
-        solved = minimise(self.frame, hull, self._start(), self._goal(40, watch))
-        watch.nodes += 1
+        hull = self.problem.hull()
+        solved = minimise(self.problem, hull, self._start(), self._goal(40, deadline))
+        deadline.nodes += 1
         self._file([0], hull, solved)
 
     def _start(self) -> Point:
-        return start(self.frame, self.s_hint) if self.origin is None else self.origin
+        return start(self.problem, self.s_hint) if self.origin is None else self.origin
 
     def open_at(self, point: Point) -> None:
         """Bound the root by this point, as it is."""
-        hull = self.frame.hull()
-        seen = evaluate(self.frame, hull, point)
-        u_group = gather(self.frame, row_law(self.frame, seen.w))
-        self._file([0], hull, Solved(seen.bound, point, seen.p, u_group))
+        hull = self.problem.hull()
+        seen = evaluate(self.problem, hull, point)
+        u_group = gather(self.problem, row_law(self.problem, seen.w))
+        self._file([0], hull, BoxSolution(seen.bound, point, seen.p, u_group))
 
     def close_at(self, bound: float, point: Point) -> None:
         """Take this point's bound, computed elsewhere, for the root, and leave it at that."""
-        self.frontier.file(0, bound, point, None)
+        self.nodes.file(0, bound, point, None)
 
-    def step(self, watch: Watch) -> None:
+    def step(self, deadline: Deadline) -> None:
         """Split the worst nodes and bound their children."""
-        frame = self.frame
-        features = frame.cells.y_size + 3 * frame.box_variables + 1
-        most = max(1, min(BATCH, MOST_BATCH_ENTRIES // (2 * frame.cells.size * features)))
-        taken = self.frontier.pop(most, self.target)
+        problem = self.problem
+        features = problem.cells.n_outputs + 3 * problem.box_variables + 1
+        most = max(1, min(BATCH, MOST_BATCH_ENTRIES // (2 * problem.cells.size * features)))
+        taken = self.nodes.pop(most, self.target)
         if not taken:
             return
         low, high, p, u = (np.stack([box[k] for _, box in taken]) for k in range(4))
-        bounds, points = zip(*(self.frontier.leaf[node] for node, _ in taken), strict=True)
+        bounds, points = zip(*(self.nodes.leaf[node] for node, _ in taken), strict=True)
         parents = stack(list(points))
-        row, group, at = _where_to_split(frame, Boxes(low, high), p, u)
+        row, group, at = _where_to_split(problem, Boxes(low, high), p, u)
         k = np.arange(len(taken))
         left_high, right_low = high.copy(), low.copy()
         left_high[k, row, group] = at
         right_low[k, row, group] = at
         grown = [
-            self.frontier.grow(node, (int(r), int(g), float(c)))
+            self.nodes.grow(node, (int(r), int(g), float(c)))
             for (node, _), r, g, c in zip(taken, row, group, at, strict=True)
         ]
         boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high])).tightened()
-        x = _restart(stack([parents, parents]), frame, self.s_hint)
-        solved = minimise(frame, boxes, x, self._goal(25, watch))
-        self._retry(boxes, solved, np.array(bounds * 2), watch)
-        watch.nodes += 2 * len(taken)
+        x = _restart(stack([parents, parents]), problem, self.s_hint)
+        solved = minimise(problem, boxes, x, self._goal(25, deadline))
+        self._retry(boxes, solved, np.array(bounds * 2), deadline)
+        deadline.nodes += 2 * len(taken)
         self._file([left for left, _ in grown] + [right for _, right in grown], boxes, solved)
 
-    def _retry(self, boxes: Boxes, solved: Solved, parents: Floats, watch: Watch) -> None:
+    def _retry(self, boxes: Boxes, solved: BoxSolution, parents: Floats, deadline: Deadline) -> None:
         """Start afresh where a child came out above its parent, which its smaller box does not deserve."""
         worse = np.flatnonzero(solved.bound > np.maximum(parents, self.target))
         if worse.size:
             fresh = stack([self._start()] * worse.size)
-            again = minimise(self.frame, take(boxes, worse), fresh, self._goal(60, watch))
+            again = minimise(self.problem, take(boxes, worse), fresh, self._goal(60, deadline))
             better = again.bound < solved.bound[worse]
             put(solved, worse[better], take(again, better))
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
-        worst = heapq.nsmallest(many, self.frontier.heap)
+        worst = heapq.nsmallest(many, self.nodes.heap)
         boxes = Boxes(np.stack([box[0] for *_, box in worst]), np.stack([box[1] for *_, box in worst]))
-        points = stack([self.frontier.leaf[node][1] for _, node, _ in worst])
-        seen = evaluate(self.frame, boxes, points)
-        return np.asarray(seen.p[:, self.frame.cells.secret] * seen.w)
+        points = stack([self.nodes.leaf[node][1] for _, node, _ in worst])
+        seen = evaluate(self.problem, boxes, points)
+        return np.asarray(seen.p[:, self.problem.cells.secret] * seen.w)
 
-    def _file(self, nodes: list[int], boxes: Boxes, solved: Solved) -> None:
+    def _file(self, nodes: list[int], boxes: Boxes, solved: BoxSolution) -> None:
         low, high = boxes.low, boxes.high
         empty = (high < low - 1e-12).any(axis=(1, 2))  # such a box holds no prior
         bounds = np.where(empty, -np.inf, solved.bound)
@@ -107,29 +107,29 @@ class Search(BestFirst):
         for k, node in enumerate(nodes):
             split = bounds[k] > self.target and wide[k]
             box = (low[k], high[k], solved.p[k], solved.u_group[k]) if split else None
-            self.frontier.file(node, float(bounds[k]), take(solved.point, slice(k, k + 1)), box)
+            self.nodes.file(node, float(bounds[k]), take(solved.point, slice(k, k + 1)), box)
 
 
-def _where_to_split(frame: Frame, boxes: Boxes, p: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:
+def _where_to_split(problem: BoxProblem, boxes: Boxes, p: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:
     """Split where p_a (secant - phi) is largest at the relaxation's own law, away from the ends."""
     slope, intercept = boxes.secant()
     low, high = boxes.low, boxes.high
     width = high - low
     u = np.clip(u, low, high)
-    excess = (p * frame.curved)[:, :, None] * (slope * u + intercept - phi(u)) + 1e-12 * width
+    excess = (p * problem.curved)[:, :, None] * (slope * u + intercept - phi(u)) + 1e-12 * width
     flat = excess.reshape(len(p), -1).argmax(axis=1)
-    row, group = np.divmod(flat, frame.g_size)
+    row, group = np.divmod(flat, problem.n_groups)
     k = np.arange(len(p))
     at = np.clip(u, low + 0.2 * width, high - 0.2 * width)[k, row, group]
     return row, group, at
 
 
-def _restart(x: Point, frame: Frame, s_hint: float) -> Point:
+def _restart(x: Point, problem: BoxProblem, s_hint: float) -> Point:
     """Pull a parent's point back into the interior: warm starts on the boundary freeze."""
     return replace(
         x,
         mu_lo=np.clip(x.mu_lo, 1e-2, 1.0),
         mu_hi=np.clip(x.mu_hi, 1e-2, 1.0),
         kappa=np.clip(x.kappa, 0.2, 0.8),
-        s=x.s if frame.fixed else np.maximum(x.s, max(s_hint, 0.3, 1.2 * frame.s_floor)),
+        s=x.s if problem.fixed else np.maximum(x.s, max(s_hint, 0.3, 1.2 * problem.s_floor)),
     )

@@ -21,7 +21,7 @@ from scipy.special import rel_entr, xlogy
 
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.lump import Merged
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 
@@ -49,16 +49,16 @@ class Capacity:
         return self.upper - self.lower
 
 
-def capacity(mechanism: Mechanism, watch: Watch | None = None, tolerance: float = 1e-9) -> Capacity:
+def capacity(mechanism: Mechanism, deadline: Deadline | None = None, tolerance: float = 1e-9) -> Capacity:
     """Return a bracket on max_p I(X;Y) of the whole channel over all priors p on datasets.
 
     Guarantee: lower <= C <= upper in nats, each moved outward by 1e-12 (1 + C), more than rounding
     reaches. It ends when the gap is within the tolerance, when rounding lets it close no further, or
-    when the watch expires, with the bracket so far.
+    when the deadline expires, with the bracket so far.
     """
     merged = Merged.of(mechanism)
     aim = max(0.5 * tolerance, MARGIN)  # the margins take the rest
-    found = bracket(_rows(mechanism, merged), aim, watch or Watch(60.0))
+    found = bracket(_rows(mechanism, merged), aim, deadline or Deadline(60.0))
     prior = np.zeros(len(mechanism.rows))
     prior[merged.first] = found.prior
     margin = MARGIN * (1 + found.upper)
@@ -66,7 +66,7 @@ def capacity(mechanism: Mechanism, watch: Watch | None = None, tolerance: float 
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class CapacityBracket:
     """I(prior) = lower <= C <= upper = max_x D( q(.|x) || law ), up to rounding."""
 
     lower: float
@@ -75,7 +75,7 @@ class Found:
     law: Floats
 
 
-def interior_point(q: Floats, tolerance: float, watch: Watch) -> Found:
+def interior_point(q: Floats, tolerance: float, deadline: Deadline) -> CapacityBracket:
     """Bracket the capacity of a channel given by its rows."""
     p = np.full(len(q), 1 / len(q))
     low, divergence = _bounds(p, q)
@@ -84,7 +84,7 @@ def interior_point(q: Floats, tolerance: float, watch: Watch) -> Found:
     slack = 2 * high - low - divergence
     share, idle = 1.0, 0
     for _ in range(ROUNDS):
-        if upper - lower <= tolerance or idle > STALLED or watch.expired():
+        if upper - lower <= tolerance or idle > STALLED or deadline.expired():
             break
         try:
             p, slack, share = _newton(p, slack, divergence, q, 0.1 if share > 0.5 else 0.5)  # noqa: PLR2004 - half
@@ -95,24 +95,24 @@ def interior_point(q: Floats, tolerance: float, watch: Watch) -> Found:
         idle = 0 if low > lower or high < upper else idle + 1
         best, law = p if low > lower else best, p @ q if high < upper else law
         lower, upper = max(lower, low), min(upper, high)
-    return Found(lower, upper, best, law)
+    return CapacityBracket(lower, upper, best, law)
 
 
-def bracket(q: Floats, tolerance: float, watch: Watch, ceiling: float = np.inf) -> Found:
+def bracket(q: Floats, tolerance: float, deadline: Deadline, ceiling: float = np.inf) -> CapacityBracket:
     """Bracket the capacity of a channel given by its rows, few or many; roughly where it is above `ceiling`."""
     if min(q.shape) <= FEW:
-        return interior_point(q, tolerance, watch)
+        return interior_point(q, tolerance, deadline)
     neg_entropy = xlogy(q, q).sum(axis=1)
     rows = np.unique(np.linspace(0, len(q) - 1, FIRST).astype(int))
-    best = Found(0.0, np.inf, np.full(len(q), 1 / len(q)), q.mean(axis=0))
+    best = CapacityBracket(0.0, np.inf, np.full(len(q), 1 / len(q)), q.mean(axis=0))
     while True:
-        some = interior_point(q[rows], 0.5 * tolerance, watch)
+        some = interior_point(q[rows], 0.5 * tolerance, deadline)
         r = np.maximum(some.prior @ q[rows], FLOOR)
         divergence = neg_entropy - q @ np.log(r / r.sum())
         lower, upper = max(best.lower, some.lower), min(best.upper, float(divergence.max()))
         prior = np.zeros(len(q))
         prior[rows] = some.prior
-        best = Found(
+        best = CapacityBracket(
             lower,
             upper,
             prior if some.lower > best.lower else best.prior,
@@ -120,7 +120,7 @@ def bracket(q: Floats, tolerance: float, watch: Watch, ceiling: float = np.inf) 
         )
         above = np.flatnonzero(divergence > some.lower + 0.5 * tolerance)
         above = np.setdiff1d(above, rows)
-        if upper - lower <= tolerance or lower > ceiling or not above.size or watch.expired():
+        if upper - lower <= tolerance or lower > ceiling or not above.size or deadline.expired():
             return best
         worst = above[np.argsort(-divergence[above], kind="stable")]
         taken = _apart(worst, rows.size)

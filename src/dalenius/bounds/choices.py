@@ -4,7 +4,7 @@ Without an entropy constraint the best conditionals are deterministic: L(0) is t
 choices t(a) of one cell per row. A node is a set S of candidate cells; its bound is the capacity of the
 channel that may use all of them,
 
-    C(S) = min_r max_{c in S} D(q_c || r),     r = softmax(rho),
+    C(S) = min_r max_{c in S} D(q_c || r),     r = softmax(log_r),
 
 which is attained by a choice once each row uses one cell only. Nodes are split on a row's candidates by
 the probability of one output, so a tree of a few splits stands for the whole product of choices.
@@ -18,8 +18,8 @@ from scipy.special import xlogy
 
 from dalenius.bounds.capacity import interior_point
 from dalenius.reductions.cells import Cells, Floats, lse, solve
-from dalenius.search.deadline import Watch
-from dalenius.search.tree import Frontier
+from dalenius.search.deadline import Deadline
+from dalenius.search.tree import SearchTree
 
 Bools = NDArray[np.bool_]
 
@@ -43,62 +43,62 @@ class Choices:
     tolerance: float
     lower: float = 0.0
     prior: Floats = field(default_factory=lambda: np.empty(0))
-    frontier: Frontier[Floats, tuple[Bools, Floats]] = field(default_factory=Frontier)
+    nodes: SearchTree[Floats, tuple[Bools, Floats]] = field(default_factory=SearchTree)
 
     @property
     def upper(self) -> float:
         """The bound of the whole tree so far."""
-        return self.frontier.upper
+        return self.nodes.upper
 
-    def open_root(self, watch: Watch) -> None:
+    def open_root(self, deadline: Deadline) -> None:
         """Bound the root: the capacity with every cell as an input."""
         cells = self.cells
-        found = interior_point(cells.q, 0.1 * self.tolerance, watch)
-        rho = np.log(np.maximum(found.law, TINY))
+        found = interior_point(cells.q, 0.1 * self.tolerance, deadline)
+        log_r = np.log(np.maximum(found.law, TINY))
         everything = np.ones((1, cells.size), dtype=bool)
-        self._enter([0], everything, (rho - rho.max())[None], found.prior[None])
+        self._enter([0], everything, (log_r - log_r.max())[None], found.prior[None])
         if self.upper > self.lower + self.tolerance:
             self._improve(opposites(cells))
 
-    def close_root(self, rho: Floats) -> None:
+    def close_root(self, log_r: Floats) -> None:
         """Bound the root by this law of outputs, as it is; there is no prior with it, and nothing to split."""
-        score = float((self.cells.neg_entropy - self.cells.q @ rho).max())
-        self.frontier.file(0, score + float(lse(rho[None])[0]), rho, None)
+        score = float((self.cells.neg_entropy - self.cells.q @ log_r).max())
+        self.nodes.file(0, score + float(lse(log_r[None])[0]), log_r, None)
 
-    def run(self, watch: Watch, most_nodes: int = MOST_NODES) -> None:
+    def run(self, deadline: Deadline, most_nodes: int = MOST_NODES) -> None:
         """Search until the bracket closes or the limits are reached; a tree that has grown goes on."""
-        if not self.frontier.leaf:
-            self.open_root(watch)
-        while self.frontier.heap and self.frontier.size < most_nodes and not watch.expired():
-            self._step(watch)
+        if not self.nodes.leaf:
+            self.open_root(deadline)
+        while self.nodes.heap and self.nodes.size < most_nodes and not deadline.expired():
+            self._step(deadline)
 
-    def _step(self, watch: Watch) -> None:
+    def _step(self, deadline: Deadline) -> None:
         cells = self.cells
-        most = max(1, min(64, MOST_BATCH_ENTRIES // (cells.size * cells.y_size)))
+        most = max(1, min(64, MOST_BATCH_ENTRIES // (cells.size * cells.n_outputs)))
         nodes: list[int] = []
         sets: list[Bools] = []
-        for node, (candidates, pi) in self.frontier.pop(most, self.lower + self.tolerance):
+        for node, (candidates, pi) in self.nodes.pop(most, self.lower + self.tolerance):
             row, y, at = _split(cells, candidates, pi)
             here = cells.secret == row
-            nodes += self.frontier.grow(node, (row, y, at))
+            nodes += self.nodes.grow(node, (row, y, at))
             sets += [candidates & ~(here & (cells.q[:, y] > at)), candidates & ~(here & (cells.q[:, y] < at))]
-        watch.nodes += len(nodes)
+        deadline.nodes += len(nodes)
         if nodes:
-            self._file(nodes, np.stack(sets), watch)
+            self._file(nodes, np.stack(sets), deadline)
 
-    def _file(self, nodes: list[int], candidates: Bools, watch: Watch) -> None:
-        self._enter(nodes, candidates, *capacity(self.cells, candidates, 0.1 * self.tolerance, watch))
+    def _file(self, nodes: list[int], candidates: Bools, deadline: Deadline) -> None:
+        self._enter(nodes, candidates, *capacity(self.cells, candidates, 0.1 * self.tolerance, deadline))
 
-    def _enter(self, nodes: list[int], candidates: Bools, rho: Floats, pi: Floats) -> None:
+    def _enter(self, nodes: list[int], candidates: Bools, log_r: Floats, pi: Floats) -> None:
         cells = self.cells
-        score = np.where(candidates, cells.neg_entropy - rho @ cells.q.T, -np.inf)
+        score = np.where(candidates, cells.neg_entropy - log_r @ cells.q.T, -np.inf)
         size = cells.row_sum(candidates.astype(float))
         empty = (size == 0).any(axis=1)  # no choice is left
-        bounds = np.where(empty, -np.inf, score.max(axis=1) + lse(rho))
+        bounds = np.where(empty, -np.inf, score.max(axis=1) + lse(log_r))
         self._improve(pi[~empty])
         for k, node in enumerate(nodes):
             split = bounds[k] > self.lower + self.tolerance and size[k].max() > 1
-            self.frontier.file(node, float(bounds[k]), rho[k], (candidates[k], pi[k]) if split else None)
+            self.nodes.file(node, float(bounds[k]), log_r[k], (candidates[k], pi[k]) if split else None)
 
     def _improve(self, pi: Floats) -> None:
         """Round relaxations to choices: every row puts its mass on its heaviest cell."""
@@ -127,7 +127,7 @@ def opposites(cells: Cells) -> Floats:
     there the relaxation uses all cells alike, and does not say which to choose.
     """
     none = np.empty((0, cells.size))
-    if cells.many or cells.a_size in (1, cells.size):  # very many cells, or nothing to choose
+    if cells.many or cells.n_secrets in (1, cells.size):  # very many cells, or nothing to choose
         return none
     candidates = _extreme_cells(cells)
     rows = cells.secret[candidates]
@@ -136,13 +136,13 @@ def opposites(cells: Cells) -> Floats:
     roots = np.sqrt(cells.q[candidates])
     alike = roots @ roots.T
     pairs = np.where(rows[:, None] < rows[None, :], alike, np.inf)
-    many = min(STARTS, int(np.isfinite(pairs).sum()), max(1, MOST_LAWS // (cells.a_size * cells.y_size)))
+    many = min(STARTS, int(np.isfinite(pairs).sum()), max(1, MOST_LAWS // (cells.n_secrets * cells.n_outputs)))
     first, second = np.unravel_index(np.argpartition(pairs, many - 1, axis=None)[:many], pairs.shape)
-    chosen = np.full((many, cells.a_size), -1)
+    chosen = np.full((many, cells.n_secrets), -1)
     for one in (first, second):
         chosen[np.arange(many), rows[one]] = one
     nearest = np.maximum(alike[first], alike[second])
-    for a in range(cells.a_size):
+    for a in range(cells.n_secrets):
         here = np.flatnonzero(rows == a)
         best = here[nearest[:, here].argmin(axis=1)]
         chosen[:, a] = np.where(chosen[:, a] < 0, best, chosen[:, a])
@@ -160,11 +160,11 @@ def obvious(cells: Cells) -> float:
 
 def _extreme_cells(cells: Cells) -> NDArray[np.int64]:
     """The cells of each row that give some output most or least often; all where they are few."""
-    most = min(MOST_CANDIDATES, int((MOST_PRODUCTS / cells.y_size) ** 0.5))
+    most = min(MOST_CANDIDATES, int((MOST_PRODUCTS / cells.n_outputs) ** 0.5))
     if cells.size <= most:
         return np.arange(cells.size)
-    each = max(1, most // (2 * cells.a_size))
-    outputs = np.unique(np.linspace(0, cells.y_size - 1, min(each, cells.y_size)).astype(np.int64))
+    each = max(1, most // (2 * cells.n_secrets))
+    outputs = np.unique(np.linspace(0, cells.n_outputs - 1, min(each, cells.n_outputs)).astype(np.int64))
     extreme = []
     for part in cells.slices:
         q = cells.q[part][:, outputs]
@@ -201,25 +201,25 @@ def _split(cells: Cells, candidates: Bools, pi: Floats) -> tuple[int, int, float
     return int(row), int(y), float(at)
 
 
-def capacity(cells: Cells, candidates: Bools, accuracy: float, watch: Watch) -> tuple[Floats, Floats]:
-    """Return rho with max_{c in S} D(q_c || softmax(rho)) near its least value, and the input law.
+def capacity(cells: Cells, candidates: Bools, accuracy: float, deadline: Deadline) -> tuple[Floats, Floats]:
+    """Return log_r with max_{c in S} D(q_c || softmax(log_r)) near its least value, and the input law.
 
     The maximum is smoothed to s LSE(. / s) and s driven to 0; each s takes damped Newton steps.
     """
-    many, y = candidates.shape[0], cells.y_size
+    many, y = candidates.shape[0], cells.n_outputs
     unused = candidates.astype(float) @ (cells.q > 0) == 0  # outputs that no candidate gives need no mass
-    rho = np.where(unused, UNUSED, np.zeros((many, y)))
+    log_r = np.where(unused, UNUSED, np.zeros((many, y)))
     s = 0.5
     eye = np.eye(y)
     pi = np.empty((many, cells.size))
     for _ in range(400):
         for _ in range(6):
-            score = np.where(candidates, cells.neg_entropy - rho @ cells.q.T, -np.inf) / s
+            score = np.where(candidates, cells.neg_entropy - log_r @ cells.q.T, -np.inf) / s
             top = score.max(axis=1, keepdims=True)
             top = np.where(np.isfinite(top), top, 0.0)
             pi = np.exp(score - top)
             pi /= np.maximum(pi.sum(axis=1, keepdims=True), 1e-300)
-            r = np.exp(rho - lse(rho)[:, None])
+            r = np.exp(log_r - lse(log_r)[:, None])
             law = pi @ cells.q
             gradient = r - law
             if np.abs(gradient).sum(axis=1).max() < 1e-3 * min(1.0, s * 100):
@@ -230,8 +230,8 @@ def capacity(cells: Cells, candidates: Bools, accuracy: float, watch: Watch) -> 
             # a step that moves the candidates' scores by more than s leaves the region where the model holds
             change = np.where(candidates, step @ cells.q.T, 0.0)
             reach = np.maximum(np.ptp(change, axis=1) / (4 * s), np.abs(step).max(axis=1) / 3)
-            rho = rho + step / np.maximum(1.0, reach)[:, None]
-        if s * np.log(cells.size + 1) < accuracy or watch.expired():
+            log_r = log_r + step / np.maximum(1.0, reach)[:, None]
+        if s * np.log(cells.size + 1) < accuracy or deadline.expired():
             break
         s *= 0.3
-    return rho - rho.max(axis=1, keepdims=True), pi
+    return log_r - log_r.max(axis=1, keepdims=True), pi

@@ -56,7 +56,7 @@ def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Float
 def affordable(cells: Cells) -> bool:
     """Whether every pair of rows can be looked at."""
     most = max(s.stop - s.start for s in cells.slices)
-    return bool(most**2 * cells.y_size <= MOST_PAIR_ENTRIES)
+    return bool(most**2 * cells.n_outputs <= MOST_PAIR_ENTRIES)
 
 
 def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
@@ -67,7 +67,7 @@ def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
     """
     groups, etas = [], []
     for part in cells.slices:
-        labels, eta = _coarsen_row(cells.q[part], limit) if affordable(cells) else (list(range(cells.y_size)), 0.0)
+        labels, eta = _coarsen_row(cells.q[part], limit) if affordable(cells) else (list(range(cells.n_outputs)), 0.0)
         groups.append(labels)
         etas.append(eta)
     return groups, np.array(etas)
@@ -76,8 +76,8 @@ def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
 def coarsen_together(cells: Cells, limit: float) -> tuple[list[int], float]:
     """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each."""
     rows = np.unique(cells.q, axis=0)
-    if len(rows) ** 2 * cells.y_size > MOST_PAIR_ENTRIES:
-        return list(range(cells.y_size)), 0.0
+    if len(rows) ** 2 * cells.n_outputs > MOST_PAIR_ENTRIES:
+        return list(range(cells.n_outputs)), 0.0
     return _coarsen_row(rows, limit)
 
 

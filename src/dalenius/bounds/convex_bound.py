@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalenius.bounds.box_bound import TINY, Frame, Point
+from dalenius.bounds.box_bound import TINY, BoxProblem, Point
 from dalenius.bounds.stationary import LEAST_S
 from dalenius.numerics.batch import take
 from dalenius.reductions.cells import Cells, Floats, lse, phi, solve
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import Tilted, neg_entropies, tilt
 
 SMALLEST_S, LARGEST_S = 1e-7, 1e6
@@ -69,15 +69,15 @@ class Dual:
         """See lam."""
         return (1 - self.theta) / self.s
 
-    def frame(self, cells: Cells) -> Frame:
+    def problem(self, cells: Cells) -> BoxProblem:
         """Single outputs where log w needs phi of each, one group else; theta below s, eta = 1."""
-        groups = list(range(cells.y_size)) if 0 < self.theta < 1 else [0] * cells.y_size
-        ones = np.ones(cells.a_size)
-        return Frame(cells, [groups] * cells.a_size, ones, self.theta * ones, self.theta)
+        groups = list(range(cells.n_outputs)) if 0 < self.theta < 1 else [0] * cells.n_outputs
+        ones = np.ones(cells.n_secrets)
+        return BoxProblem(cells, [groups] * cells.n_secrets, ones, self.theta * ones, self.theta)
 
-    def point(self, frame: Frame) -> Point:
+    def point(self, problem: BoxProblem) -> Point:
         """The same as box bounds have it."""
-        none = np.zeros((1, frame.cells.a_size, frame.g_size))
+        none = np.zeros((1, problem.cells.n_secrets, problem.n_groups))
         lam = self.lam if self.theta else np.zeros_like(self.log_u)
         return Point(self.log_r[None], none, none, none + 1, np.array([self.s]), lam[None], none + self.omega)
 
@@ -104,17 +104,17 @@ class Bounds:
         outer = sigma * inner / x.s
         return float(x.s * lse(outer[None])[0] + lse(x.log_r[None])[0] + x.s * self.cells.knowledge)
 
-    def search(self, x: Dual, watch: Watch, factor: float = FAR) -> Dual:
+    def search(self, x: Dual, deadline: Deadline, factor: float = FAR) -> Dual:
         """Settle at one s after another, until the least bound along s is enclosed; between them by false position.
 
         The first steps go by `factor`. None crosses LEAST_S, where theta reaches 1 and the slope jumps.
         """
         ends: dict[bool, tuple[float, float]] = {}
         for _ in range(SEARCHES):
-            x, slope = self.settle(x, watch)
+            x, slope = self.settle(x, deadline)
             t = np.log(x.s)
             ends[slope > 0] = (t, slope)
-            if slope == 0 or watch.expired():
+            if slope == 0 or deadline.expired():
                 break
             if len(ends) > 1:
                 (above, rise), (below, fall) = ends[True], ends[False]
@@ -130,7 +130,7 @@ class Bounds:
             x = x.at(LEAST_S if x.theta and (s - LEAST_S) * (x.s - LEAST_S) < 0 else s)
         return x
 
-    def settle(self, x: Dual, watch: Watch) -> tuple[Dual, float]:
+    def settle(self, x: Dual, deadline: Deadline) -> tuple[Dual, float]:
         """Newton's method at fixed s, and the slope of the bound along s; 0 where it has its kink at LEAST_S.
 
         Covariances cost as much again as the rest of a pass, and are taken anew where steps no longer shrink quickly.
@@ -141,7 +141,7 @@ class Bounds:
             if slow:
                 x = replace(x, covariance=seen.second - seen.law[:, :, None] * seen.law[:, None, :])
             new, moved = _newton(x, seen)
-            if moved < STILL or watch.expired():
+            if moved < STILL or deadline.expired():
                 break
             slow, last, x = moved > QUICK * last, moved, new
         p = np.exp(seen.log_z - lse(seen.log_z[None])[0])
@@ -155,12 +155,12 @@ class Bounds:
 
     def _tilt(self, lam: Floats, omega: float, *, second: bool = False) -> Tilted:
         """One law for every row: a batch of one, without its axis."""
-        beta = np.full((1, self.cells.a_size), omega)
+        beta = np.full((1, self.cells.n_secrets), omega)
         return take(tilt(self.cells, lam[None], beta, self.neg_entropy, second=second), 0)
 
 
 @dataclass
-class Common:
+class SharedBounds:
     """What all secrets of an audit share: entropies of the channel's rows, its constrained capacity, a first ascent."""
 
     neg_entropy: Floats | None = None
@@ -173,26 +173,26 @@ class Common:
             self.neg_entropy = neg_entropies(cells.lumped.channel)
         return Bounds(cells, self.neg_entropy)
 
-    def capacity(self, cells: Cells, watch: Watch, rng: np.random.Generator) -> tuple[Dual, float]:
+    def capacity(self, cells: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[Dual, float]:
         """The constrained capacity of the whole channel: a dual point and its bound, found for the first secret."""
         if self.whole is None:
             few = cells.sample(SAMPLE, rng)
-            self.whole = self._best(cells, self.bounds(few).search(Dual.start(few, whole=True), watch), watch)
+            self.whole = self._best(cells, self.bounds(few).search(Dual.start(few, whole=True), deadline), deadline)
         x, bound = self.whole
-        return replace(x, log_u=np.zeros((cells.a_size, cells.y_size))), bound
+        return replace(x, log_u=np.zeros((cells.n_secrets, cells.n_outputs))), bound
 
-    def convex(self, cells: Cells, below: float, watch: Watch, rng: np.random.Generator) -> tuple[Dual, float]:
+    def convex(self, cells: Cells, below: float, deadline: Deadline, rng: np.random.Generator) -> tuple[Dual, float]:
         """The best convex bound of a secret: a dual point and its bound.
 
         It is searched on a sample, which tells the neighbourhood, and on all cells only if it promises to be `below`.
         """
         few = self.bounds(cells.sample(SAMPLE, rng))
-        near = few.search(Dual.start(few.cells, whole=False), watch)
-        return self._best(cells, near, watch) if few.value(near) < HOPE * below else (near, np.inf)
+        near = few.search(Dual.start(few.cells, whole=False), deadline)
+        return self._best(cells, near, deadline) if few.value(near) < HOPE * below else (near, np.inf)
 
-    def _best(self, cells: Cells, near: Dual, watch: Watch) -> tuple[Dual, float]:
+    def _best(self, cells: Cells, near: Dual, deadline: Deadline) -> tuple[Dual, float]:
         bounds = self.bounds(cells)
-        x = bounds.search(near.at(max(near.s, LEAST_KNOWN_S)), watch, NEAR)
+        x = bounds.search(near.at(max(near.s, LEAST_KNOWN_S)), deadline, NEAR)
         return x, bounds.value(x)
 
 

@@ -18,7 +18,7 @@ from scipy.special import logsumexp, xlogy
 
 from dalenius.bounds.capacity import Capacity
 from dalenius.model.additive import Additive
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 
@@ -70,12 +70,12 @@ class Rows:
         return np.asarray(self.own - mean[self.mechanism.answers - self.mechanism.low])
 
 
-def capacity_by_convolution(mechanism: Additive, watch: Watch, tolerance: float = TOLERANCE) -> Capacity:
+def capacity_by_convolution(mechanism: Additive, deadline: Deadline, tolerance: float = TOLERANCE) -> Capacity:
     """Return a bracket on max_p I(X;Y) of the whole channel, by Blahut's and Arimoto's alternating iteration.
 
     Guarantee: lower <= C <= upper in nats, I(p) <= C <= max_t D_t at every p and r = p q, moved outward by more than
     rounding reaches; upper is at most the maximal leakage. It ends when the gap is within the tolerance, after 200
-    rounds, or when the watch expires.
+    rounds, or when the deadline expires.
     """
     rows = Rows.of(mechanism)
     p = np.full(rows.own.size, 1 / rows.own.size)
@@ -85,7 +85,7 @@ def capacity_by_convolution(mechanism: Additive, watch: Watch, tolerance: float 
         low = float(p @ divergence)
         lower, best = (low, p) if low > lower else (lower, best)
         upper = min(upper, float(divergence.max()))
-        if upper - lower <= tolerance or watch.expired():
+        if upper - lower <= tolerance or deadline.expired():
             break
         p = p * np.exp(divergence - divergence.max())
         p /= p.sum()
@@ -93,7 +93,7 @@ def capacity_by_convolution(mechanism: Additive, watch: Watch, tolerance: float 
     return Capacity(max(0.0, lower - margin), upper + margin, best)
 
 
-def knowledge_bound(mechanism: Additive, knowledge: float, watch: Watch) -> float:
+def knowledge_bound(mechanism: Additive, knowledge: float, deadline: Deadline) -> float:
     """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || uniform) <= knowledge.
 
     The least of the maximal leakage and, over s > 0 and a few output laws r, of (see `composition.information_bound`)
@@ -112,7 +112,7 @@ def knowledge_bound(mechanism: Additive, knowledge: float, watch: Watch) -> floa
         bound = partial(_tilted, log_rho, divergence, knowledge)
         found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
         best = min(best, float(found.fun))
-        if watch.expired():
+        if deadline.expired():
             break
         tilted = log_rho + divergence / math.exp(float(found.x))
         prior = np.exp(tilted - logsumexp(tilted))

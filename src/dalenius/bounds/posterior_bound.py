@@ -32,7 +32,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class PosteriorProblem:
     """What all nodes share: the cells, the group of every output, and eta of the groups (0 for single outputs)."""
 
     cells: Cells
@@ -46,7 +46,7 @@ class Frame:
         return np.ascontiguousarray(self.cells.q @ member)
 
     @property
-    def g_size(self) -> int:
+    def n_groups(self) -> int:
         """Number of groups."""
         return int(self.coarse.shape[1])
 
@@ -63,9 +63,9 @@ class Boxes:
     high: Floats
 
     @classmethod
-    def everything(cls, frame: Frame) -> "Boxes":
+    def everything(cls, problem: PosteriorProblem) -> "Boxes":
         """The box of all priors."""
-        shape = (1, frame.cells.a_size - 1, frame.g_size)
+        shape = (1, problem.cells.n_secrets - 1, problem.n_groups)
         return cls(np.zeros(shape), np.ones(shape))
 
     def ends(self) -> tuple[Floats, Floats]:
@@ -96,10 +96,10 @@ class Relaxed:
     half: Floats
 
     @classmethod
-    def of(cls, frame: Frame, boxes: Boxes) -> "Relaxed":
+    def of(cls, problem: PosteriorProblem, boxes: Boxes) -> "Relaxed":
         """Draw the secants."""
         alpha, beta = boxes.secants()
-        linear = (1 - frame.eta) * (alpha + beta.sum(axis=1, keepdims=True))
+        linear = (1 - problem.eta) * (alpha + beta.sum(axis=1, keepdims=True))
         return cls(linear, (boxes.low + boxes.high) / 2, (boxes.high - boxes.low) / 2)
 
 
@@ -112,37 +112,40 @@ class Point:
     lam: Floats
 
     @classmethod
-    def start(cls, frame: Frame, sigma: float) -> "Point":
+    def start(cls, problem: PosteriorProblem, sigma: float) -> "Point":
         """No multipliers, and the reference for pi0."""
-        cells = frame.cells
-        m = np.zeros((1, cells.a_size - 1, frame.g_size))
-        return cls(m, np.full(1, sigma), np.zeros((1, cells.a_size, cells.y_size)))
+        cells = problem.cells
+        m = np.zeros((1, cells.n_secrets - 1, problem.n_groups))
+        return cls(m, np.full(1, sigma), np.zeros((1, cells.n_secrets, cells.n_outputs)))
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Evaluation:
     """The bound of every node at a point, with the prior p_a w_c that attains it and what derivatives need."""
 
     bound: Floats  # (B,)
     p: Floats  # (B, A)
     w: Floats  # (B, C)
     h: Floats  # (B, C)
-    lz: Floats  # (B, A)
+    log_z: Floats  # (B, A)
     by_output: Floats  # (B, A, Y) coefficients of h
 
 
-def tangent(frame: Frame, lam: Floats) -> Floats:
+def tangent(problem: PosteriorProblem, lam: Floats) -> Floats:
     """log v0(a|y) - (1-eta) log v0(a|G) - eta lam + eta log M, (B, A, Y); all zero for single outputs."""
-    if frame.eta <= 0:
+    if problem.eta <= 0:
         return np.zeros_like(lam)
-    cells = frame.cells
+    cells = problem.cells
     log_pi = cells.log_rho + cells.dot_rows(cells.q, lam)
     total = lse(log_pi)
     pi = np.exp(log_pi - total[:, None])
     log_v = _log_posterior(cells.joint(pi))
-    log_group = _log_posterior(frame.laws(pi))
+    log_group = _log_posterior(problem.laws(pi))
     return np.asarray(
-        log_v - (1 - frame.eta) * log_group[..., frame.groups] - frame.eta * lam + frame.eta * total[:, None, None]
+        log_v
+        - (1 - problem.eta) * log_group[..., problem.groups]
+        - problem.eta * lam
+        + problem.eta * total[:, None, None]
     )
 
 
@@ -152,26 +155,28 @@ def _log_posterior(z: Floats) -> Floats:
     return np.where(z > 0, np.log(np.maximum(z, TINY)) - np.log(np.maximum(total, TINY)), 0.0)
 
 
-def evaluate(frame: Frame, nodes: Relaxed, x: Point, touching: Floats, rounding: Floats | float = 0.0) -> Seen:
+def evaluate(
+    problem: PosteriorProblem, nodes: Relaxed, x: Point, touching: Floats, rounding: Floats | float = 0.0
+) -> Evaluation:
     """The bound at a point; `touching` is the tangent at its lam, `rounding` smooths the corner at m = 0, upwards."""
-    cells, sigma = frame.cells, x.sigma[:, None]
+    cells, sigma = problem.cells, x.sigma[:, None]
     corner = np.sqrt(x.m**2 + np.reshape(rounding, (-1, 1, 1)) ** 2)
     by_group = nodes.linear + (x.m * nodes.centre + corner * nodes.half).sum(axis=1, keepdims=True)
     by_group[:, 1:] -= x.m
-    by_output = by_group[..., frame.groups] + touching
-    h = cells.dot_rows(cells.q, by_output) if frame.eta > 0 else cells.dot_rows(frame.coarse, by_group)
+    by_output = by_group[..., problem.groups] + touching
+    h = cells.dot_rows(cells.q, by_output) if problem.eta > 0 else cells.dot_rows(problem.coarse, by_group)
     exponent = cells.log_rho + h / sigma
-    lz = cells.row_lse(exponent)
-    w = np.exp(exponent - lz[:, cells.secret])
-    log_p = sigma / (1 + sigma) * lz
+    log_z = cells.row_lse(exponent)
+    w = np.exp(exponent - log_z[:, cells.secret])
+    log_p = sigma / (1 + sigma) * log_z
     total = lse(log_p)
     p = np.exp(log_p - total[:, None])
-    bound = (1 + x.sigma) * total + (x.sigma + frame.eta) * cells.knowledge
+    bound = (1 + x.sigma) * total + (x.sigma + problem.eta) * cells.knowledge
     bound = np.where(np.isnan(bound), np.inf, bound)
-    return Seen(bound, p, w, h, lz, by_output)
+    return Evaluation(bound, p, w, h, log_z, by_output)
 
 
-def inherited(frame: Frame, boxes: Boxes, parts: Boxes, m: Floats) -> Floats:
+def inherited(problem: PosteriorProblem, boxes: Boxes, parts: Boxes, m: Floats) -> Floats:
     """Multipliers with which no part of a box has a larger bound than the box has with m, sigma and lam being the same.
 
     On the part its own secants lie below those of the box, by a linear function of the posterior; multipliers equal to
@@ -180,4 +185,4 @@ def inherited(frame: Frame, boxes: Boxes, parts: Boxes, m: Floats) -> Floats:
     """
     turned = parts.secants()[0] - boxes.secants()[0]
     rises = (turned[:, :1] < 0) & (parts.ends()[0][:, :1] <= 0)
-    return np.asarray(m + (1 - frame.eta) * (turned[:, 1:] - np.where(rises, 0.0, turned[:, :1])))
+    return np.asarray(m + (1 - problem.eta) * (turned[:, 1:] - np.where(rises, 0.0, turned[:, :1])))

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.bounds.posterior_bound import TINY, Boxes, Frame, Point, Relaxed, Seen, evaluate, tangent
+from dalenius.bounds.posterior_bound import TINY, Boxes, Evaluation, Point, PosteriorProblem, Relaxed, evaluate, tangent
 from dalenius.numerics.batch import copy, put, take
 from dalenius.reductions.cells import Floats, solve
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 LEAST_LOG_P = -200.0  # log p0(a) of secret values that the relaxation hardly uses
 LEAST_SIGMA, MOST_SIGMA = 1e-5, 1e3
@@ -30,37 +30,39 @@ UPDATES = 3  # of pi0 for every step of Newton's
 
 @dataclass(frozen=True)
 class Goal:
-    """When to stop: below the target, after so many rounds, or when the watch says so."""
+    """When to stop: below the target, after so many rounds, or when the deadline is over."""
 
     target: float
     rounds: int
-    watch: Watch
+    deadline: Deadline
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class PosteriorSolution:
     """The best bound of every node, and where it is attained."""
 
     bound: Floats
     point: Point
 
 
-def _derivatives(frame: Frame, nodes: Relaxed, x: Point, seen: Seen, rounding: Floats) -> tuple[Floats, Floats]:
+def _derivatives(
+    problem: PosteriorProblem, nodes: Relaxed, x: Point, seen: Evaluation, rounding: Floats
+) -> tuple[Floats, Floats]:
     """Gradient and Hessian in (m, log sigma); what log sigma takes from its own curvature is left out."""
-    cells, sigma = frame.cells, x.sigma
+    cells, sigma = problem.cells, x.sigma
     many, values, width = x.m.shape
     size = values * width
     corner = np.sqrt(x.m**2 + np.reshape(rounding, (-1, 1, 1)) ** 2)
     slope = nodes.centre + nodes.half * x.m / corner  # of max(m high, m low)
     hessian = np.zeros((many, size + 1, size + 1))
     gradient = np.zeros((many, size + 1))
-    laws, mean_h = frame.laws(seen.w), cells.row_sum(seen.w * seen.h)
+    laws, mean_h = problem.laws(seen.w), cells.row_sum(seen.w * seen.h)
     means = []
     for a, part in enumerate(cells.slices):
         e = slope.copy()  # of h_c by m_a'G, in units of Q_cG
         if a > 0:
             e[:, a - 1] -= 1
-        p, w, u, q = seen.p[:, a], seen.w[:, part], laws[:, a], frame.coarse[part]
+        p, w, u, q = seen.p[:, a], seen.w[:, part], laws[:, a], problem.coarse[part]
         spread = (w[:, :, None] * q).transpose(0, 2, 1) @ q - u[:, :, None] * u[:, None, :]
         inside = e[:, :, :, None, None] * spread[:, None, :, None, :] * e[:, None, None, :, :]
         hessian[:, :size, :size] += (p / sigma)[:, None, None] * inside.reshape(many, size, size)
@@ -74,12 +76,12 @@ def _derivatives(frame: Frame, nodes: Relaxed, x: Point, seen: Seen, rounding: F
     apart = mean - gradient[:, None, :size]
     hessian[:, :size, :size] += (seen.p[:, :, None] * apart).transpose(0, 2, 1) @ apart / (1 + sigma)[:, None, None]
     s = sigma[:, None]
-    moved = seen.lz / (1 + s) ** 2 - mean_h / (s * (1 + s))  # of log p by sigma, but for a constant
+    moved = seen.log_z / (1 + s) ** 2 - mean_h / (s * (1 + s))  # of log p by sigma, but for a constant
     moved -= (seen.p * moved).sum(axis=1, keepdims=True)
     hessian[:, :size, size] += ((seen.p * moved)[:, :, None] * apart).sum(axis=1)
     hessian[:, size, size] += (1 + sigma) * (seen.p * moved**2).sum(axis=1)
     log_p = np.log(np.maximum(seen.p, TINY))
-    known = (seen.p * (mean_h / s - seen.lz + log_p)).sum(axis=1)
+    known = (seen.p * (mean_h / s - seen.log_z + log_p)).sum(axis=1)
     gradient[:, size] = cells.knowledge - known
     z = (seen.p[:, :, None] * laws).sum(axis=1)[:, None, :]
     curved = z * nodes.half * np.reshape(rounding, (-1, 1, 1)) ** 2 / corner**3
@@ -101,47 +103,47 @@ def _moved(x: Point, step: Floats, length: Floats) -> Point:
     return replace(x, m=m, sigma=sigma)
 
 
-def _towards(frame: Frame, x: Point, seen: Seen) -> Floats:
+def _towards(problem: PosteriorProblem, x: Point, seen: Evaluation) -> Floats:
     """The lam of a prior nearer to the one that attains the bound, where the tangent would be tight.
 
-    That prior has log(pi/rho) = h/sigma - lz + log p, linear in the outputs. As h holds -eta lam, going there at
+    That prior has log(pi/rho) = h/sigma - log_z + log p, linear in the outputs. As h holds -eta lam, going there at
     once would overshoot by a factor up to eta/sigma; sigma/(sigma+eta) of the way does not.
     """
     log_p = np.maximum(np.log(np.maximum(seen.p, TINY)), LEAST_LOG_P)
     sigma = x.sigma[:, None, None]
-    there = seen.by_output / sigma + (log_p - seen.lz)[:, :, None]
-    return np.asarray(x.lam + sigma / (sigma + frame.eta) * (there - x.lam))
+    there = seen.by_output / sigma + (log_p - seen.log_z)[:, :, None]
+    return np.asarray(x.lam + sigma / (sigma + problem.eta) * (there - x.lam))
 
 
-def minimise(frame: Frame, boxes: Boxes, x: Point, goal: Goal) -> Solved:
+def minimise(problem: PosteriorProblem, boxes: Boxes, x: Point, goal: Goal) -> PosteriorSolution:
     """Lower the bounds of a batch of nodes by Newton's method, each until it is below the target or hardly falls.
 
     Between steps pi0 is moved towards the prior that attains the bound.
     """
     many = len(x.sigma)
-    best = Solved(np.full(many, np.inf), copy(x))
+    best = PosteriorSolution(np.full(many, np.inf), copy(x))
     index, rounding = np.arange(many), np.full(many, FIRST_ROUNDING)
-    nodes, touching = Relaxed.of(frame, boxes), tangent(frame, x.lam)
+    nodes, touching = Relaxed.of(problem, boxes), tangent(problem, x.lam)
     for _ in range(goal.rounds):
         before = best.bound[index]
-        seen = evaluate(frame, nodes, x, touching, rounding)
+        seen = evaluate(problem, nodes, x, touching, rounding)
         _keep(best, index, x, seen)
-        gradient, hessian = _derivatives(frame, nodes, x, seen, rounding)
+        gradient, hessian = _derivatives(problem, nodes, x, seen, rounding)
         scale = 1 + np.abs(hessian).max(axis=(1, 2), keepdims=True)
         step = -solve(hessian + REGULAR * scale * np.eye(hessian.shape[1]), gradient)
         promised = -(step * gradient).sum(axis=1)
-        x, moved = _searched(frame, nodes, x, (touching, rounding), (seen.bound, step, promised))
+        x, moved = _searched(problem, nodes, x, (touching, rounding), (seen.bound, step, promised))
         settled = ~moved | (promised < SETTLED * rounding)
         rounding = np.where(settled, np.maximum(SHARPER * rounding, LAST_ROUNDING), rounding)
-        for _ in range(UPDATES if frame.eta > 0 else 0):
-            seen = evaluate(frame, nodes, x, touching, rounding)
+        for _ in range(UPDATES if problem.eta > 0 else 0):
+            seen = evaluate(problem, nodes, x, touching, rounding)
             _keep(best, index, x, seen)
-            x = replace(x, lam=_towards(frame, x, seen))
-            touching = tangent(frame, x.lam)
+            x = replace(x, lam=_towards(problem, x, seen))
+            touching = tangent(problem, x.lam)
         left = best.bound[index] - goal.target
-        gain = np.maximum(promised + rounding, np.minimum(before - best.bound[index], 1.0) if frame.eta > 0 else 0.0)
-        going = (left > 0) & ((gain > HOPELESS * left) | ~settled) & ((rounding > LAST_ROUNDING) | (frame.eta > 0))
-        if not going.any() or goal.watch.expired():
+        gain = np.maximum(promised + rounding, np.minimum(before - best.bound[index], 1.0) if problem.eta > 0 else 0.0)
+        going = (left > 0) & ((gain > HOPELESS * left) | ~settled) & ((rounding > LAST_ROUNDING) | (problem.eta > 0))
+        if not going.any() or goal.deadline.expired():
             break
         index, rounding, touching = index[going], rounding[going], touching[going]
         nodes, x = take(nodes, going), take(x, going)
@@ -149,7 +151,11 @@ def minimise(frame: Frame, boxes: Boxes, x: Point, goal: Goal) -> Solved:
 
 
 def _searched(
-    frame: Frame, nodes: Relaxed, x: Point, at: tuple[Floats, Floats], towards: tuple[Floats, Floats, Floats]
+    problem: PosteriorProblem,
+    nodes: Relaxed,
+    x: Point,
+    at: tuple[Floats, Floats],
+    towards: tuple[Floats, Floats, Floats],
 ) -> tuple[Point, NDArray[np.bool_]]:
     """Go along a step as far as the bound falls; whether each node moved."""
     (touching, rounding), (bound, step, promised) = at, towards
@@ -159,7 +165,7 @@ def _searched(
     for _ in range(SEARCHES):
         todo = np.flatnonzero(~moved)
         tried = _moved(take(x, todo), step[todo], length[todo])
-        seen = evaluate(frame, take(nodes, todo), tried, touching[todo], rounding[todo])
+        seen = evaluate(problem, take(nodes, todo), tried, touching[todo], rounding[todo])
         falls = seen.bound <= bound[todo] - ENOUGH * length[todo] * promised[todo]
         found.m[todo[falls]], found.sigma[todo[falls]] = tried.m[falls], tried.sigma[falls]
         moved[todo[falls]] = True
@@ -169,6 +175,6 @@ def _searched(
     return found, moved
 
 
-def _keep(best: Solved, index: NDArray[np.int64], x: Point, seen: Seen) -> None:
+def _keep(best: PosteriorSolution, index: NDArray[np.int64], x: Point, seen: Evaluation) -> None:
     better = seen.bound < best.bound[index]
-    put(best, index[better], Solved(seen.bound[better], take(x, better)))
+    put(best, index[better], PosteriorSolution(seen.bound[better], take(x, better)))

@@ -5,12 +5,22 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dalenius.bounds.posterior_bound import TINY, Boxes, Frame, Point, Relaxed, Seen, evaluate, inherited, tangent
+from dalenius.bounds.posterior_bound import (
+    TINY,
+    Boxes,
+    Evaluation,
+    Point,
+    PosteriorProblem,
+    Relaxed,
+    evaluate,
+    inherited,
+    tangent,
+)
 from dalenius.bounds.posterior_newton import Goal, minimise
 from dalenius.numerics.batch import put, stack, take
 from dalenius.reductions.cells import Floats, phi
-from dalenius.search.deadline import Watch
-from dalenius.search.tree import BestFirst, Frontier
+from dalenius.search.deadline import Deadline
+from dalenius.search.tree import BestFirst, SearchTree
 
 BATCH = 192
 MOST_BATCH_ENTRIES = 4_000_000  # nodes x (cells x outputs + multipliers^2) held at once
@@ -24,58 +34,58 @@ Node = tuple[Floats, Floats, Floats]  # low, high (A-1, G), and z (A, G) of the 
 
 
 @dataclass
-class PosteriorSearch(BestFirst):
-    """A tree over boxes of one frame; `step` works off one batch of its worst nodes."""
+class PosteriorTree(BestFirst):
+    """A tree over boxes of one problem; `step` works off one batch of its worst nodes."""
 
-    frame: Frame
+    problem: PosteriorProblem
     lower: float
     tolerance: float
     s_hint: float
-    frontier: Frontier[Point, Node] = field(default_factory=Frontier)
+    nodes: SearchTree[Point, Node] = field(default_factory=SearchTree)
 
-    def open_root(self, watch: Watch) -> None:
+    def open_root(self, deadline: Deadline) -> None:
         """Bound the root."""
-        boxes = Boxes.everything(self.frame)
-        begin = Point.start(self.frame, max(self.s_hint - self.frame.eta, 0.1 * self.s_hint, LEAST_START))
-        solved = minimise(self.frame, boxes, begin, Goal(self.target, ROOT_ROUNDS, watch))
-        watch.nodes += 1
+        boxes = Boxes.everything(self.problem)
+        begin = Point.start(self.problem, max(self.s_hint - self.problem.eta, 0.1 * self.s_hint, LEAST_START))
+        solved = minimise(self.problem, boxes, begin, Goal(self.target, ROOT_ROUNDS, deadline))
+        deadline.nodes += 1
         self._file([0], boxes, solved.point)
 
-    def step(self, watch: Watch) -> None:
+    def step(self, deadline: Deadline) -> None:
         """Split the worst nodes and bound their children."""
-        cells = self.frame.cells
-        variables = (cells.a_size - 1) * self.frame.g_size + 1
-        most = MOST_BATCH_ENTRIES // (2 * (cells.size * cells.y_size + 2 * variables**2))
-        taken = self.frontier.pop(max(1, min(BATCH, most)), self.target)
+        cells = self.problem.cells
+        variables = (cells.n_secrets - 1) * self.problem.n_groups + 1
+        most = MOST_BATCH_ENTRIES // (2 * (cells.size * cells.n_outputs + 2 * variables**2))
+        taken = self.nodes.pop(max(1, min(BATCH, most)), self.target)
         if not taken:
             return
         low, high, z = (np.stack([node[k] for _, node in taken]) for k in range(3))
-        points = stack([self.frontier.leaf[node][1] for node, _ in taken])
+        points = stack([self.nodes.leaf[node][1] for node, _ in taken])
         value, group, at = _where_to_split(Boxes(low, high), z)
         k = np.arange(len(taken))
         left_high, right_low = high.copy(), low.copy()
         left_high[k, value, group] = at
         right_low[k, value, group] = at
         grown = [
-            self.frontier.grow(node, (int(a) + 1, int(g), float(c)))
+            self.nodes.grow(node, (int(a) + 1, int(g), float(c)))
             for (node, _), a, g, c in zip(taken, value, group, at, strict=True)
         ]
         boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high]))
         split = Boxes(np.concatenate([low, low]), np.concatenate([high, high]))
         heirs = stack([points, points])
-        heirs = replace(heirs, m=inherited(self.frame, split, boxes, heirs.m))
+        heirs = replace(heirs, m=inherited(self.problem, split, boxes, heirs.m))
         begin = replace(heirs, sigma=np.maximum(heirs.sigma, LEAST_START))
-        solved = minimise(self.frame, boxes, begin, Goal(self.target, ROUNDS, watch))
-        watch.nodes += 2 * len(taken)
+        solved = minimise(self.problem, boxes, begin, Goal(self.target, ROUNDS, deadline))
+        deadline.nodes += 2 * len(taken)
         self._file([a for a, _ in grown] + [b for _, b in grown], boxes, solved.point, heirs)
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
-        worst = heapq.nsmallest(many, self.frontier.heap)
+        worst = heapq.nsmallest(many, self.nodes.heap)
         boxes = Boxes(np.stack([node[0] for *_, node in worst]), np.stack([node[1] for *_, node in worst]))
-        points = stack([self.frontier.leaf[node][1] for _, node, _ in worst])
+        points = stack([self.nodes.leaf[node][1] for _, node, _ in worst])
         seen = self._evaluate(boxes, points)
-        return np.asarray(seen.p[:, self.frame.cells.secret] * seen.w)
+        return np.asarray(seen.p[:, self.problem.cells.secret] * seen.w)
 
     def _file(self, nodes: list[int], boxes: Boxes, found: Point, heirs: Point | None = None) -> None:
         """Enter leaves, each with what was found for it or, where that is no better, with what its parent leaves it."""
@@ -85,15 +95,15 @@ class PosteriorSearch(BestFirst):
             put(point, better, take(heirs, better))
         seen = self._evaluate(boxes, point)
         bounds = np.where(boxes.empty, -np.inf, seen.bound)
-        z = seen.p[:, :, None] * self.frame.laws(seen.w)
+        z = seen.p[:, :, None] * self.problem.laws(seen.w)
         wide = (boxes.high - boxes.low).max(axis=(1, 2)) > NARROW
         for k, node in enumerate(nodes):
             split = bounds[k] > self.target and wide[k]
             payload = (boxes.low[k], boxes.high[k], z[k]) if split else None
-            self.frontier.file(node, float(bounds[k]), take(point, slice(k, k + 1)), payload)
+            self.nodes.file(node, float(bounds[k]), take(point, slice(k, k + 1)), payload)
 
-    def _evaluate(self, boxes: Boxes, x: Point) -> Seen:
-        return evaluate(self.frame, Relaxed.of(self.frame, boxes), x, tangent(self.frame, x.lam))
+    def _evaluate(self, boxes: Boxes, x: Point) -> Evaluation:
+        return evaluate(self.problem, Relaxed.of(self.problem, boxes), x, tangent(self.problem, x.lam))
 
     def _rounded(self, x: Point) -> Point:
         """Round what a certificate will hold."""

@@ -12,12 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.bounds.box_bound import TINY, Frame, Point
-from dalenius.bounds.box_tree import Search
+from dalenius.bounds.box_bound import TINY, BoxProblem, Point
+from dalenius.bounds.box_tree import BoxTree
 from dalenius.bounds.contraction import coarsen
 from dalenius.reductions.cells import Cells, Floats, lse
 from dalenius.reductions.lump import Lumped
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 SHARE = 0.9  # of s that contraction within groups of outputs may use
 STARTS = 200  # random conditionals from which each row's maximum is guessed
@@ -56,17 +56,17 @@ class Row:
         best = int(np.argmax(values))
         return float(values[best]), tried[best]
 
-    def search(self, target: float, w: Floats, tolerance: float) -> Search:
+    def search(self, target: float, w: Floats, tolerance: float) -> BoxTree:
         """A tree that is to prove g_a <= target + tolerance."""
         groups, eta = coarsen(self.cells, SHARE * self.s)
-        frame = Frame(self.cells, groups, eta, np.ones(1), float(eta[0]), fixed=True)
-        inside = np.ones((1, 1, frame.g_size))
+        problem = BoxProblem(self.cells, groups, eta, np.ones(1), float(eta[0]), fixed=True)
+        inside = np.ones((1, 1, problem.n_groups))
         ratio = np.log(np.maximum(w @ self.cells.q, TINY)) - self.log_r
         s = np.array([self.s])
         origin = Point(
             self.log_r[None], 1e-2 * inside, 1e-2 * inside, 0.8 * inside, s, ratio[None, None] / self.s, 0 * inside
         )
-        return Search(frame, target, tolerance, self.s, origin)
+        return BoxTree(problem, target, tolerance, self.s, origin)
 
 
 @dataclass(eq=False)
@@ -77,7 +77,7 @@ class Rows:
     log_r: Floats
     s: float
     guesses: list[float]
-    trees: list[Search]
+    trees: list[BoxTree]
 
     @classmethod
     def at(cls, cells: Cells, pi: Floats, s: float, tolerance: float, rng: np.random.Generator) -> "Rows":
@@ -107,17 +107,17 @@ class Rows:
     @property
     def upper(self) -> float:
         """Guarantee: result >= I(A;Y) whenever D(pi || rho) <= K, up to rounding; infinite while a tree is bare."""
-        values = [tree.upper if tree.frontier.leaf else np.inf for tree in self.trees]
+        values = [tree.upper if tree.nodes.leaf else np.inf for tree in self.trees]
         return self.combined(values) if np.isfinite(values).all() else np.inf
 
-    def step(self, watch: Watch) -> bool:
+    def step(self, deadline: Deadline) -> bool:
         """Grow the tree that is furthest from its goal; whether any was left to grow."""
-        bare = [tree for tree in self.trees if not tree.frontier.leaf]
+        bare = [tree for tree in self.trees if not tree.nodes.leaf]
         if bare:
-            bare[0].open_root(watch)
+            bare[0].open_root(deadline)
             return True
-        open_trees = [tree for tree in self.trees if tree.frontier.heap and tree.upper > tree.target]
+        open_trees = [tree for tree in self.trees if tree.nodes.heap and tree.upper > tree.target]
         if not open_trees:
             return False
-        max(open_trees, key=lambda tree: tree.upper - tree.target).step(watch)
+        max(open_trees, key=lambda tree: tree.upper - tree.target).step(deadline)
         return True

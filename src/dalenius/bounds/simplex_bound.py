@@ -20,7 +20,7 @@ import numpy as np
 
 from dalenius.numerics.batch import put, take
 from dalenius.reductions.cells import Cells, Floats, lse, phi, solve
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 TINY = 1e-300
 SHARE = 0.95  # of what contraction allows is used on the way, so that the relaxation stays concave
@@ -57,7 +57,7 @@ class Dual:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class SimplexSolution:
     """Bounds of a batch of nodes, what proves them, and the weights m of the relaxation."""
 
     bound: Floats  # (B,)
@@ -66,7 +66,7 @@ class Solved:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class SimplexProblem:
     """The lumped problem with the contraction coefficient of every row."""
 
     cells: Cells
@@ -75,7 +75,7 @@ class Frame:
     @cached_property
     def member(self) -> Floats:
         """(C, A) which row a cell is in."""
-        return np.asarray(np.eye(self.cells.a_size)[self.cells.secret])
+        return np.asarray(np.eye(self.cells.n_secrets)[self.cells.secret])
 
     @cached_property
     def same_row(self) -> Floats:
@@ -87,48 +87,50 @@ class Frame:
         return np.asarray(np.minimum(1.0, s[:, None] / np.maximum(self.eta, TINY))[:, self.cells.secret])
 
 
-def evaluate(frame: Frame, nodes: Simplices, dual: Dual) -> Floats:
+def evaluate(problem: SimplexProblem, nodes: Simplices, dual: Dual) -> Floats:
     """Guarantee: bound >= I(A;Y) of every prior of the node with D(pi || rho) <= K, up to rounding."""
-    cells = frame.cells
+    cells = problem.cells
     log_r = dual.log_r - lse(dual.log_r)[:, None]
     log_pi = dual.log_pi - lse(dual.log_pi)[:, None]
-    log_u = _log_law(frame, np.exp(log_pi))
-    gain = frame.share(dual.s) * (nodes.f - (nodes.laws * log_u).sum(axis=-1))
+    log_u = _log_law(problem, np.exp(log_pi))
+    gain = problem.share(dual.s) * (nodes.f - (nodes.laws * log_u).sum(axis=-1))
     output = (nodes.laws @ log_r[..., None])[..., 0]
     prior = (nodes.vertices @ (log_pi - cells.log_rho)[..., None])[..., 0]
     bound = (nodes.f - gain - output - dual.s[:, None] * prior).max(axis=1) + dual.s * cells.knowledge
     return np.where(np.isnan(bound), np.inf, bound)
 
 
-def _log_law(frame: Frame, pi: Floats) -> Floats:
+def _log_law(problem: SimplexProblem, pi: Floats) -> Floats:
     """log u_a(y) of the row of every vertex, (B, C, Y)."""
-    joint = frame.cells.joint(pi)
+    joint = problem.cells.joint(pi)
     log_u = np.log(np.maximum(joint, TINY)) - np.log(np.maximum(joint.sum(axis=-1, keepdims=True), TINY))
-    return np.asarray(log_u[:, frame.cells.secret])
+    return np.asarray(log_u[:, problem.cells.secret])
 
 
-def maximise(frame: Frame, nodes: Simplices, m: Floats, target: float, watch: Watch) -> Solved:
+def maximise(
+    problem: SimplexProblem, nodes: Simplices, m: Floats, target: float, deadline: Deadline
+) -> SimplexSolution:
     """Solve the relaxation of every node from weights m > 0, as far as deciding about it needs.
 
     A primal-dual interior-point method that may start outside D(pi || rho) <= K. A node is done once its
     bound is at or below the target, or nearly as small as the relaxation allows; one without any prior
     within K sees s grow and its bound fall without end.
     """
-    size, cells = len(m), frame.cells
+    size, cells = len(m), problem.cells
     m = m / m.sum(axis=1, keepdims=True)
     here = _State(nodes, m, 0.03 / (m * m.shape[1]), np.full(size, 0.1), np.full(size, 0.1), np.full(size, 0.1))
-    empty = Dual(np.zeros(size), np.zeros((size, cells.y_size)), np.zeros(m.shape))
-    best = Solved(np.full(size, np.inf), empty, m.copy())
+    empty = Dual(np.zeros(size), np.zeros((size, cells.n_outputs)), np.zeros(m.shape))
+    best = SimplexSolution(np.full(size, np.inf), empty, m.copy())
     active = np.arange(size)
     for _ in range(ROUNDS):
-        here, dual, value = _newton(frame, here)
-        bound = evaluate(frame, here.nodes, dual)
+        here, dual, value = _newton(problem, here)
+        bound = evaluate(problem, here.nodes, dual)
         better = bound < best.bound[active]
-        put(best, active[better], take(Solved(bound, dual, here.m), better))
+        put(best, active[better], take(SimplexSolution(bound, dual, here.m), better))
         left = best.bound[active] - target
         near = best.bound[active] - value < np.maximum(CLOSE * left, LEAST_GAP)
         done = (left <= 0) | (np.isfinite(left) & near) | (here.s > LARGEST_S)
-        if done.all() or watch.expired():
+        if done.all() or deadline.expired():
             break
         if done.any():
             active, here = active[~done], take(here, ~done)
@@ -147,15 +149,15 @@ class _State:
     centre: Floats  # (B,)
 
 
-def _newton(frame: Frame, x: _State) -> tuple[_State, Dual, Floats]:
+def _newton(problem: SimplexProblem, x: _State) -> tuple[_State, Dual, Floats]:
     """One step on the perturbed conditions of optimality; the dual variables there, and the relaxation's value.
 
     Where the prior is beyond K, the value is less what the excess costs.
     """
-    cells, nodes, m, s = frame.cells, x.nodes, x.m, x.s[:, None]
-    pi, z, v = _priors(frame, nodes, m)
+    cells, nodes, m, s = problem.cells, x.nodes, x.m, x.s[:, None]
+    pi, z, v = _priors(problem, nodes, m)
     p, tilt = z.sum(axis=-1), np.log(pi) - cells.log_rho
-    share = SHARE * frame.share(x.s)
+    share = SHARE * problem.share(x.s)
     log_u = (np.log(z) - np.log(p)[..., None])[:, cells.secret]
     slope_d = (nodes.vertices @ tilt[..., None])[..., 0] + 1
     slope = (1 - share) * nodes.f + share * (nodes.laws * log_u).sum(axis=-1)
@@ -163,7 +165,7 @@ def _newton(frame: Frame, x: _State) -> tuple[_State, Dual, Floats]:
     transposed = nodes.laws.transpose(0, 2, 1)
     curvature = (nodes.laws / v[:, None]) @ transposed
     by_row = (nodes.laws / z[:, cells.secret]) @ transposed - 1 / p[:, cells.secret][:, :, None]
-    curvature -= share[:, :, None] * frame.same_row * by_row
+    curvature -= share[:, :, None] * problem.same_row * by_row
     curvature += s[..., None] * ((nodes.vertices / pi[:, None]) @ nodes.vertices.transpose(0, 2, 1))
 
     complementarity = ((m * x.mu).sum(axis=1) + x.s * x.room) / (m.shape[1] + 1)
@@ -189,7 +191,7 @@ def _newton(frame: Frame, x: _State) -> tuple[_State, Dual, Floats]:
         x.room + primal * d_room,
         centre,
     )
-    pi, z, v = _priors(frame, nodes, new.m)
+    pi, z, v = _priors(problem, nodes, new.m)
     dual_point = Dual(new.s, np.log(v), np.log(pi))
     by_row = share[:, cells.starts] * (phi(z).sum(axis=-1) - phi(z.sum(axis=-1)))
     relaxed = ((1 - share) * new.m * nodes.f).sum(axis=1) + by_row.sum(axis=1) - phi(v).sum(axis=1)
@@ -214,8 +216,8 @@ def _step(relative: Floats) -> Floats:
     return np.asarray(np.minimum(1.0, BOUNDARY / np.maximum((-relative).max(axis=1), TINY)))
 
 
-def _priors(frame: Frame, nodes: Simplices, m: Floats) -> tuple[Floats, Floats, Floats]:
+def _priors(problem: SimplexProblem, nodes: Simplices, m: Floats) -> tuple[Floats, Floats, Floats]:
     """pi (B, C), z(a, y) (B, A, Y) and v(y) (B, Y), kept above zero."""
     pi = np.maximum((m[:, None] @ nodes.vertices)[:, 0], TINY)
-    z = np.maximum(frame.member.T @ (m[:, :, None] * nodes.laws), TINY)
+    z = np.maximum(problem.member.T @ (m[:, :, None] * nodes.laws), TINY)
     return pi, z, z.sum(axis=1)

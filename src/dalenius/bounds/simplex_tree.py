@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalenius.bounds.simplex_bound import TINY, Dual, Frame, Simplices, Solved, evaluate, maximise
+from dalenius.bounds.simplex_bound import TINY, Dual, SimplexProblem, SimplexSolution, Simplices, evaluate, maximise
 from dalenius.reductions.cells import Floats
-from dalenius.search.deadline import Watch
-from dalenius.search.tree import BestFirst, Frontier
+from dalenius.search.deadline import Deadline
+from dalenius.search.tree import BestFirst, SearchTree
 
 BATCH = 256
 MOST_BATCH_ENTRIES = 4_000_000  # nodes x cells x (cells + outputs) held at once
@@ -18,24 +18,24 @@ Node = tuple[Floats, Floats]  # vertices (C, C) and the relaxation's weights (C,
 
 
 @dataclass
-class SimplexSearch(BestFirst):
+class SimplexTree(BestFirst):
     """A tree over simplices; `step` works off one batch of its worst nodes."""
 
-    frame: Frame
+    problem: SimplexProblem
     lower: float
     tolerance: float
-    frontier: Frontier[Dual, Node] = field(default_factory=Frontier)
+    nodes: SearchTree[Dual, Node] = field(default_factory=SearchTree)
 
-    def open_root(self, watch: Watch) -> None:
+    def open_root(self, deadline: Deadline) -> None:
         """Bound the root, whose vertices are the cells."""
-        size = self.frame.cells.size
-        self._bound([0], np.eye(size)[None], np.full((1, size), 1 / size), [], watch)
+        size = self.problem.cells.size
+        self._bound([0], np.eye(size)[None], np.full((1, size), 1 / size), [], deadline)
 
-    def step(self, watch: Watch) -> None:
+    def step(self, deadline: Deadline) -> None:
         """Split the worst nodes and bound their children."""
-        cells = self.frame.cells
-        most = max(1, min(BATCH, MOST_BATCH_ENTRIES // (2 * cells.size * (cells.size + cells.y_size))))
-        taken = self.frontier.pop(most, self.target)
+        cells = self.problem.cells
+        most = max(1, min(BATCH, MOST_BATCH_ENTRIES // (2 * cells.size * (cells.size + cells.n_outputs))))
+        taken = self.nodes.pop(most, self.target)
         if not taken:
             return
         vertices, m = (np.stack([node[k] for _, node in taken]) for k in (0, 1))
@@ -44,23 +44,23 @@ class SimplexSearch(BestFirst):
         middle = share[:, None] * vertices[k, first] + (1 - share)[:, None] * vertices[k, second]
         left, right = vertices.copy(), vertices.copy()
         left[k, first], right[k, second] = middle, middle
-        parents = [self.frontier.leaf[node] for node, _ in taken]
+        parents = [self.nodes.leaf[node] for node, _ in taken]
         grown = [
-            self.frontier.grow(node, (int(i), int(j), float(c)))
+            self.nodes.grow(node, (int(i), int(j), float(c)))
             for (node, _), i, j, c in zip(taken, first, second, share, strict=True)
         ]
         weights = [_moved(m, first, second, share), _moved(m, second, first, 1 - share)]
         nodes = [a for a, _ in grown] + [b for _, b in grown]
         children = np.concatenate([left, right])
-        self._bound(nodes, children, np.concatenate(weights), parents * 2, watch)
-        watch.nodes += len(nodes)
+        self._bound(nodes, children, np.concatenate(weights), parents * 2, deadline)
+        deadline.nodes += len(nodes)
 
     def _edge(self, vertices: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
         """The edge whose ends are both in use and differ most, and where on it the relaxation stands.
 
         A step x along an edge costs the interpolation of F about x^2 sum_y (U_i - U_j)^2 / u_a.
         """
-        cells, member = self.frame.cells, self.frame.member
+        cells, member = self.problem.cells, self.problem.member
         laws = vertices @ cells.q
         p = m @ member
         u = np.maximum(member.T @ (m[:, :, None] * laws), TINY) / p[..., None]
@@ -68,18 +68,18 @@ class SimplexSearch(BestFirst):
         square = np.einsum("bii->bi", gram)
         apart = square[:, :, None] + square[:, None, :] - 2 * gram
         used = m[:, :, None] * m[:, None, :] / p[:, cells.secret][:, :, None] + 1e-9
-        measure = np.where((self.frame.same_row > 0) & ~np.eye(cells.size, dtype=bool), used * apart, -1.0)
+        measure = np.where((self.problem.same_row > 0) & ~np.eye(cells.size, dtype=bool), used * apart, -1.0)
         first, second = np.divmod(measure.reshape(len(m), -1).argmax(axis=1), cells.size)
         k = np.arange(len(m))
         one, other = m[k, first], m[k, second]
         return first, second, np.clip(one / (one + other), 0.25, 0.75)
 
     def _bound(
-        self, nodes: list[int], vertices: Floats, m: Floats, parents: list[tuple[float, Dual]], watch: Watch
+        self, nodes: list[int], vertices: Floats, m: Floats, parents: list[tuple[float, Dual]], deadline: Deadline
     ) -> None:
         """Bound and file nodes; where that fails to improve on a parent, its proof holds on its parts as well."""
-        simplices = Simplices.of(self.frame.cells, vertices)
-        solved = self._rounded(simplices, maximise(self.frame, simplices, m, self.target, watch))
+        simplices = Simplices.of(self.problem.cells, vertices)
+        solved = self._rounded(simplices, maximise(self.problem, simplices, m, self.target, deadline))
         dual = solved.dual
         for k, (node, bound) in enumerate(zip(nodes, solved.bound.tolist(), strict=True)):
             if parents and parents[k][0] < bound:
@@ -91,19 +91,19 @@ class SimplexSearch(BestFirst):
                 )
 
     def _file(self, node: int, bound: float, dual: Dual, payload: Node) -> None:
-        cells = self.frame.cells
-        splits = bound > self.target and cells.size > cells.a_size  # one cell in every row leaves no edge to split
-        self.frontier.file(node, bound, dual, payload if splits else None)
+        cells = self.problem.cells
+        splits = bound > self.target and cells.size > cells.n_secrets  # one cell in every row leaves no edge to split
+        self.nodes.file(node, bound, dual, payload if splits else None)
 
-    def _rounded(self, nodes: Simplices, solved: Solved) -> Solved:
+    def _rounded(self, nodes: Simplices, solved: SimplexSolution) -> SimplexSolution:
         """Round what a certificate will hold, then state what it then proves."""
         places = int(np.ceil(-np.log10(DIGITS * self.tolerance)))
         dual = Dual(solved.dual.s.round(places + 2), solved.dual.log_r.round(places), solved.dual.log_pi.round(places))
-        return Solved(evaluate(self.frame, nodes, dual), dual, solved.m)
+        return SimplexSolution(evaluate(self.problem, nodes, dual), dual, solved.m)
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
-        worst = heapq.nsmallest(many, self.frontier.heap)
+        worst = heapq.nsmallest(many, self.nodes.heap)
         return np.stack([m @ vertices for *_, (vertices, m) in worst])
 
 

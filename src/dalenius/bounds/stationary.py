@@ -8,30 +8,30 @@ multiplier of the best prior found, that prior is the best of all. Two products 
 
 import numpy as np
 
-from dalenius.bounds.box_bound import TINY, Frame, Point
+from dalenius.bounds.box_bound import TINY, BoxProblem, Point
 from dalenius.reductions.cells import Cells, Floats
 from dalenius.search.ascent import at_multiplier, log_posterior
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 LEAST_S = 1.001  # nearer to 1 the bound is a maximum over cells, which rounding in rare ones decides
 MOST_ROUNDS = 500
 STILL = 1e-13
 
 
-def frame(cells: Cells) -> Frame:
+def problem(cells: Cells) -> BoxProblem:
     """All outputs in one group, eta = theta = 1."""
-    ones = np.ones(cells.a_size)
-    return Frame(cells, [[0] * cells.y_size] * cells.a_size, ones, ones, 1.0)
+    ones = np.ones(cells.n_secrets)
+    return BoxProblem(cells, [[0] * cells.n_outputs] * cells.n_secrets, ones, ones, 1.0)
 
 
 def dual_point(cells: Cells, pi: Floats, s: float) -> Point:
     """The point of the bound that belongs to a prior (C,) and a multiplier: valid for any, best for stationary ones."""
-    none = np.zeros((1, cells.a_size, 1))
+    none = np.zeros((1, cells.n_secrets, 1))
     log_r = np.log(np.maximum(pi[None] @ cells.q, TINY))
     return Point(log_r, none, none, none + 1, np.array([s]), log_posterior(cells, pi[None]) / s, none)
 
 
-def settle(cells: Cells, s: float, watch: Watch) -> Floats:
+def settle(cells: Cells, s: float, deadline: Deadline) -> Floats:
     """The prior of largest I - s D(pi || rho), (C,), for s > 1; extrapolated steps only where they gain."""
     log_v = log_posterior(cells, cells.rho[None])
     value, pi = -np.inf, cells.rho
@@ -47,6 +47,6 @@ def settle(cells: Cells, s: float, watch: Watch) -> Floats:
         best = int(np.nanargmax(values))
         pi, gain, value = tried[best], values[best] - value, float(values[best])
         log_v = log_posterior(cells, pi[None])
-        if gain < STILL or watch.expired():
+        if gain < STILL or deadline.expired():
             break
     return np.asarray(pi)

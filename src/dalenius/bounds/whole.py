@@ -19,7 +19,7 @@ from dalenius.bounds.capacity import bracket
 from dalenius.bounds.choices import Choices
 from dalenius.bounds.convex_bound import Dual
 from dalenius.reductions.cells import Cells, Floats, lse
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import neg_entropies
 
 ROUNDS = 100
@@ -27,15 +27,15 @@ STILL = 1e-4  # relative gain of a round that is not worth another
 LEAST_S, MOST_S = 1e-6, 1e4
 
 
-def unconstrained(cells: Cells, tolerance: float, ceiling: float, watch: Watch) -> Choices:
+def unconstrained(cells: Cells, tolerance: float, ceiling: float, deadline: Deadline) -> Choices:
     """The root of the choices: the capacity of the whole channel, roughly where it is above `ceiling`."""
     channel = cells.lumped.channel[np.unique(cells.lumped.row)]
     choices = Choices(cells, tolerance)
-    choices.close_root(np.log(np.maximum(bracket(channel, tolerance, watch, ceiling).law, TINY)))
+    choices.close_root(np.log(np.maximum(bracket(channel, tolerance, deadline, ceiling).law, TINY)))
     return choices
 
 
-def constrained(cells: Cells, watch: Watch) -> tuple[Dual, float]:
+def constrained(cells: Cells, deadline: Deadline) -> tuple[Dual, float]:
     """A dual point of the convex bound with theta = 0, and its bound, by the alternating iteration.
 
     At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), all the way where that brings
@@ -46,7 +46,7 @@ def constrained(cells: Cells, watch: Watch) -> tuple[Dual, float]:
     log_rho = np.full(rows.size, -np.inf)
     np.logaddexp.at(log_rho, place, cells.log_rho)
     neg_entropy, log_p, way = neg_entropies(channel), log_rho, 1.0
-    best = _Seen(log_p, np.zeros(cells.y_size), log_rho, 1.0, math.inf)
+    best = _Seen(log_p, np.zeros(cells.n_outputs), log_rho, 1.0, math.inf)
     for _ in range(ROUNDS):
         log_r = np.log(np.maximum(np.exp(log_p) @ channel, TINY))
         log_r -= lse(log_r[None])[0]
@@ -60,11 +60,11 @@ def constrained(cells: Cells, watch: Watch) -> tuple[Dual, float]:
             if way <= shortest:
                 break
             way = max(0.5 * way, shortest)
-        if watch.expired():
+        if deadline.expired():
             break
         log_p = (1 - way) * best.log_p + way * best.tilted
         log_p = log_p - logsumexp(log_p)
-    return Dual(best.log_r, np.zeros((cells.a_size, cells.y_size)), best.s, 0.0, np.empty(0)), best.bound
+    return Dual(best.log_r, np.zeros((cells.n_secrets, cells.n_outputs)), best.s, 0.0, np.empty(0)), best.bound
 
 
 @dataclass(frozen=True, eq=False)

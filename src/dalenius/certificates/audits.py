@@ -14,13 +14,13 @@ from dalenius.auditing.all_records import Audited
 from dalenius.auditing.one_secret import Maximal, Proof, Reference, Sibson, Trivial
 from dalenius.auditing.unwritten_histograms import Centres
 from dalenius.auditing.unwritten_sums import Blend, Centre
-from dalenius.bounds.box_bound import Frame, Point
-from dalenius.bounds.box_tree import Search
+from dalenius.bounds.box_bound import BoxProblem, Point
+from dalenius.bounds.box_tree import BoxTree
 from dalenius.bounds.choices import Choices
 from dalenius.bounds.posterior_bound import Point as Posterior
-from dalenius.bounds.posterior_tree import PosteriorSearch
+from dalenius.bounds.posterior_tree import PosteriorTree
 from dalenius.bounds.rows import Rows
-from dalenius.bounds.simplex_tree import SimplexSearch
+from dalenius.bounds.simplex_tree import SimplexTree
 from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
@@ -45,14 +45,16 @@ KINDS = {
     Centre: "centre",
     Centres: "centre",
     Choices: "choices",
-    Search: "boxes",
-    SimplexSearch: "simplices",
-    PosteriorSearch: "posteriors",
+    BoxTree: "boxes",
+    SimplexTree: "simplices",
+    PosteriorTree: "posteriors",
     Rows: "rows",
 }
 
 
-def stated(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.UNIFORM) -> tuple[Proof, float]:
+def with_rounding_margin(
+    mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.UNIFORM
+) -> tuple[Proof, float]:
     """Return the proof, and its bound raised by how far rounding in its float evaluation may reach.
 
     The log reference masses are good to about ROUNDING (10 + log(1/rho_min)), and enter multiplied by s. Where
@@ -68,12 +70,12 @@ def stated(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.U
         upper += rounding
     if isinstance(proof, Rows):
         upper += (1 + len(proof.trees)) * rounding * max(proof.s, 1.0)
-    if isinstance(proof, (Search, SimplexSearch)):
-        leaves = proof.frontier.leaf.values()
+    if isinstance(proof, (BoxTree, SimplexTree)):
+        leaves = proof.nodes.leaf.values()
         upper = max(upper, *(bound + rounding * float(dual.s[0]) + MARGIN_UP for bound, dual in leaves))
-    if isinstance(proof, PosteriorSearch):
-        margin = MARGIN_UP + PROPORTIONAL * proof.frame.cells.knowledge
-        told = proof.frontier.leaf.values()
+    if isinstance(proof, PosteriorTree):
+        margin = MARGIN_UP + PROPORTIONAL * proof.problem.cells.knowledge
+        told = proof.nodes.leaf.values()
         upper = max(upper, *(bound + rounding * (1 + float(point.sigma[0])) + margin for bound, point in told))
     return (trivial, trivial.upper) if upper >= trivial.upper else (proof, upper)
 
@@ -129,7 +131,7 @@ def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
 
 def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
     mechanism = witness.mechanism
-    proof, upper = stated(mechanism, item, witness.reference)
+    proof, upper = with_rounding_margin(mechanism, item, witness.reference)
     said: dict[str, Any] = {"upper": upper, "kind": KINDS[type(proof)]}
     if isinstance(proof, (Sibson, Blend)):
         said["order"] = proof.order
@@ -143,61 +145,61 @@ def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
     if isinstance(proof, Choices):
         said["tree"] = [
             outputs.split(entry) if isinstance(entry, tuple) else {"rho": outputs.rho(entry)}
-            for entry in proof.frontier.preorder()
+            for entry in proof.nodes.preorder()
         ]
-    if isinstance(proof, SimplexSearch):
-        said["eta"] = proof.frame.eta.tolist()
+    if isinstance(proof, SimplexTree):
+        said["eta"] = proof.problem.eta.tolist()
         said["tree"] = _simplices(proof, item, outputs)
-    if isinstance(proof, PosteriorSearch):
-        group = outputs.groups(proof.frame.groups.tolist())
+    if isinstance(proof, PosteriorTree):
+        group = outputs.groups(proof.problem.groups.tolist())
         single = len(set(group)) == len(group)
-        said |= {"groups": group, "eta": max(proof.frame.eta, 0.0 if single else PROPORTIONAL)}
+        said |= {"groups": group, "eta": max(proof.problem.eta, 0.0 if single else PROPORTIONAL)}
         said["tree"] = [
             list(entry) if isinstance(entry, tuple) else _posterior(proof, entry, outputs)
-            for entry in proof.frontier.preorder()
+            for entry in proof.nodes.preorder()
         ]
     if isinstance(proof, Rows):
         said |= {"s": proof.s, "rho": outputs.rho(proof.log_r), "rows": [_row(tree, outputs) for tree in proof.trees]}
-    if isinstance(proof, Search):
-        frame = proof.frame
-        groups = [outputs.groups(row) for row in frame.groups]
+    if isinstance(proof, BoxTree):
+        problem = proof.problem
+        groups = [outputs.groups(row) for row in problem.groups]
         said["groups"] = groups
         said["eta"] = [
             max(float(eta), 0.0 if len(set(row)) == len(row) else PROPORTIONAL)
-            for eta, row in zip(frame.eta, groups, strict=True)
+            for eta, row in zip(problem.eta, groups, strict=True)
         ]
         said["tree"] = [
-            list(entry) if isinstance(entry, tuple) else _leaf(frame, entry, outputs)
-            for entry in proof.frontier.preorder()
+            list(entry) if isinstance(entry, tuple) else _leaf(problem, entry, outputs)
+            for entry in proof.nodes.preorder()
         ]
     return said
 
 
-def _row(tree: Search, outputs: "_Outputs") -> dict[str, Any]:
+def _row(tree: BoxTree, outputs: "_Outputs") -> dict[str, Any]:
     """One row of a row bound: its groups, its contraction coefficient, its splits and leaves."""
-    groups = outputs.groups(tree.frame.groups[0])
+    groups = outputs.groups(tree.problem.groups[0])
     whole = len(set(groups)) == len(groups)
     entries: list[Any] = []
-    for entry in tree.frontier.preorder():
+    for entry in tree.nodes.preorder():
         if isinstance(entry, tuple):
             entries.append(list(entry[1:]))
         else:
-            leaf = _leaf(tree.frame, entry, outputs)
+            leaf = _leaf(tree.problem, entry, outputs)
             entries.append({key: leaf[key][0] for key in leaf if key not in ("s", "rho")})
-    eta = max(float(tree.frame.eta[0]), 0.0 if whole else PROPORTIONAL)
+    eta = max(float(tree.problem.eta[0]), 0.0 if whole else PROPORTIONAL)
     return {"groups": groups, "eta": eta, "tree": entries}
 
 
-def _posterior(proof: PosteriorSearch, x: Posterior, outputs: "_Outputs") -> dict[str, Any]:
+def _posterior(proof: PosteriorTree, x: Posterior, outputs: "_Outputs") -> dict[str, Any]:
     leaf: dict[str, Any] = {"sigma": float(x.sigma[0]), "m": x.m[0].tolist()}
-    if proof.frame.eta > 0:
+    if proof.problem.eta > 0:
         leaf["lam"] = [outputs.spread(row) for row in x.lam[0]]
     return leaf
 
 
-def _simplices(proof: SimplexSearch, item: Audited, outputs: "_Outputs") -> list[Any]:
+def _simplices(proof: SimplexTree, item: Audited, outputs: "_Outputs") -> list[Any]:
     """Splits and leaves, the cells of a secret value in the order in which they first appear among the classes."""
-    cells = proof.frame.cells
+    cells = proof.problem.cells
     rows = []
     held = item.lift.cell_of[(item.lift.cell_of >= 0).any(axis=1)]
     for row, part in zip(held, cells.slices, strict=True):
@@ -205,7 +207,7 @@ def _simplices(proof: SimplexSearch, item: Audited, outputs: "_Outputs") -> list
         rows.append(sorted(range(part.start, part.stop), key=lambda c: first[c]))
     place = {c: (a, k) for a, row in enumerate(rows) for k, c in enumerate(row)}
     tree: list[Any] = []
-    for entry in proof.frontier.preorder():
+    for entry in proof.nodes.preorder():
         if isinstance(entry, tuple):
             i, j, share = entry
             tree.append([*place[i], place[j][1], share])
@@ -216,19 +218,19 @@ def _simplices(proof: SimplexSearch, item: Audited, outputs: "_Outputs") -> list
     return tree
 
 
-def _leaf(frame: Frame, x: Point, outputs: "_Outputs") -> dict[str, Any]:
+def _leaf(problem: BoxProblem, x: Point, outputs: "_Outputs") -> dict[str, Any]:
     mu = (x.mu_hi - x.mu_lo)[0]
-    leaf: dict[str, Any] = {"s": float(x.s[0]), "rho": outputs.rho(x.rho[0])}
-    if frame.g_size > 1:
-        sizes = [max(row) + 1 for row in frame.groups]
+    leaf: dict[str, Any] = {"s": float(x.s[0]), "rho": outputs.rho(x.log_r[0])}
+    if problem.n_groups > 1:
+        sizes = [max(row) + 1 for row in problem.groups]
         leaf["mu"] = [row[:size].tolist() for row, size in zip(mu, sizes, strict=True)]
         leaf["kappa"] = [row[:size].tolist() for row, size in zip(x.kappa[0], sizes, strict=True)]
-        if frame.tangent:
+        if problem.tangent:
             leaf["omega"] = [row[:size].tolist() for row, size in zip(x.omega[0], sizes, strict=True)]
-    if frame.tangent:
+    if problem.tangent:
         leaf["lam"] = [outputs.spread(row) for row in x.lam[0]]
-    if (frame.theta < 1).any():
-        leaf["theta"] = frame.theta.tolist()
+    if (problem.theta < 1).any():
+        leaf["theta"] = problem.theta.tolist()
     return leaf
 
 

@@ -18,7 +18,7 @@ from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortio
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.cells import Floats
 from dalenius.reductions.symmetry import Domain
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Goal = Literal["leakage", "distortion"]
 
@@ -122,27 +122,27 @@ class CuttingPlanes:
         """Between the lower bound and what local search says."""
         return self.value - self.lower.value
 
-    def begin(self, watch: Watch) -> None:
+    def begin(self, deadline: Deadline) -> None:
         """Try a mixture of truth and a constant, and the truth, to have a pool at all."""
         problem = self.problem
         if problem.goal == "distortion":
             self.value, self.leakage = problem.distortion(self.rows), 0.0
             self.lower = best_distortion(problem.domain, (), problem.budget)
-            self._try(problem.truthful(), watch, FIRST_STARTS)
+            self._try(problem.truthful(), deadline, FIRST_STARTS)
         else:
             span = problem.distortion(self.rows) - problem.least
             share = min(1.0, (problem.budget - problem.least) / span) if span > 0 else 1.0
             mixture = share * self.rows + (1 - share) * problem.truthful()
-            self._try(problem.domain.averaged(mixture), watch, FIRST_STARTS)
+            self._try(problem.domain.averaged(mixture), deadline, FIRST_STARTS)
 
-    def run(self, tolerance: float, watch: Watch, tell: "Callable[[CuttingPlanes], None]") -> None:
+    def run(self, tolerance: float, deadline: Deadline, report_progress: "Callable[[CuttingPlanes], None]") -> None:
         """Rounds until the gap by local search is within the tolerance, or nothing new is found."""
         idle = 0
-        while self.gap > tolerance and idle < 3 and self.rounds < MOST_ROUNDS and not watch.expired():  # noqa: PLR2004
+        while self.gap > tolerance and idle < 3 and self.rounds < MOST_ROUNDS and not deadline.expired():  # noqa: PLR2004
             before = self.gap
-            news = self._round(tolerance, watch, STARTS * (1 + 3 * idle))
+            news = self._round(tolerance, deadline, STARTS * (1 + 3 * idle))
             idle = 0 if news or self.gap < 0.9 * before else idle + 1
-            tell(self)
+            report_progress(self)
 
     def learn(self, attack: Attack) -> bool:
         """Add a prior to the pool, unless it is there already."""
@@ -182,7 +182,7 @@ class CuttingPlanes:
             low, high = (middle, high) if leaks(middle) > most else (low, middle)
         return self.problem.mixed(self.rows, high)
 
-    def _round(self, tolerance: float, watch: Watch, starts: int) -> bool:
+    def _round(self, tolerance: float, deadline: Deadline, starts: int) -> bool:
         """One master and one level step; whether the pool grew."""
         problem, budget = self.problem, self.problem.budget
         self.rounds += 1
@@ -191,13 +191,13 @@ class CuttingPlanes:
         found, news = solve(self.pool, budget), False
         if found is not None:
             self._bound(found)
-            news = self._try(found.rows, watch, starts)
-        if self.gap > tolerance and not watch.expired():
+            news = self._try(found.rows, deadline, starts)
+        if self.gap > tolerance and not deadline.expired():
             level = self.lower.value + LEVEL * self.gap
             caps = (level, budget) if primal else (budget, level)
             near = self.master.nearest(self.pool, *caps, self.rows)
             if near is not None:
-                news = self._try(near.rows, watch, starts) or news
+                news = self._try(near.rows, deadline, starts) or news
         self._prune()
         return news
 
@@ -211,7 +211,7 @@ class CuttingPlanes:
         if bound.value > self.lower.value:
             self.lower = bound
 
-    def _try(self, rows: Floats, watch: Watch, starts: int) -> bool:
+    def _try(self, rows: Floats, deadline: Deadline, starts: int) -> bool:
         """Attack a mechanism; whether the pool grew."""
         rows = np.where(rows < NEGLIGIBLE, 0.0, rows)
         rows /= rows.sum(axis=1, keepdims=True)
@@ -219,7 +219,7 @@ class CuttingPlanes:
         if problem.goal == "leakage":
             rows = problem.within_distortion(rows, problem.budget)
         oracle = Oracle(problem.domain.statistic, problem.knowledge, self.rng, problem.domain.reference)
-        found = oracle.attack(rows, self.attacks, starts, watch)
+        found = oracle.attack(rows, self.attacks, starts, deadline)
         news = [self.learn(attack) for attack in found]
         self.judge(rows, found[0].leakage)
         return any(news)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dalenius.auditing.all_records import Audited, audit_records
-from dalenius.certificates.audits import prior_of, stated
+from dalenius.certificates.audits import prior_of, with_rounding_margin
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import CuttingPlanes, Problem, leaked
 from dalenius.designing.independence import no_leakage
@@ -16,7 +16,7 @@ from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Floats
 from dalenius.reductions.symmetry import MOST_PAIRS
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 GRID = 2.0**48  # probabilities are multiples of its inverse, and rows sum to one exactly
 SEARCH_SHARE = 0.3  # of the tolerance is for the gap that local search leaves
@@ -61,7 +61,7 @@ class Designer:
     problem: Problem
     distortion: Distortion
     tolerance: float
-    watch: Watch
+    deadline: Deadline
     seed: int
     scale: float = 1.0  # what a distortion of 1 means to the user
 
@@ -108,7 +108,7 @@ class Designer:
         if problem.goal == "leakage" and problem.distortion(problem.constant()) <= problem.budget:
             planes.judge(problem.constant(), 0.0)
         else:
-            planes.begin(self.watch)
+            planes.begin(self.deadline)
         answers = self._least_leakage(planes) if problem.goal == "leakage" else self._least_distortion(planes)
         best = min(answers, key=lambda answer: answer.value(problem))
         return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.attacks)
@@ -119,7 +119,7 @@ class Designer:
         Mixing in a constant scales the leakage of every prior down: of a dual design as much as the audit asks for.
         """
         problem = self.problem
-        rows, lower = rate_distortion.design(problem, self.tolerance, self.watch)
+        rows, lower = rate_distortion.design(problem, self.tolerance, self.deadline)
         answer = self.audited(rows, lower, 1, -math.inf)
         for _ in range(MOST_TRIES):
             if problem.goal == "leakage" or answer.leakage <= problem.budget:
@@ -139,7 +139,7 @@ class Designer:
             enough = planes.lower.value + ENOUGH_SHARE * self.tolerance
             answers.append(self.audited(planes.rows, planes.lower, planes.rounds, enough))
             missed = self._missed(planes, answers[-1])
-            if answers[-1].leakage <= planes.lower.value + self.tolerance or not missed or self.watch.expired():
+            if answers[-1].leakage <= planes.lower.value + self.tolerance or not missed or self.deadline.expired():
                 break
         return answers
 
@@ -155,7 +155,7 @@ class Designer:
             self._search(planes, finer)
             affordable = finer * SLACK_SHARE * self.tolerance / self._price(planes.lower)
             slack = max(slack, min(affordable, 0.5 * budget))
-            if self.watch.expired() or slack >= budget:
+            if self.deadline.expired() or slack >= budget:
                 break
             rows = planes.rows if planes.leakage <= budget - slack else planes.repaired(budget - slack)
             answer = self.audited(rows, planes.lower, planes.rounds, budget, REPAIR_SHARE)
@@ -170,12 +170,12 @@ class Designer:
         return accepted or [self.audited(self.problem.constant(), planes.lower, planes.rounds, budget)]
 
     def _search(self, planes: CuttingPlanes, finer: float) -> None:
-        part = self.watch.part(TIME_SHARE * self.watch.left)
+        part = self.deadline.part(TIME_SHARE * self.deadline.left)
         planes.run(finer * SEARCH_SHARE * self.tolerance, part, self._tell)
 
     def _tell(self, planes: CuttingPlanes) -> None:
         scale = 1.0 if self.problem.goal == "leakage" else self.scale
-        self.watch.tell(0, 1, scale * planes.lower.value, scale * planes.value, f"round {planes.rounds}")
+        self.deadline.report_progress(0, 1, scale * planes.lower.value, scale * planes.value, f"round {planes.rounds}")
 
     def _missed(self, planes: CuttingPlanes, answer: Designed) -> bool:
         """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""
@@ -200,18 +200,18 @@ class Designer:
         rows = _on_grid(rows)
         query = self.distortion.query
         mechanism = Mechanism(domain.statistic, rows, self.distortion.labels, query)
-        watch = self.watch.part(share * self.watch.left) if not self.watch.expired() else Watch(GRACE)
+        deadline = self.deadline.part(share * self.deadline.left) if not self.deadline.expired() else Deadline(GRACE)
         found = audit_records(
             mechanism,
             problem.knowledge,
             self._fine(lower),
-            watch,
+            deadline,
             self.seed,
             enough=enough - 1e-10,
             reference=domain.reference,
         )
-        self.watch.nodes += watch.nodes
-        leakage = max(stated(mechanism, item, domain.reference)[1] for item in found)
+        self.deadline.nodes += deadline.nodes
+        leakage = max(with_rounding_margin(mechanism, item, domain.reference)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)
         return Designed(mechanism, distortion, leakage, found, lower, rounds)
 

@@ -11,7 +11,7 @@ from dalenius.model.statistic import Statistic
 from dalenius.reductions.cells import Cells, Floats
 from dalenius.reductions.lump import Merged, lump
 from dalenius.search.ascent import climb, random_priors
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 MOST_TAKEN = 6  # priors of one record in one round
 MOST_WARM = 40  # earlier priors to start from
@@ -40,7 +40,7 @@ class Oracle:
     rng: np.random.Generator
     reference: Reference = UNIFORM
 
-    def attack(self, rows: Floats, known: list[Attack], starts: int, watch: Watch) -> list[Attack]:
+    def attack(self, rows: Floats, known: list[Attack], starts: int, deadline: Deadline) -> list[Attack]:
         """Return different bad priors for a mechanism, worst first; `known` ones are starting points."""
         mechanism = Mechanism(self.statistic, rows, tuple(range(rows.shape[1])))
         merged = Merged.of(mechanism)
@@ -56,7 +56,7 @@ class Oracle:
                 begin = random_priors(cells, starts, self.rng)
                 if warm:
                     begin = np.concatenate([lift.cells(np.stack(warm), cells.size), begin])
-                pi, value, _ = climb(cells, begin, watch, ROUNDS, keep=MOST_TAKEN, still=STILL)
+                pi, value, _ = climb(cells, begin, deadline, ROUNDS, keep=MOST_TAKEN, still=STILL)
             for k in _different(pi, value):
                 masses = lift.masses(pi[k])
                 found.append(Attack(float(value[k]), record, masses / masses.sum()))

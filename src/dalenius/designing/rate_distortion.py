@@ -21,7 +21,7 @@ from dalenius.bounds.capacity import room, solve
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, leakage_bound
 from dalenius.reductions.cells import Floats
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 MOST_PAIRS = 2**20  # of a value and an output: no search is needed, and this many can be verified
 ROUNDS = 200
@@ -82,14 +82,14 @@ def applies(problem: Problem) -> bool:
     return problem.least + LEAST_ROOM * most < problem.budget < most
 
 
-def design(problem: Problem, tolerance: float, watch: Watch) -> tuple[Floats, LowerBound]:
+def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floats, LowerBound]:
     """Return a mechanism, near its budget, and a lower bound on the optimum."""
     domain = problem.domain
     masses = np.exp(domain.reference.log_joint(domain.statistic, 0))
     rho = masses.sum(axis=0)
     cost = domain.cost / rho[:, None]
     cost -= cost.min(axis=1, keepdims=True)
-    x = _solve(problem, rho, cost, tolerance, watch)
+    x = _solve(problem, rho, cost, tolerance, deadline)
     told = -x.beta * cost - x.log_z[:, None]
     ratios = np.zeros((len(masses), told.shape[1]))
     ratios[masses.argmax(axis=0)] = told - logsumexp(told, axis=0, b=rho[:, None])
@@ -100,7 +100,7 @@ def design(problem: Problem, tolerance: float, watch: Watch) -> tuple[Floats, Lo
 
 
 @np.errstate(all="ignore")  # what is not finite ends the iteration
-def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, watch: Watch) -> _Point:
+def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadline: Deadline) -> _Point:
     """Newton's method on r lambda = mu, g + lambda = C, sum r = 1, and the budget met, in r, lambda, C and beta."""
     primal = problem.goal == "leakage"
     budget = problem.budget - problem.least if primal else problem.budget
@@ -111,7 +111,7 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, watch:
         miss = budget - (x.distortion if primal else x.rate(rho))
         off = abs(miss) * (x.beta if primal else 1 / x.beta)
         gap = np.log(x.g.max()) / (1.0 if primal else x.beta)
-        if (off < SETTLED * tolerance and gap < SETTLED * tolerance) or watch.expired():
+        if (off < SETTLED * tolerance and gap < SETTLED * tolerance) or deadline.expired():
             break
         mu = (0.1 if share > 0.5 else 0.5) * float(x.r @ slack) / x.r.size  # noqa: PLR2004 - half
         slope, bend = (x.h, -x.variance) if primal else (-x.g - x.beta * x.h, x.beta * x.variance)

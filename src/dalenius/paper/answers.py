@@ -18,7 +18,7 @@ CONSTANT_ROUNDING = 1e-12  # more, relatively, than the sum of a distortion over
 def paper_audit_answer(mechanism: Mechanism, adversary: Adversary, searched: Searched, run: Run) -> Audit:
     """Return what the paper's search proves: its witness below, the trivial bound above."""
     answer = audit_of_witness(mechanism, adversary, searched.found, searched.witness, run)
-    stopped = ended(run.watch, finished=searched.finished)
+    stopped = ended(run.deadline, finished=searched.finished)
     return replace(answer, proved="lower", stopped=stopped, history=searched.history)
 
 
@@ -31,7 +31,7 @@ def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
     best constant, which leaks nothing, and what is certified is the leakage of the mechanism.
     """
     answer = design_answer(distortion, adversary, problem, found.designed, budget=budget, run=run)
-    stopped = ended(run.watch, finished=found.finished and run.watch.left > 0)
+    stopped = ended(run.deadline, finished=found.finished and run.deadline.left > 0)
     answer = replace(answer, proved="upper", stopped=stopped, history=found.history, reported=found.reported / run.nats)
     if problem.goal == "leakage" or _kept(problem, answer.leakage):
         return answer

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalenius.auditing.all_records import Audited
-from dalenius.auditing.one_secret import Record
+from dalenius.auditing.one_secret import SecretAudit
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import AUDIT_SHARE, Designed, Designer
 from dalenius.designing.weak_duality import LowerBound
@@ -31,7 +31,7 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
 from dalenius.results.history import Step
 from dalenius.search.ascent import best_of
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 MOST_AUDITED = 2**15  # datasets x outputs: a dense channel of that size takes half a minute a start
 MOST_DESIGNED = 2**10  # the same for a design, which runs Algorithm 1 in every round
@@ -62,7 +62,7 @@ class Alternated:
 
 
 def search_leakage(
-    mechanism: Mechanism, adversary: Adversary, watch: Watch, seed: int, repairs: frozenset[str] = DEFAULT
+    mechanism: Mechanism, adversary: Adversary, deadline: Deadline, seed: int, repairs: frozenset[str] = DEFAULT
 ) -> Searched:
     """Algorithm 1 from 20 random starts, on all datasets.
 
@@ -73,16 +73,16 @@ def search_leakage(
     channel, records = mechanism.matrix(), mechanism.records
     ceiling = min(math.log(max(records)), math.log(len(mechanism.labels)))
     starts: list[Leakage] = []
-    while len(starts) < STARTS and not (starts and watch.expired()):
+    while len(starts) < STARTS and not (starts and deadline.expired()):
         rng = np.random.default_rng([seed, len(starts)])
         start = maximal_leakage(
-            channel, records, adversary.entropy, repairs=repairs, rng=rng, start=len(starts), expired=watch.expired
+            channel, records, adversary.entropy, repairs=repairs, rng=rng, start=len(starts), expired=deadline.expired
         )
         starts.append(start)
-        watch.nodes += len(start.history)
+        deadline.nodes += len(start.history)
         best = max(starts, key=lambda found: found.value)
-        watch.tell(best.record, len(records), best.value, ceiling, f"start {len(starts)} of {STARTS}")
-    finished = not watch.expired()
+        deadline.report_progress(best.record, len(records), best.value, ceiling, f"start {len(starts)} of {STARTS}")
+    finished = not deadline.expired()
     found, witness = _brackets(mechanism, adversary.knowledge, starts)
     return Searched(found, witness, tuple(step for start in starts for step in start.history), finished)
 
@@ -93,7 +93,7 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     adversary: Adversary,
     *,
     tolerance: float,
-    watch: Watch,
+    deadline: Deadline,
     seed: int,
     repairs: frozenset[str] = DEFAULT,
     reading: Reading = "proof",
@@ -103,7 +103,7 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     Guarantee: that of the audit, and a distortion within its budget: a mechanism that Algorithm 6 returns beyond D is
     first moved towards the noiseless one until it keeps D. A leakage budget may be exceeded.
     """
-    part = watch.part(SEARCH_SHARE * watch.left)
+    part = deadline.part(SEARCH_SHARE * deadline.left)
     tried: list[Tradeoff] = []
     leaks: list[float] = []
     while len(tried) < DESIGN_STARTS and not (tried and part.expired()):
@@ -116,11 +116,11 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
         leaks.append(max(found.value for found in again))
         k = _chosen(problem, tried, leaks)
         value = leaks[k] if problem.goal == "leakage" else tried[k].distortion
-        watch.tell(0, 1, 0.0, value, f"start {len(tried)} of {DESIGN_STARTS}")
+        deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {DESIGN_STARTS}")
     finished = not part.expired()
     chosen = tried[_chosen(problem, tried, leaks)]
     history = tuple(step for start in tried for step in start.history)
-    designer = Designer(problem, task, tolerance / AUDIT_SHARE, watch, seed)
+    designer = Designer(problem, task, tolerance / AUDIT_SHARE, deadline, seed)
     enough = -math.inf if problem.goal == "leakage" else problem.budget
     designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
     return Alternated(designed, chosen.reported, history, finished)
@@ -152,7 +152,7 @@ def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> 
     for members in mechanism.statistic.orbits:
         lumped, lift = lump(mechanism, members[0], merged)
         cells = Cells(lumped, knowledge)
-        record = Record(cells, min(math.log(lumped.secrets), math.log(len(mechanism.labels))), 0.0)
+        record = SecretAudit(cells, min(math.log(lumped.secrets), math.log(len(mechanism.labels))), 0.0)
         met = [(start.prior, start.record if start.record in members else members[0]) for start in starts]
         best = best_of(cells, lift.cells(np.stack([_masses(mechanism, *prior) for prior in met]), cells.size))
         record.pi, record.lower = best.pi, best.value
@@ -174,7 +174,7 @@ def _masses(mechanism: Mechanism, prior: Floats, record: int) -> Floats:
 
 
 def _alternate(  # noqa: PLR0913, PLR0917 - what was asked
-    problem: Problem, b: float, start: int, watch: Watch, seed: int, repairs: frozenset[str], reading: Reading
+    problem: Problem, b: float, start: int, deadline: Deadline, seed: int, repairs: frozenset[str], reading: Reading
 ) -> Tradeoff:
     domain = problem.domain
     asked = (domain.distance, domain.statistic.records, problem.budget, b)
@@ -183,7 +183,7 @@ def _alternate(  # noqa: PLR0913, PLR0917 - what was asked
         "p0": domain.weights,
         "repairs": repairs,
         "start": start,
-        "expired": watch.expired,
+        "expired": deadline.expired,
     }
     if problem.goal == "leakage":
         return leakage_distortion_tradeoff(*asked, rng=rng, **common)

@@ -53,12 +53,12 @@ class Cells:
         return np.asarray(np.exp(self.log_rho))
 
     @property
-    def a_size(self) -> int:
+    def n_secrets(self) -> int:
         """Number of secret values A."""
         return self.lumped.secrets
 
     @property
-    def y_size(self) -> int:
+    def n_outputs(self) -> int:
         """Number of outputs Y."""
         return int(self.lumped.channel.shape[1])
 
@@ -70,7 +70,7 @@ class Cells:
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """First cell of each row; every secret value has at least one dataset."""
-        return np.searchsorted(self.secret, np.arange(self.a_size))
+        return np.searchsorted(self.secret, np.arange(self.n_secrets))
 
     @cached_property
     def slices(self) -> list[slice]:
@@ -118,8 +118,8 @@ class Cells:
 
         In each row of the problem the channel's rows ascend, so those without a gap need no copy.
         """
-        step = max(1, ENTRIES // (self.y_size + laws))
-        buffer = np.empty((step, self.y_size))
+        step = max(1, ENTRIES // (self.n_outputs + laws))
+        buffer = np.empty((step, self.n_outputs))
         for a, part in enumerate(self.slices):
             for i in range(part.start, part.stop, step):
                 here = slice(i, min(i + step, part.stop))
@@ -134,7 +134,7 @@ class Cells:
 
     def sample(self, size: int, rng: np.random.Generator) -> "Cells":
         """The problem on some cells, as many of each row, which stand for the rest of their row."""
-        each = size // self.a_size + 1
+        each = size // self.n_secrets + 1
         held = np.concatenate(
             [
                 np.unique(rng.integers(part.start, part.stop, each)) if part.stop - part.start > each else np.r_[part]
@@ -143,14 +143,14 @@ class Cells:
         )
         own, secret = self.lumped, self.secret[held]
         log_rho = self.log_rho[held]
-        drawn = Cells(Lumped(secret, own.channel, log_rho, self.a_size, own.row[held]), self.knowledge)
+        drawn = Cells(Lumped(secret, own.channel, log_rho, self.n_secrets, own.row[held]), self.knowledge)
         log_rho = log_rho + (self.log_rows - drawn.log_rows)[secret]
-        return Cells(Lumped(secret, own.channel, log_rho, self.a_size, own.row[held]), self.knowledge)
+        return Cells(Lumped(secret, own.channel, log_rho, self.n_secrets, own.row[held]), self.knowledge)
 
     def joint(self, pi: Floats) -> Floats:
         """z(a, y) = sum_t pi(a, t) q(y | a, t): (B, C) -> (B, A, Y)."""
         if self.many:
-            z = np.zeros((len(pi), self.a_size, self.y_size))
+            z = np.zeros((len(pi), self.n_secrets, self.n_outputs))
             for a, here, q, _ in self.chunks(len(pi)):
                 z[:, a] += pi[:, here] @ q
             return z

@@ -28,7 +28,7 @@ from dalenius.reproduce.printed import LN2, RATIONAL, binary_entropy
 from dalenius.reproduce.rows import Row
 from dalenius.results.answers import Run, audit_answer
 from dalenius.results.audit import NATS_PER_UNIT, Audit, finite
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 # Tolerance of Algorithm 1 and of the two below it: where claims rest on it, and along the figures' grids.
 EPS, GRID_EPS = 1e-9, 1e-7
@@ -320,8 +320,8 @@ def _certified(mechanism: Mechanism, b: float, tolerance: float, seed: int, unit
     return answer, bool(verify(answer, mechanism=mechanism))
 
 
-class _Unhurried(Watch):
-    """A watch that gives every part of an audit the time it needs."""
+class _Unhurried(Deadline):
+    """A deadline that gives every part of an audit the time it needs."""
 
     def share(self, part: float) -> None:
         """Let nothing but the limit of the whole end a part."""
@@ -333,9 +333,9 @@ def _unhurried(mechanism: Mechanism, b: float, tolerance: float, seed: int) -> t
     Their bounds count in the upper bound of the whole, which here must be the same in every run.
     """
     adversary = Adversary.from_user(mechanism.records, entropy=b)
-    with _Unhurried(TIME_LIMIT) as watch:
-        found = audit_records(mechanism, adversary.knowledge, SOLVER_SHARE * tolerance, watch, seed)
-    answer = audit_answer(mechanism, adversary, found, Run("nats", tolerance, seed, watch))
+    with _Unhurried(TIME_LIMIT) as deadline:
+        found = audit_records(mechanism, adversary.knowledge, SOLVER_SHARE * tolerance, deadline, seed)
+    answer = audit_answer(mechanism, adversary, found, Run("nats", tolerance, seed, deadline))
     _completed(answer.stopped)
     return answer, bool(verify(answer, mechanism=mechanism))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dalenius.auditing.all_records import Audited
 from dalenius.auditing.one_secret import NEARLY, Proof
-from dalenius.bounds.box_tree import Search
+from dalenius.bounds.box_tree import BoxTree
 from dalenius.certificates.audits import (
     KINDS,
     MARGIN_COARSE,
@@ -14,7 +14,7 @@ from dalenius.certificates.audits import (
     adversary_data,
     certificate_data,
     prior_of,
-    stated,
+    with_rounding_margin,
 )
 from dalenius.certificates.certificate import Certificate
 from dalenius.designing.cutting_planes import Problem
@@ -26,7 +26,7 @@ from dalenius.model.secret import Secret
 from dalenius.model.statistic import Table
 from dalenius.results.audit import NATS_PER_UNIT, Audit, Extremes, Records, Stopped
 from dalenius.results.design import Design
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 LATE = 0.2  # of its time: a design with no more left has had its last audit cut short
 TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
@@ -34,12 +34,12 @@ TIE = 1e-9  # records this close in leakage are tied, and the lowest index is na
 
 @dataclass(frozen=True)
 class Run:
-    """How an answer was asked for: unit and tolerance of the user, seed, and the watch that timed it."""
+    """How an answer was asked for: unit and tolerance of the user, seed, and the deadline it had."""
 
     unit: str
     tolerance: float  # in the unit
     seed: int
-    watch: Watch
+    deadline: Deadline
 
     @property
     def nats(self) -> float:
@@ -69,7 +69,7 @@ def audit_of_witness(  # noqa: PLR0913 - what was asked, and what was found
     prior = prior_of(mechanism, worst, adversary.reference)
     leaked = prior.leakage() if worst.grid is None else worst.audit.lower - MARGIN_COARSE
     lower = max(0.0, leaked - MARGIN_DOWN)
-    proofs = {item.record: stated(mechanism, item, adversary.reference) for item in found}
+    proofs = {item.record: with_rounding_margin(mechanism, item, adversary.reference) for item in found}
     uppers = {record: bound for record, (_, bound) in proofs.items()}
     highest = max(proofs.values(), key=lambda proof: proof[1])
     upper = max(highest[1], lower)
@@ -95,8 +95,8 @@ def audit_of_witness(  # noqa: PLR0913 - what was asked, and what was found
         extremes=_extremes(found, (lower, upper), nats, free=adversary.free),
         tolerance=run.tolerance,
         seed=run.seed,
-        seconds=run.watch.seconds,
-        nodes=run.watch.nodes,
+        seconds=run.deadline.seconds,
+        nodes=run.deadline.nodes,
         upper_by=_bound_name(highest[0]),
         secret=secret,
     )
@@ -154,11 +154,11 @@ def design_answer(  # noqa: PLR0913 - what was asked, and what was found
         distortion=designed.distortion,
         leakage=leakage,
         certificate=Certificate.of(data),
-        stopped=_stopped(bracket, run, late=LATE * run.watch.time_limit),
+        stopped=_stopped(bracket, run, late=LATE * run.deadline.time_limit),
         proved="both",
         tolerance=run.tolerance,
         seed=run.seed,
-        seconds=run.watch.seconds,
+        seconds=run.deadline.seconds,
         rounds=designed.rounds,
         distortion_name=distortion.name,
     )
@@ -180,26 +180,26 @@ def _described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
 
 def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, late: float = 0.0) -> Stopped:
     """Why a search ended; "gap" where the bracket that the user sees is within the tolerance, and nowhere else."""
-    gap, watch = bracket[1] - bracket[0], run.watch
+    gap, deadline = bracket[1] - bracket[0], run.deadline
     if gap <= run.tolerance:
         return "gap"
-    if watch.interrupted:
+    if deadline.interrupted:
         return "interrupted"
-    if watch.left > 0 and gap <= nearly:
+    if deadline.left > 0 and gap <= nearly:
         return "nearly"
-    return "time_limit" if watch.left <= late else "method"
+    return "time_limit" if deadline.left <= late else "method"
 
 
-def ended(watch: Watch, *, finished: bool) -> Stopped:
+def ended(deadline: Deadline, *, finished: bool) -> Stopped:
     """Why a search that knows no gap ended."""
-    return "interrupted" if watch.interrupted else "method" if finished else "time_limit"
+    return "interrupted" if deadline.interrupted else "method" if finished else "time_limit"
 
 
 def _bound_name(proof: Proof) -> str:
     """Which bound closed the bracket, or came nearest: as in docs/mathematics.md."""
-    if isinstance(proof, Search) and proof.frame.g_size == 1:
-        return "contraction" if proof.frame.tangent else "capacity"
-    if isinstance(proof, Search) and not proof.frame.curved.any():
+    if isinstance(proof, BoxTree) and proof.problem.n_groups == 1:
+        return "contraction" if proof.problem.tangent else "capacity"
+    if isinstance(proof, BoxTree) and not proof.problem.curved.any():
         return "convex"
     return KINDS[type(proof)]
 

@@ -16,9 +16,9 @@ from dalenius.numerics.information import mutual_information
 from dalenius.reductions.quantise import Quantised, quantise
 from dalenius.results.answers import Run
 from dalenius.results.audit import Audit, Extremes, Records
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
-Certified = Callable[[Mechanism, float, Watch], Audit]  # a finite channel, the gap to reach in nats -> its audit
+Certified = Callable[[Mechanism, float, Deadline], Audit]  # a finite channel, the gap to reach in nats -> its audit
 
 SHARE = 0.1  # of the tolerance that may be lost between the real channel and the finite one
 LEAST = 1e-10  # loss below which floats are no help
@@ -46,7 +46,7 @@ def real_answer(mechanism: Real, certified: Certified, run: Run) -> Audit:
         seen = finest if last else quantise(mechanism, error)
         gap = max(0.9 * tolerance - fine, 0.5 * tolerance) if last else SHARE * error
         looks.append(_look(mechanism, seen, gap, certified, run, finest=None if last else finest))
-        if looks[-1].stopped in DONE or looks[-1].gap * run.nats > CLOSED * error or run.watch.expired():
+        if looks[-1].stopped in DONE or looks[-1].gap * run.nats > CLOSED * error or run.deadline.expired():
             break
     best = min(looks, key=lambda look: look.gap)
     stopped = best.stopped if best.stopped in DONE else looks[-1].stopped
@@ -66,10 +66,10 @@ def _look(  # noqa: PLR0913 - what is asked, of which channels, within which lim
     mechanism: Real, seen: Quantised, gap: float, certified: Certified, run: Run, *, finest: Quantised | None = None
 ) -> Audit:
     """Audit one finite channel, within the limits of the whole, and say what that proves of the real one."""
-    whole = run.watch
-    watch = Watch(whole.time_limit, whole.report, began=whole.began, nodes=whole.nodes, parent=whole)
-    answer = certified(seen.channel, gap, watch)
-    whole.nodes = watch.nodes
+    whole = run.deadline
+    deadline = Deadline(whole.time_limit, whole.report, began=whole.began, nodes=whole.nodes, parent=whole)
+    answer = certified(seen.channel, gap, deadline)
+    whole.nodes = deadline.nodes
     return _carried(mechanism, seen, answer, run, finest)
 
 
@@ -124,7 +124,7 @@ def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: 
         prior=replace(answer.prior, mechanism=mechanism),
         certificate=Certificate.of(data),
         extremes=extremes,
-        nodes=run.watch.nodes,
+        nodes=run.deadline.nodes,
     )
 
 

@@ -3,7 +3,7 @@
 I(A;Y) = max_v { H(A) + <pi, c> }, c(a,t) = sum_y q(y|a,t) log v(a|y). For fixed v the best pi with
 D(pi || rho) <= K is
 
-    w(t|a) ~ rho exp(c/s),  lz(a) = log of its normaliser,  p(a) ~ exp( s lz(a) / (1+s) ),
+    w(t|a) ~ rho exp(c/s),  log_z(a) = log of its normaliser,  p(a) ~ exp( s log_z(a) / (1+s) ),
 
 with one multiplier s >= 0 from D(pi || rho) = K (D falls as s rises). I never falls along the
 iteration; extrapolated steps (SQUAREM) are kept only where they do not lower it.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.reductions.cells import Cells, Floats, lse
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 SMALLEST_S, LARGEST_S = 1e-9, 1e12
 FLOOR = 1e-300
@@ -37,18 +37,18 @@ class Ascent:
     s: float
 
 
-def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, extra: Sequence[Floats] = ()) -> Ascent:
+def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, extra: Sequence[Floats] = ()) -> Ascent:
     """Run many random starts, and any given ones, to convergence and return the best.
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
     if cells.knowledge < SMALL_KNOWLEDGE:
         return _near_reference(cells)
-    many = int(np.clip(MOST_ENTRIES // (2 * cells.size * cells.y_size), 2, min(128, 4 * cells.size)))
-    if cells.size == cells.a_size:  # one cell per secret value: I is concave, and every start ends at the same prior
+    many = int(np.clip(MOST_ENTRIES // (2 * cells.size * cells.n_outputs), 2, min(128, 4 * cells.size)))
+    if cells.size == cells.n_secrets:  # one cell per secret value: I is concave, and every start ends at the same prior
         many = 1
     starts = random_priors(cells, many, rng)
-    return polish(cells, np.stack([*extra, *starts]), watch, rounds=400)
+    return polish(cells, np.stack([*extra, *starts]), deadline, rounds=400)
 
 
 def _near_reference(cells: Cells) -> Ascent:
@@ -70,9 +70,9 @@ def _near_reference(cells: Cells) -> Ascent:
     return Ascent(pi[0], float(cells.leakage(pi)[0]), s)
 
 
-def polish(cells: Cells, pi: Floats, watch: Watch, rounds: int) -> Ascent:
+def polish(cells: Cells, pi: Floats, deadline: Deadline, rounds: int) -> Ascent:
     """Iterate from the given priors, (B, C), and return the best."""
-    pi, value, s = climb(cells, pi, watch, rounds)
+    pi, value, s = climb(cells, pi, deadline, rounds)
     return _best(cells, pi, value, s)
 
 
@@ -89,7 +89,7 @@ def _best(cells: Cells, pi: Floats, value: Floats, s: Floats) -> Ascent:
 
 
 def climb(  # noqa: PLR0913 - limits
-    cells: Cells, pi: Floats, watch: Watch, rounds: int, *, keep: int = 4, still: float = STILL
+    cells: Cells, pi: Floats, deadline: Deadline, rounds: int, *, keep: int = 4, still: float = STILL
 ) -> tuple[Floats, Floats, Floats]:
     """Iterate from the given priors, (B, C); the front runners, at least `keep` of them, go on longest.
 
@@ -99,13 +99,13 @@ def climb(  # noqa: PLR0913 - limits
     s = np.full(log_v.shape[0], 1.0)
     value = np.full(log_v.shape[0], -np.inf)
     for k in range(rounds):
-        log_v, s, pi, new = _squarem(cells, log_v, s, watch, ROUGH if k < CULLS[0] else ROOT)
+        log_v, s, pi, new = _squarem(cells, log_v, s, deadline, ROUGH if k < CULLS[0] else ROOT)
         moved, value = new - value, new
         if k in CULLS:
             front = np.argsort(-value, kind="stable")[: max(keep, value.size // 2)]
             log_v, s, pi, value, moved = log_v[front], s[front], pi[front], value[front], moved[front]
         rest = moved.max() < still or (k > CULLS[-1] and moved[np.argmax(value)] < still)
-        if (k > CULLS[0] and rest) or watch.expired():
+        if (k > CULLS[0] and rest) or deadline.expired():
             break
     pi = feasible(cells, pi)
     return pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), s
@@ -124,17 +124,19 @@ def log_posterior(cells: Cells, pi: Floats) -> Floats:
     return np.asarray(np.log(z) - np.log(z.sum(axis=1, keepdims=True)))
 
 
-def _squarem(cells: Cells, v0: Floats, s: Floats, watch: Watch, root: float) -> tuple[Floats, Floats, Floats, Floats]:
+def _squarem(
+    cells: Cells, v0: Floats, s: Floats, deadline: Deadline, root: float
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Two steps and, where it does not lower I, the extrapolation through them."""
-    pi, s = prior_step(cells, v0, s, watch, root)
+    pi, s = prior_step(cells, v0, s, deadline, root)
     v1 = log_posterior(cells, pi)
-    pi, s = prior_step(cells, v1, s, watch, root)
+    pi, s = prior_step(cells, v1, s, deadline, root)
     v2, value = log_posterior(cells, pi), cells.leakage(pi)
     first, second = v1 - v0, v2 - 2 * v1 + v0
     size = np.sqrt((first**2).sum(axis=(1, 2)) / np.maximum((second**2).sum(axis=(1, 2)), FLOOR))
     step = np.clip(size, 1.0, 1e3)[:, None, None]
     leap = np.minimum(v0 + 2 * step * first + step**2 * second, 0.0)
-    pi_leap, s_leap = prior_step(cells, leap, s, watch, root)
+    pi_leap, s_leap = prior_step(cells, leap, s, deadline, root)
     value_leap = cells.leakage(pi_leap)
     better = value_leap > value
     v2 = np.where(better[:, None, None], log_posterior(cells, pi_leap), v2)
@@ -142,7 +144,7 @@ def _squarem(cells: Cells, v0: Floats, s: Floats, watch: Watch, root: float) -> 
     return v2, np.where(better, s_leap, s), pi, np.where(better, value_leap, value)
 
 
-def prior_step(cells: Cells, log_v: Floats, s: Floats, watch: Watch, root: float = ROOT) -> tuple[Floats, Floats]:
+def prior_step(cells: Cells, log_v: Floats, s: Floats, deadline: Deadline, root: float = ROOT) -> tuple[Floats, Floats]:
     """Return the best prior for each posterior of a batch, and its multiplier (warm-started).
 
     root: relative accuracy of D(pi || rho) = K.
@@ -155,7 +157,7 @@ def prior_step(cells: Cells, log_v: Floats, s: Floats, watch: Watch, root: float
         excess = divergence - cells.knowledge
         low, high = np.where(excess > 0, t, low), np.where(excess > 0, high, t)
         done = (np.abs(excess) <= root * cells.knowledge) | (high - low < root)
-        if done.all() or watch.expired():  # `feasible` puts right what is left
+        if done.all() or deadline.expired():  # `feasible` puts right what is left
             return pi, np.exp(t)
         with np.errstate(all="ignore"):
             # Newton on log D against log s, which is nearly a line where D is small
@@ -175,15 +177,15 @@ def _prior(cells: Cells, c: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
     """The prior of multiplier s, its D(pi || rho), and d D / d log s in closed form."""
     s = s[:, None]
     x = c / s + cells.log_rho
-    lz = cells.row_lse(x)
-    w = np.exp(x - lz[:, cells.secret])
-    log_p = s * lz / (1 + s)
+    log_z = cells.row_lse(x)
+    w = np.exp(x - log_z[:, cells.secret])
+    log_p = s * log_z / (1 + s)
     log_p -= lse(log_p)[:, None]
     p = np.exp(log_p)
     mean = cells.row_sum(w * c)
     variance = cells.row_sum(w * (c - mean[:, cells.secret]) ** 2)
-    level = log_p + mean / s - lz
-    tilt = lz / (1 + s) ** 2 - mean / (s * (1 + s))
+    level = log_p + mean / s - log_z
+    tilt = log_z / (1 + s) ** 2 - mean / (s * (1 + s))
     tilt -= (p * tilt).sum(axis=1, keepdims=True)
     slope = (s * p * (tilt * level - variance / s**3)).sum(axis=1)
     return p[:, cells.secret] * w, (p * level).sum(axis=1), slope

@@ -2,7 +2,7 @@
 
 A posterior v and a multiplier s are all that a step needs, and all that it changes,
 
-    w(t|a) ~ rho exp( q.log v / s ),   p(a) ~ exp( s lz(a) / (1+s) ),   v(a|y) = p(a) u(a,y) / sum,
+    w(t|a) ~ rho exp( q.log v / s ),   p(a) ~ exp( s log_z(a) / (1+s) ),   v(a|y) = p(a) u(a,y) / sum,
 
 so random starts are run on samples of the cells, where they cost nothing, and only the best of them on all cells. There
 s takes one Newton step towards D(pi || rho) = K with each new posterior, or more where that is far off.
@@ -26,7 +26,7 @@ from dalenius.search.ascent import (
     random_priors,
 )
 from dalenius.search.ascent import climb as climb_few
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import density, tilt
 
 Ints = NDArray[np.int64]
@@ -54,27 +54,27 @@ class State:
         return State(self.log_v[index], self.log_s[index])
 
 
-def ascend(cells: Cells, watch: Watch, rng: np.random.Generator, known: Ascent | None = None) -> Ascent:
+def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, known: Ascent | None = None) -> Ascent:
     """Run random starts on small samples of the cells, the best of them on a larger one, and the best of these on all.
 
     A prior known already goes on beside them.
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
-    state, value = _join([_begin(cells.sample(SMALL, rng), watch, rng) for _ in range(DRAWN)])
-    state, value = climb(cells.sample(MEDIUM, rng), state[_distinct(value)[:FRONT]], watch, MEDIUM_ROUNDS)
+    state, value = _join([_begin(cells.sample(SMALL, rng), deadline, rng) for _ in range(DRAWN)])
+    state, value = climb(cells.sample(MEDIUM, rng), state[_distinct(value)[:FRONT]], deadline, MEDIUM_ROUNDS)
     state = state[_distinct(value)[:LAST]]
     if known is not None:
         again = State(log_posterior(cells, known.pi[None]), np.log([max(known.s, SMALLEST_S)]))
         state, _ = _join([(again, np.empty(0)), (state, np.empty(0))])
-    state, value = climb(cells, state, watch, FIRST_ROUNDS)
-    state, value = climb(cells, state[np.argsort(-value)[:1]], watch, MOST_ROUNDS)
+    state, value = climb(cells, state, deadline, FIRST_ROUNDS)
+    state, value = climb(cells, state[np.argsort(-value)[:1]], deadline, MOST_ROUNDS)
     return _found(cells, state)
 
 
-def _begin(few: Cells, watch: Watch, rng: np.random.Generator) -> tuple[State, Floats]:
+def _begin(few: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[State, Floats]:
     """Random starts on few cells; and one that hardly differs from the reference, for all that a sample pretends."""
-    pi, value, s = climb_few(few, random_priors(few, STARTS, rng), watch, SMALL_ROUNDS)
+    pi, value, s = climb_few(few, random_priors(few, STARTS, rng), deadline, SMALL_ROUNDS)
     flat = 0.1 * random_priors(few, 1, rng) + 0.9 * few.rho
     inside = 0.98 * pi + 0.02 * few.rho  # a posterior of 0 would stay
     log_v = log_posterior(few, np.concatenate([inside, flat]))
@@ -101,7 +101,7 @@ def _found(cells: Cells, state: State) -> Ascent:
     return Ascent(pi[0], float(cells.leakage(pi)[0]), float(s[0]) if s[0] > 2 * SMALLEST_S else 0.0)
 
 
-def climb(cells: Cells, state: State, watch: Watch, rounds: int) -> tuple[State, Floats]:
+def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[State, Floats]:
     """A step, and one from where the last steps lead, kept where it is no worse; until no start gains `STILL`.
 
     Returns the states and I + s (K - D) there, which does not fall from round to round.
@@ -122,7 +122,7 @@ def climb(cells: Cells, state: State, watch: Watch, rounds: int) -> tuple[State,
         value = np.maximum(value, leapt)
         idle = idle + 1 if (value - best).max() < STILL else 0
         best = value
-        if idle > PATIENCE or watch.expired():
+        if idle > PATIENCE or deadline.expired():
             break
     return state, best
 
@@ -195,7 +195,7 @@ def _pass(cells: Cells, state: State) -> tuple[State, Floats, Floats]:
 
 
 def _log_p(log_z: Floats, s: Floats) -> Floats:
-    """log p(a), p(a) ~ exp( s lz(a) / (1+s) )."""
+    """log p(a), p(a) ~ exp( s log_z(a) / (1+s) )."""
     log_p = s[:, None] * log_z / (1 + s[:, None])
     return np.asarray(log_p - lse(log_p)[:, None])
 

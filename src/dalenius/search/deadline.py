@@ -23,7 +23,7 @@ class Progress:
 
 
 @dataclass
-class Watch:
+class Deadline:
     """A deadline, a Ctrl-C that asks politely first, and the reports on the way.
 
     Used as a context manager around the whole audit. The first SIGINT sets `interrupted`; a second
@@ -35,7 +35,7 @@ class Watch:
     began: float = field(default_factory=time.monotonic)
     interrupted: bool = False
     nodes: int = 0
-    parent: "Watch | None" = None
+    parent: "Deadline | None" = None
     _previous: Any = None
 
     def __enter__(self) -> Self:
@@ -53,7 +53,7 @@ class Watch:
             raise KeyboardInterrupt
         self.interrupted = True
         outer = getattr(self._previous, "__self__", None)
-        if isinstance(outer, Watch):  # an audit inside longer work, which is to stop as well
+        if isinstance(outer, Deadline):  # an audit inside longer work, which is to stop as well
             outer.interrupted = True
 
     @property
@@ -66,16 +66,16 @@ class Watch:
         """Seconds left."""
         return self.time_limit - self.seconds
 
-    def part(self, seconds: float) -> "Watch":
-        """Return a watch over a part of the work, which ends no later than the whole; it reports nothing."""
-        return Watch(max(0.0, seconds), parent=self)
+    def part(self, seconds: float) -> "Deadline":
+        """Return a deadline for a part of the work, which ends no later than the whole; it reports nothing."""
+        return Deadline(max(0.0, seconds), parent=self)
 
     def expired(self) -> bool:
         """Whether the work at hand must stop now."""
         whole = self.parent is not None and self.parent.expired()
         return whole or self.interrupted or self.seconds > self.time_limit
 
-    def tell(self, record: int, records: int, lower: float, upper: float, stage: str) -> None:
+    def report_progress(self, record: int, records: int, lower: float, upper: float, stage: str) -> None:
         """Report progress, if anyone listens."""
         if self.report is not None:
             self.report(Progress(record, records, lower, upper, self.nodes, self.seconds, stage))

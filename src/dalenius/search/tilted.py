@@ -41,8 +41,8 @@ def tilt(
 
     Sums are kept relative to the greatest exponent so far, so that nothing overflows and no row is empty.
     """
-    many, y = len(alpha), cells.y_size
-    shape = (many, cells.a_size)
+    many, y = len(alpha), cells.n_outputs
+    shape = (many, cells.n_secrets)
     peak, z, two, own = np.full(shape, -np.inf), *np.zeros((3, *shape))
     law, moment = np.zeros((*shape, y)), np.zeros((*shape, y, y) if second else (*shape, 0, 0))
     for a, here, q, taken in cells.chunks(many):

@@ -10,7 +10,7 @@ Cut = tuple[int, int, float]
 
 
 @dataclass
-class Frontier(Generic[Proof, Payload]):
+class SearchTree(Generic[Proof, Payload]):
     """A binary tree of splits whose leaves cover the root, with the leaves still open in a heap.
 
     `leaf[k]` holds the bound of leaf k and what proves it. Leaf 0 is the root before any split.
@@ -74,7 +74,7 @@ class BestFirst:
 
     lower: float
     tolerance: float
-    frontier: Frontier[Any, Any]
+    nodes: SearchTree[Any, Any]
 
     @property
     def target(self) -> float:
@@ -84,4 +84,4 @@ class BestFirst:
     @property
     def upper(self) -> float:
         """The bound of the whole tree so far."""
-        return self.frontier.upper
+        return self.nodes.upper

@@ -22,7 +22,7 @@ from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
-from dalenius.search.deadline import Progress, Watch
+from dalenius.search.deadline import Deadline, Progress
 
 LOUDEST = 20.0  # of the noise level: leakage falls with its exponential, squared
 FAINTEST = 40.0  # exp(-40) added to 1 is 1
@@ -117,8 +117,8 @@ def calibrate(  # noqa: PLR0913 - the public surface
         raise InputError(_too_small(family, query, budget, unit))
     accuracy = max(accuracy, min(COARSEST, tolerance / budget))  # audits show no more of a budget as small as that
     adversary = {"entropy": entropy, "knowledge": knowledge, "unit": unit, "seed": seed}
-    with Watch(limit) as watch, np.errstate(all="ignore"):
-        search = _Search(family, chosen, query, budget, tolerance, accuracy, adversary, progress, watch)
+    with Deadline(limit) as deadline, np.errstate(all="ignore"):
+        search = _Search(family, chosen, query, budget, tolerance, accuracy, adversary, progress, deadline)
         return search.run()
 
 
@@ -152,7 +152,7 @@ class _Search:
     accuracy: float
     adversary: dict[str, Any]
     progress: bool | Callable[[Progress], None]
-    watch: Watch
+    deadline: Deadline
     tried: list[Tried] = field(default_factory=list)
     audits: int = 0
     interrupted: bool = False
@@ -161,7 +161,7 @@ class _Search:
         level: float | None = 0.0
         while level is not None:
             self._try(level)
-            if self.interrupted or self.watch.left <= 0:
+            if self.interrupted or self.deadline.left <= 0:
                 break
             level = self._next()
         return self._result("accuracy" if level is None else "interrupted" if self.interrupted else "time_limit")
@@ -200,12 +200,12 @@ class _Search:
         """Audit to a gap relative to the budget, in a share of the time left."""
         report = _printer(mechanism) if self.progress is True else self.progress
         tolerance = max(relative * self.budget, self.tolerance)
-        seconds = max(share * self.watch.left, 0.05)
+        seconds = max(share * self.deadline.left, 0.05)
         audit = api.audit(
             mechanism, tolerance=tolerance, time_limit=seconds, progress=report, verify=False, **self.adversary
         )
         self.audits += 1
-        self.interrupted = self.interrupted or self.watch.interrupted or audit.stopped == "interrupted"
+        self.interrupted = self.interrupted or self.deadline.interrupted or audit.stopped == "interrupted"
         return audit
 
     def _next(self) -> float | None:
@@ -264,7 +264,7 @@ class _Search:
         if best is None:
             message = (
                 f"no {self.family} noise was certified to leak at most {self.budget:g} {self.adversary['unit']} within "
-                f"{self.watch.time_limit:g} s; allow more time (time_limit=) or a larger leakage"
+                f"{self.deadline.time_limit:g} s; allow more time (time_limit=) or a larger leakage"
             )
             raise InputError(message)
         proved = (t.value for t in self._below(best) if t.audit.lower > self.budget)
@@ -282,7 +282,7 @@ class _Search:
             quietest=best.level <= self.chosen.quietest(self.query),
             accuracy=self.accuracy,
             audits=self.audits,
-            seconds=self.watch.seconds,
+            seconds=self.deadline.seconds,
         )
 
 

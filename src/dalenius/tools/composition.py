@@ -21,7 +21,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -204,7 +204,7 @@ def _repeated(mechanism: Mechanism, often: int) -> Mechanism:
     return Mechanism(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
 
 
-def information_bound(mechanism: Mechanism, knowledge: float, watch: Watch) -> float:
+def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline) -> float:
     """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || uniform) <= knowledge.
 
     The smaller of the channel's capacity and of a dual bound. For every output law r and s > 0, with
@@ -220,12 +220,12 @@ def information_bound(mechanism: Mechanism, knowledge: float, watch: Watch) -> f
     """
     known = knowledge * (1 + ROUNDING) + ROUNDING * (10 + mechanism.log_universe)
     if isinstance(mechanism, Additive):
-        return knowledge_bound(mechanism, known, watch)
+        return knowledge_bound(mechanism, known, deadline)
     if isinstance(mechanism, NoisyHistogram):
         centres = Centres.best(mechanism, known, np.full(mechanism.k, 1 / mechanism.k))
         return centres.upper + MARGIN * (1 + centres.upper)
     rows = mechanism.rows
-    whole, log_rho = capacity(mechanism, watch), mechanism.statistic.log_class_sizes()
+    whole, log_rho = capacity(mechanism, deadline), mechanism.statistic.log_class_sizes()
     own = xlogy(rows, rows).sum(axis=1)
 
     def dual(point: Floats) -> tuple[float, Floats]:
@@ -239,7 +239,7 @@ def information_bound(mechanism: Mechanism, knowledge: float, watch: Watch) -> f
         return s * (top + known), gradient
 
     def stop(*_: Any) -> None:  # noqa: ANN401 - what scipy hands over
-        if watch.expired():
+        if deadline.expired():
             raise StopIteration
 
     law = np.maximum(0.99 * whole.prior @ rows + 0.01 * np.exp(log_rho) @ rows, 1e-300)

@@ -19,7 +19,7 @@ from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, problem, stacked
 from dalenius.results.audit import NATS_PER_UNIT, Audit, in_unit
-from dalenius.search.deadline import Watch
+from dalenius.search.deadline import Deadline
 from dalenius.tools.composition import (
     MOST_ENTRIES,
     Group,
@@ -182,7 +182,7 @@ class Ledger:
         if name is not None and not isinstance(name, str):
             message = f"name = {name!r} is not a text"
             raise InputError(message)
-        capacity = self._capacity(mechanism, Watch(self.time_limit))
+        capacity = self._capacity(mechanism, Deadline(self.time_limit))
         return Release(name or problem(mechanism).split(":")[0], mechanism, capacity)
 
     def _check_data(self, mechanism: Mechanism) -> None:
@@ -196,13 +196,13 @@ class Ledger:
             )
             raise InputError(message)
 
-    def _capacity(self, mechanism: Mechanism, watch: Watch) -> float:
-        bound = information_bound(mechanism, self.adversary.knowledge, watch)
+    def _capacity(self, mechanism: Mechanism, deadline: Deadline) -> float:
+        bound = information_bound(mechanism, self.adversary.knowledge, deadline)
         return bound / NATS_PER_UNIT[self.unit] * (1 + ROUNDING)
 
     def _after(self, new: Release) -> Account:
         """The account after one more release; see `account` for what is proved."""
-        before, releases, watch = self._account, (*self._releases, new), Watch(self.time_limit)
+        before, releases, deadline = self._account, (*self._releases, new), Deadline(self.time_limit)
         groups = _grouped(releases)
         part = groups if self._fits(groups, MOST_OUTPUTS) else self._auditable(groups)
         lower, told = before.lower, math.fsum(r.capacity for r in releases)
@@ -212,12 +212,12 @@ class Ledger:
         ]
         whole = None
         if self._fits(groups):
-            whole = self._audit(groups, watch.left if part == groups else watch.left / 2)
-            lower, told = max(lower, whole.lower), min(told, self._capacity(whole.mechanism, watch))
+            whole = self._audit(groups, deadline.left if part == groups else deadline.left / 2)
+            lower, told = max(lower, whole.lower), min(told, self._capacity(whole.mechanism, deadline))
             ways = [*([] if whole.closed else ways), (whole.upper, "audit")]
         if whole is None or (part != groups and not whole.closed):
-            some, outside = self._audit(part, watch.left), _outside(releases, part)
-            lower, told = max(lower, some.lower), min(told, self._capacity(some.mechanism, watch) + outside)
+            some, outside = self._audit(part, deadline.left), _outside(releases, part)
+            lower, told = max(lower, some.lower), min(told, self._capacity(some.mechanism, deadline) + outside)
             ways.append(((some.upper + outside) * (1 + ROUNDING), "chain rule"))
         upper, bound = min(ways)
         added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)

@@ -21,7 +21,7 @@ from dalenius.model.real import Real
 from dalenius.model.statistic import Histogram, Table
 from dalenius.results.audit import NATS_PER_UNIT, Audit, Curve
 from dalenius.results.profile import UNWRITTEN, Bracket, Profile
-from dalenius.search.deadline import Progress, Watch
+from dalenius.search.deadline import Deadline, Progress
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # of log|X|
 KNOWN = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0)  # nats: of very many records any share of log|X| reveals a record
@@ -53,19 +53,19 @@ def profile(  # noqa: PLR0913 - the public surface
         _ = mechanism.rows  # refused: hardly a measure is left without a table
     notes: list[str] = []
     scale = NATS_PER_UNIT[unit]
-    with Watch(limit) as watch, np.errstate(all="ignore"):
-        found = _unless_refused("capacity", lambda: _capacity(mechanism, watch), notes)
+    with Deadline(limit) as deadline, np.errstate(all="ignore"):
+        found = _unless_refused("capacity", lambda: _capacity(mechanism, deadline), notes)
         dp_epsilon = _unless_refused("dp_epsilon", mechanism.dp_epsilon, notes)
         dp_delta = _unless_refused("dp_delta", lambda: mechanism.dp_delta(at), notes)
         distortion = _unless_refused("distortion", lambda: _distortion(mechanism), notes)
         audits: list[Audit] = []
         for k, point in enumerate(points):
-            seconds = max(watch.left / (len(points) - k), LEAST_SECONDS)
+            seconds = max(deadline.left / (len(points) - k), LEAST_SECONDS)
             options: dict[str, Any] = {"tolerance": tolerance, "seed": seed, "progress": progress, **point}
             audits.append(api.audit(mechanism, unit=unit, time_limit=seconds, verify=False, **options))
-            if watch.interrupted:
+            if deadline.interrupted:
                 break
-    reasons = {audit.stopped for audit in audits} | ({"interrupted"} if watch.interrupted else set())
+    reasons = {audit.stopped for audit in audits} | ({"interrupted"} if deadline.interrupted else set())
     maximal = _unless_refused("maximal_leakage", lambda: _maximal(mechanism) / scale, notes)
     guessed = _unless_refused("record_min_entropy_leakage", lambda: _record_guessing(mechanism) / scale, notes)
     return Profile(
@@ -81,7 +81,7 @@ def profile(  # noqa: PLR0913 - the public surface
         distortion=distortion,
         notes=tuple(notes),
         stopped=next((why for why in ("interrupted", "time_limit", "method", "nearly") if why in reasons), "gap"),
-        seconds=watch.seconds,
+        seconds=deadline.seconds,
     )
 
 
@@ -119,10 +119,10 @@ def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: lis
         return None
 
 
-def _capacity(mechanism: Mechanism, watch: Watch) -> Capacity:
+def _capacity(mechanism: Mechanism, deadline: Deadline) -> Capacity:
     if isinstance(mechanism, Additive):
-        return capacity_by_convolution(mechanism, watch.part(CAPACITY_SHARE * watch.time_limit))
-    return capacity(mechanism, watch)
+        return capacity_by_convolution(mechanism, deadline.part(CAPACITY_SHARE * deadline.time_limit))
+    return capacity(mechanism, deadline)
 
 
 def _maximal(mechanism: Mechanism) -> float:

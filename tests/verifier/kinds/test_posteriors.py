@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import dalenius as dl
 from dalenius.auditing import one_secret
 from dalenius.bounds.contraction import coefficient
-from dalenius.bounds.posterior_bound import Boxes, Frame, Point, Relaxed, evaluate, tangent
+from dalenius.bounds.posterior_bound import Boxes, Point, PosteriorProblem, Relaxed, evaluate, tangent
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
@@ -71,8 +71,8 @@ def _text(name: str) -> str:
 
 def audited(mechanism: Mechanism, **asked: Any) -> Any:  # noqa: ANN401 - as for dl.audit
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(one_secret.Record, "_boxes", lambda *_: iter(()))
-        patch.setattr(one_secret.Record, "_rows", lambda *_: iter(()))
+        patch.setattr(one_secret.SecretAudit, "_boxes", lambda *_: iter(()))
+        patch.setattr(one_secret.SecretAudit, "_rows", lambda *_: iter(()))
         patch.setattr(one_secret, "MOST_VERTICES", 0)
         patch.setattr(one_secret, "LARGE", 0)
         return dl.audit(mechanism, **asked)
@@ -134,10 +134,10 @@ def test_the_bound_in_balls_is_that_in_floats(seed: int) -> None:
     single = len(set(groups.tolist())) == outputs
     inside = [np.flatnonzero(groups == g) for g in set(groups.tolist())]
     eta = 0.0 if single else max(coefficient(cells.q[part][:, y]) for part in cells.slices for y in inside)
-    frame = Frame(cells, groups, eta)
-    shape = (1, cells.a_size - 1, frame.g_size)
-    low, high = np.sort(rng.random((2, *shape)) / (cells.a_size - 1), axis=0)
-    x = Point(rng.normal(size=shape), rng.uniform(0.1, 2, size=1), rng.normal(size=(1, cells.a_size, outputs)))
+    frame = PosteriorProblem(cells, groups, eta)
+    shape = (1, cells.n_secrets - 1, frame.n_groups)
+    low, high = np.sort(rng.random((2, *shape)) / (cells.n_secrets - 1), axis=0)
+    x = Point(rng.normal(size=shape), rng.uniform(0.1, 2, size=1), rng.normal(size=(1, cells.n_secrets, outputs)))
     in_floats = evaluate(frame, Relaxed.of(frame, Boxes(low, high)), x, tangent(frame, x.lam)).bound[0]
     channel, shares = rebuilt(mechanism)
     verifier = Posteriors(shares, channel, arb(0.4), {"groups": groups.tolist(), "eta": eta})

@@ -47,9 +47,9 @@ def _text(name: str) -> str:
     """An audit that has nothing but simplices to close its gap."""
     _, b, tolerance = SUBJECTS[name]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(one_secret.Record, "_boxes", lambda *_: iter(()))
-        patch.setattr(one_secret.Record, "_posteriors", lambda *_: iter(()))
-        patch.setattr(one_secret.Record, "_rows", lambda *_: iter(()))
+        patch.setattr(one_secret.SecretAudit, "_boxes", lambda *_: iter(()))
+        patch.setattr(one_secret.SecretAudit, "_posteriors", lambda *_: iter(()))
+        patch.setattr(one_secret.SecretAudit, "_rows", lambda *_: iter(()))
         patch.setattr(one_secret, "LARGE", 0)
         audit = dl.audit(mechanism_of(name), entropy=b, tolerance=tolerance)
     assert audit.gap <= max(tolerance, 1e-5)
