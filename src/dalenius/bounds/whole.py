@@ -11,27 +11,23 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from dalenius.bounds.box_bound import TINY
-from dalenius.bounds.capacity import bracket
+from dalenius.bounds.capacity import best_multiplier, bracket
 from dalenius.bounds.choices import Choices
 from dalenius.bounds.convex_bound import Dual
-from dalenius.reductions.cells import Cells, Floats, lse
+from dalenius.numerics.information import lse, safe_log
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import neg_entropies
-
-ROUNDS = 100
-STILL = 1e-4  # relative gain of a round that is not worth another
-LEAST_S, MOST_S = 1e-6, 1e4
 
 
 def unconstrained(cells: Cells, tolerance: float, ceiling: float, deadline: Deadline) -> Choices:
     """The root of the choices: the capacity of the whole channel, roughly where it is above `ceiling`."""
     channel = cells.lumped.channel[np.unique(cells.lumped.row)]
     choices = Choices(cells, tolerance)
-    choices.close_root(np.log(np.maximum(bracket(channel, tolerance, deadline, ceiling).law, TINY)))
+    choices.close_root(safe_log(bracket(channel, tolerance, deadline, ceiling, cells.settings).law))
     return choices
 
 
@@ -45,17 +41,20 @@ def constrained(cells: Cells, deadline: Deadline) -> tuple[Dual, float]:
     channel = cells.lumped.channel[rows]
     log_rho = np.full(rows.size, -np.inf)
     np.logaddexp.at(log_rho, place, cells.log_rho)
-    neg_entropy, log_p, way = neg_entropies(channel), log_rho, 1.0
+    settings = cells.settings.closed_forms
+    neg_entropy = neg_entropies(channel, cells.settings.limits.chunk_entries)
+    log_p, way = log_rho, 1.0
     best = _Seen(log_p, np.zeros(cells.n_outputs), log_rho, 1.0, math.inf)
-    for _ in range(ROUNDS):
-        log_r = np.log(np.maximum(np.exp(log_p) @ channel, TINY))
+    for _ in range(settings.whole_rounds):
+        # r = p q,   D_t = sum_y phi(q) - q.log r
+        log_r = safe_log(np.exp(log_p) @ channel)
         log_r -= lse(log_r[None])[0]
         divergence = neg_entropy - channel @ log_r
-        s, bound = _best_s(log_rho, divergence, cells.knowledge)
+        s, bound = best_multiplier(log_rho, divergence, cells.knowledge, settings.whole_s_range)
         gained = best.bound - bound
         if gained > 0:
             best = _Seen(log_p, log_r, log_rho + divergence / s, s, bound)
-        if gained < STILL * abs(bound):
+        if gained < settings.whole_still * abs(bound):
             shortest = best.s / (1 + best.s)
             if way <= shortest:
                 break
@@ -76,12 +75,3 @@ class _Seen:
     tilted: Floats
     s: float
     bound: float
-
-
-def _best_s(log_rho: Floats, divergence: Floats, knowledge: float) -> tuple[float, float]:
-    def bound(log_s: float) -> float:
-        s = math.exp(log_s)
-        return s * (knowledge + float(logsumexp(log_rho + divergence / s)))
-
-    found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
-    return math.exp(float(found.x)), float(found.fun)

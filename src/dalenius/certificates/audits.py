@@ -28,7 +28,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.prior import Prior
 from dalenius.model.secret import Secret
-from dalenius.reductions.cells import Floats
+from dalenius.numerics.types import Floats
 from dalenius.reductions.lump import Lift
 
 UNUSED = 30.0  # log r of an output that never occurs lies this far below the rest

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dalenius.search.tree import SearchTree
+from dalenius.search.best_first import SearchTree
 
 
 def grown(seed: int) -> SearchTree[str, int]:
