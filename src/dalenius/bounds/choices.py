@@ -12,6 +12,7 @@ the probability of one output, so a tree of a few splits stands for the whole pr
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,6 +37,7 @@ class Choices(BestFirst[Bools, Node, Floats]):
     lower: float = 0.0
     prior: Floats = field(default_factory=lambda: np.empty(0))
     nodes: SearchTree[Floats, Node] = field(default_factory=SearchTree)
+    counts_root: ClassVar[bool] = False
 
     @property
     def batch(self) -> int:

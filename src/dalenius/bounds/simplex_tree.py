@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
     lower: float
     tolerance: float
     nodes: SearchTree[Dual, Node] = field(default_factory=SearchTree)
+    counts_root: ClassVar[bool] = False
 
     @property
     def batch(self) -> int:

@@ -14,7 +14,7 @@ import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
@@ -103,6 +103,7 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
     lower: float
     tolerance: float
     nodes: SearchTree[Proof, Region]
+    counts_root: ClassVar[bool] = True
 
     @property
     def target(self) -> float:
@@ -115,9 +116,9 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
         return self.nodes.upper
 
     def open_root(self, deadline: Deadline) -> None:
-        """Bound the root."""
+        """Bound the root. It counts as a node only where bounding it is a search: the domain says so."""
         self._file([0], self.bound(self.root(), [], deadline))
-        deadline.nodes += 1
+        deadline.nodes += int(self.counts_root)
 
     def step(self, deadline: Deadline) -> None:
         """Split one batch of the worst nodes, and bound their children."""
