@@ -76,6 +76,8 @@ class Ascent(_Checked):
     rough_root: float = 1e-6
     root: float = 1e-10
     root_rounds: int = 60
+    # Step of log s where Newton's method leaves the bracket, while that is wider than two of them.
+    root_stride: float = 2.0
     # Relative slack of D <= K from which the constraint counts as not binding, so that s = 0.
     slack: float = 1e-6
     # Longest extrapolation, in plain steps.

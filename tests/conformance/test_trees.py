@@ -1,8 +1,8 @@
 """Every domain of the tree loop passes the same five tests.
 
-A domain comes here with what a stranger needs to check it: which regions a cut leaves, which points lie in a region, and
-what a point is worth. Points are priors over cells; choices hold priors on one cell per row, and rows hold conditionals
-of one row, whose worth is D(wq || r) - s D(w || rho).
+A domain comes here with what a stranger needs to check it: which regions a cut leaves, which points lie in a region,
+and what a point is worth. Points are priors over cells; choices hold priors on one cell per row, and rows hold
+conditionals of one row, whose worth is D(wq || r) - s D(w || rho).
 """
 
 import itertools

@@ -1,10 +1,10 @@
-"""What noise on a sum of very many records tells about all of them, by convolutions in the place of a channel.
+"""What a noisy sum of very many records leaks about all of them, by convolutions in the place of a channel.
 
 For every output law r the divergences D_t = D( q(.|t) || r ) of all rows are one convolution with the law of the noise:
 
     D_t = sum_y q(y|t) log q(y|t) - E log r( clamp(f_t + noise) ).
 
-They bound what the whole channel tells, as in `bounds.capacity` (MATH 4.2 with the dataset as the secret).
+They bound what the whole channel leaks, as in `bounds.capacity` (MATH 4.2 with the dataset as the secret).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What a channel of many outputs tells at most about all records together, from which no secret has more.
+"""What a channel of many outputs leaks at most about all records together: a bound for every secret.
 
 Newton's methods over outputs (`box_newton`, `convex_bound`) take the cube of their number. The two bounds here take
 some passes over the channel, and are certified as those are, by an output law r and a multiplier s:

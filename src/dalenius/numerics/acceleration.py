@@ -1,6 +1,6 @@
 """Extrapolation of fixed-point iterations x -> f(x): SQUAREM and Anderson's.
 
-Neither knows whether its leap is any good: the iteration keeps one only where it does not fall behind the plain step.
+A leap may be worse than the plain step: the iteration keeps one only where it is not.
 """
 
 from dataclasses import dataclass, field

@@ -14,7 +14,7 @@ def decimals(x: float, most: int = 18) -> int:
 
 
 def places(unit: float) -> int:
-    """Return how many decimals tell numbers apart that differ by this unit."""
+    """Return the number of decimals at which numbers that differ by this unit differ."""
     return math.ceil(-math.log10(unit))
 
 

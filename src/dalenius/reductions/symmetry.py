@@ -5,7 +5,7 @@ records changes no expected distortion and raises no leakage. So q may be taken
 
 1. equal on datasets with the same counts of values, where permuting records changes neither f nor p0 nor the
    reference: the domain is then one class per count vector, and otherwise every dataset by itself. For the parity of
-   bits it is the two parities, where p0 and the reference tell no more apart: flipping two bits changes nothing
+   bits it is the two parities, where p0 and the reference distinguish no more: flipping two bits changes nothing
    either;
 2. equal on the orbits of pairs (class, output) under further maps: values renamed in all records alike on
    count vectors, and records swapped or values of one record renamed on single datasets, each together with
@@ -80,6 +80,7 @@ def _reduced(distortion: Distortion, reference: Reference, most: int, *, symmetr
     query = distortion.query
     if symmetric and reference.kind in (None, "marginal") and _interchangeable(distortion):
         return _on_counts(distortion, reference, most)
+    # exp(700) is near the largest float, and far above any limit.
     size = math.exp(min(query.log_universe, 700.0))
     check_size(round(size), distortion, most)
     statistic = Table.everything(query.records)

@@ -179,8 +179,9 @@ def prior_step(
         with np.errstate(all="ignore"):
             # Newton on log D against log s, which is nearly a line where D is small: t - log(D/K) D / (dD/dt)
             new = t - np.log(np.maximum(divergence, TINY) / max(cells.knowledge, TINY)) * divergence / slope
-        # Where Newton leaves the bracket: steps of 2 in log s while it is wider than 4, then bisection.
-        walk = np.where(high - low > 4, np.clip(t + 2 * np.sign(excess), low, high), (low + high) / 2)  # noqa: PLR2004
+        # Where Newton leaves the bracket: steps of constant length while it is wider than two of them, then bisection.
+        stride = settings.root_stride
+        walk = np.where(high - low > 2 * stride, np.clip(t + stride * np.sign(excess), low, high), (low + high) / 2)
         t = np.where(done, t, np.where((new > low) & (new < high), new, walk))
     s = np.exp(t)
     return _prior(cells, c, s)[0], s
