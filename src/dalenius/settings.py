@@ -165,6 +165,13 @@ class Trees(_Checked):
 class Newton(_Checked):
     """Interior-point and Newton steps inside a node."""
 
+    # Share of the way to the boundary that a step may go; tries of a step, each shorter than the last.
+    inside: float = 0.9
+    tries: int = 6
+    # Added to a Hessian everywhere on its diagonal, and along the constant that log r is free to move by.
+    ridge: float = 1e-12
+    ridge_constant: float = 1e-3
+
     # Boxes. Rounds at the root, at children, and for children that came out above their parent.
     box_root_rounds: int = 40
     box_rounds: int = 25
@@ -191,18 +198,14 @@ class Newton(_Checked):
     warm_above_floor: float = 1.2
     # The multiplier of a box without width would grow for ever.
     largest_mu: float = 1e3
-    # Share of the way to the boundary that a step may go; longest step of log r, and of the tilt of w0.
-    box_inside: float = 0.9
+    # Longest step of log r, and of the tilt of w0.
     longest_log_r: float = 2.0
     longest_tilt: float = 3.0
-    # Tries of a step, each shorter by the factor; rise of the merit that counts as none.
-    box_tries: int = 6
+    # Factor by which each try of a step is shorter than the last; rise of the merit that counts as none.
     box_shorter: float = 0.3
     box_rise: float = 1e-12
-    # Added to the Hessian: on the diagonal of log r, along the constant that log r is free to move by, everywhere.
+    # Added to the Hessian on the diagonal of log r, besides `ridge` and `ridge_constant`.
     ridge_log_r: float = 1e-9
-    ridge_constant: float = 1e-3
-    ridge: float = 1e-12
     # Contraction spends this entropy or less: it stands for rounding, and w0 stays at the reference.
     negligible_tau: float = 1e-7
 
@@ -221,9 +224,8 @@ class Newton(_Checked):
     last_rounding: float = 1e-6
     sharper: float = 0.1
     settled: float = 1e-3
-    # Longest step of log sigma; tries of a step, each shorter by the factor; share of its promise that it must keep.
+    # Longest step of log sigma; factor by which each try is shorter than the last; share of its promise to be kept.
     longest_log_sigma: float = 1.0
-    posterior_tries: int = 6
     posterior_shorter: float = 0.25
     posterior_descent: float = 1e-4
     posterior_ridge: float = 1e-10
@@ -238,8 +240,6 @@ class Newton(_Checked):
     # Starts of the multipliers of m, of s, and of the slack of D <= K.
     simplex_start_mu: float = 0.03
     simplex_start: float = 0.1
-    # Share of the way to the boundary that a step may go.
-    simplex_inside: float = 0.9
     # Complementarity aimed at, as a share of today's: at first; usually; after a step below `simplex_short`; after one
     # above `simplex_long` this times the last; never outside the range.
     simplex_first_centre: float = 0.1
@@ -318,10 +318,8 @@ class ClosedForms(_Checked):
     convex_sample: int = 2**15
     convex_sample_s: float = 1e-2
     convex_hope: float = 1.05
-    # Share of an output below which its law stays where it is; ridges of the system, as `ridge_constant` and `ridge`.
+    # Share of an output below which its law stays where it is.
     convex_rarest: float = 1e-15
-    convex_ridge_constant: float = 1e-3
-    convex_ridge: float = 1e-12
 
     # The constrained capacity: rounds, relative gain of a round that is not worth another, range of s.
     whole_rounds: int = 100

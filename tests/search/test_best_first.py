@@ -1,9 +1,13 @@
 """The tree: leaves cover the root, the worst come first, and its bound is the largest leaf's."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 
-from dalenius.search.best_first import SearchTree
+from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
+from dalenius.search.deadline import Deadline
 
 
 def grown(seed: int) -> SearchTree[str, int]:
@@ -50,3 +54,55 @@ def test_the_worst_are_taken_and_those_below_the_target_are_closed() -> None:
     assert nodes.pop(9, 0.3) == [(0, "payload 0")]
     assert not nodes.heap
     assert nodes.closed == 0.2
+
+
+@dataclass
+class Hill(BestFirst[list[tuple[float, float]], tuple[float, float], float]):
+    """The plainest domain: intervals under sin(5 x) + x on [0, 2], which rises by at most 6 for every 1 of x."""
+
+    tolerance: float
+    lower: float = 0.0
+    batch: int = 3
+    nodes: SearchTree[float, tuple[float, float]] = field(default_factory=SearchTree)
+
+    def root(self) -> list[tuple[float, float]]:
+        return [(0.0, 2.0)]
+
+    def split(self, regions: list[tuple[float, float]]) -> tuple[list[Cut], list[tuple[float, float]]]:
+        middles = [(low + high) / 2 for low, high in regions]
+        left = [(low, at) for (low, _), at in zip(regions, middles, strict=True)]
+        right = [(at, high) for (_, high), at in zip(regions, middles, strict=True)]
+        return [(0, 0, at) for at in middles], left + right
+
+    def bound(
+        self, regions: list[tuple[float, float]], parents: list[tuple[float, float]], deadline: Deadline
+    ) -> Iterator[Leaf]:
+        assert not deadline.expired()
+        assert len(parents) in (0, len(regions))
+        for low, high in regions:
+            at = (low + high) / 2
+            value = float(np.sin(5 * at) + at)
+            self.lower = max(self.lower, value)
+            yield Leaf(value + 6 * (high - low) / 2, at, (low, high))
+
+    def relaxed(self, regions: list[tuple[float, float]], proofs: list[float]) -> np.ndarray:
+        assert all(low <= at <= high for (low, high), at in zip(regions, proofs, strict=True))
+        return np.array(proofs)[:, None]
+
+
+def test_the_loop_finds_the_top_of_a_hill() -> None:
+    tree, deadline = Hill(1e-3), Deadline(60.0)
+    tree.open_root(deadline)
+    assert tree.priors(9).tolist() == [[1.0]]
+    uppers = [tree.upper]
+    while tree.nodes.heap:
+        tree.step(deadline)
+        uppers.append(tree.upper)
+    x = np.linspace(0, 2, 100_001)
+    truth = float((np.sin(5 * x) + x).max())
+    assert tree.lower <= truth + 1e-9
+    assert truth <= tree.upper <= tree.target
+    assert uppers == sorted(uppers, reverse=True)
+    assert deadline.nodes == tree.nodes.size == 2 * len(tree.nodes.leaf) - 1
+    tree.step(deadline)
+    assert deadline.nodes == tree.nodes.size

@@ -183,7 +183,7 @@ def _newton(
         put(found, todo, value)
         return np.asarray(_merit(problem, point, value, t[todo]) <= before[todo] + settings.box_rise)
 
-    backtrack(length, descends, factor=settings.box_shorter, most=settings.box_tries)
+    backtrack(length, descends, factor=settings.box_shorter, most=settings.tries)
     return new, found, length
 
 
@@ -206,7 +206,7 @@ def _longest(problem: BoxProblem, x: Point, step: Floats) -> Floats:
     # mu_lo, mu_hi, kappa, s - floor >= 0, and 1 - kappa >= 0
     room = longest_inside(above, step[:, y:])
     room_up = longest_inside(1 - boxed[:, 2 * free :], -step[:, y + 2 * free : -1])
-    length = np.minimum(1.0, settings.box_inside * np.minimum(room, room_up))
+    length = np.minimum(1.0, settings.inside * np.minimum(room, room_up))
     return np.asarray(np.minimum(length, shortened(np.abs(step[:, :y]).max(axis=1), settings.longest_log_r)))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from dalenius.bounds.capacity import interior_point
 from dalenius.numerics.information import TINY, lse, phi, safe_log
-from dalenius.numerics.newton import solve
+from dalenius.numerics.newton import overshoot, solve
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
@@ -256,5 +256,5 @@ def _newton(cells: Cells, candidates: Bools, pi: Floats, r: Floats, s: float) ->
     # A step that moves the candidates' scores by more than a few s leaves the region where the model holds.
     change = np.where(candidates, step @ cells.q.T, 0.0)
     by_score = np.ptp(change, axis=1) / (settings.choice_longest_score * s)
-    reach = np.maximum(by_score, np.abs(step).max(axis=1) / settings.choice_longest_log_r)
-    return np.asarray(step / np.maximum(1.0, reach)[:, None])
+    by_log_r = np.abs(step).max(axis=1) / settings.choice_longest_log_r
+    return np.asarray(step / overshoot(by_score, by_log_r)[:, None])

@@ -18,12 +18,12 @@ import numpy as np
 from dalenius.bounds.box_bound import BoxProblem, Point
 from dalenius.numerics.batch import take
 from dalenius.numerics.information import TINY, lse, phi, safe_log
-from dalenius.numerics.newton import solve
+from dalenius.numerics.newton import overshoot, solve
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import Tilted, neg_entropies, tilt
-from dalenius.settings import ClosedForms
+from dalenius.settings import ClosedForms, Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ class Bounds:
             seen = self._tilt(x.lam, x.omega, second=slow)
             if slow:
                 x = replace(x, covariance=seen.second - seen.law[:, :, None] * seen.law[:, None, :])
-            new, moved = _newton(x, seen, settings)
+            new, moved = _newton(x, seen, self.cells.settings)
             if moved < settings.convex_still or deadline.expired():
                 break
             slow, last, x = moved > settings.convex_quick * last, moved, new
@@ -209,17 +209,18 @@ class SharedBounds:
         return x, bounds.value(x)
 
 
-def _newton(x: Dual, seen: Tilted, settings: ClosedForms) -> tuple[Dual, float]:
+def _newton(x: Dual, seen: Tilted, settings: Settings) -> tuple[Dual, float]:
     """One Newton step on log u_a = log w q_a and r = sum p(a) u_a in log u and log r, and how far it goes.
 
     With C_a the covariance of q under w and v_a = w q_a, dlog u_a = S_a^-1 ( v_a log(v_a/u_a) - C_a dlog r / s ), where
     S_a = diag(v_a) - theta C_a / s is positive, since C_a <= diag(v_a).
     """
+    convex, newton = settings.closed_forms, settings.newton
     p, law, s = np.exp(seen.log_z - lse(seen.log_z[None])[0]), seen.law, x.s
     covariance = x.covariance / s
     eye = np.eye(law.shape[1])
     # own = S^-1 v log(v/u) and by_r = S^-1 C/s: dlog u = own - by_r dlog r
-    u = np.maximum(law, settings.convex_rarest)
+    u = np.maximum(law, convex.convex_rarest)
     right = np.concatenate([(u * (np.log(u) - x.log_u))[:, :, None], covariance], axis=2)
     bent = _solved(u[:, :, None] * eye - x.theta * covariance, right) if x.theta else np.zeros_like(right)
     own, by_r = bent[:, :, 0], bent[:, :, 1:]
@@ -231,13 +232,13 @@ def _newton(x: Dual, seen: Tilted, settings: ClosedForms) -> tuple[Dual, float]:
     # [ diag(r) - r r' + sum_a p(a) by_moved ] dlog r = sum_a p(a) moved - r
     r = np.exp(x.log_r - lse(x.log_r[None])[0])
     matrix = np.diag(r) - np.outer(r, r) + np.einsum("a,ayx->yx", p, by_moved)
-    matrix = matrix + settings.convex_ridge_constant + settings.convex_ridge * eye
+    matrix = matrix + newton.ridge_constant + newton.ridge * eye
     d_r = solve(matrix[None], (p @ moved - r)[None])[0]
-    d_u = (own - by_r @ d_r) * (u > settings.convex_rarest) if x.theta else np.zeros_like(law)
+    d_u = (own - by_r @ d_r) * (u > convex.convex_rarest) if x.theta else np.zeros_like(law)
     # A step that changes log w by more leaves the region where the model holds.
     size = max(float(np.abs(d_r).max()), float(np.abs(d_u).max()))
-    reach = float(np.ptp(x.theta * d_u - d_r, axis=1).max()) / s
-    share = 1 / max(1.0, size / settings.convex_longest, reach / settings.convex_longest_tilt)
+    tilted = np.ptp(x.theta * d_u - d_r, axis=1).max() / s
+    share = 1 / float(overshoot(np.asarray(size / convex.convex_longest), tilted / convex.convex_longest_tilt))
     log_r, log_u = x.log_r + share * d_r, x.log_u + share * d_u
     new = replace(x, log_r=log_r - lse(log_r[None])[0], log_u=log_u - lse(log_u)[:, None])
     return new, size

@@ -176,7 +176,7 @@ def _searched(
         found.m[todo[enough]], found.sigma[todo[enough]] = tried.m[enough], tried.sigma[enough]
         return np.asarray(enough)
 
-    moved = backtrack(length, falls, factor=settings.posterior_shorter, most=settings.posterior_tries)
+    moved = backtrack(length, falls, factor=settings.posterior_shorter, most=settings.tries)
     return found, moved
 
 

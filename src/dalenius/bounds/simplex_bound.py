@@ -194,8 +194,8 @@ def _newton(problem: SimplexProblem, x: _State) -> tuple[_State, Dual, Floats]:
     d_mu = (t[:, None] - x.mu * dm) / m - x.mu
 
     # Primal variables go one length, dual ones another, both inside; the next step centres less after long ones
-    primal = inside(np.concatenate([dm / m, (d_room / x.room)[:, None]], axis=1), settings.simplex_inside)
-    dual = inside(np.concatenate([d_mu / x.mu, (ds / x.s)[:, None]], axis=1), settings.simplex_inside)
+    primal = inside(np.concatenate([dm / m, (d_room / x.room)[:, None]], axis=1), settings.inside)
+    dual = inside(np.concatenate([d_mu / x.mu, (ds / x.s)[:, None]], axis=1), settings.inside)
     new = _State(
         nodes,
         m + primal[:, None] * dm,

@@ -59,6 +59,14 @@ def shortened(size: Floats, most: float) -> Floats:
     return np.asarray(np.minimum(1.0, most / np.maximum(size, TINY)))
 
 
+def overshoot(*reaches: Floats) -> Floats:
+    """What a step must be divided by, at least 1, so that it reaches no further than its model holds.
+
+    reaches: how far the step goes in several measures, each in units of how far it may go.
+    """
+    return np.asarray(np.maximum(1.0, np.maximum.reduce(reaches)))
+
+
 def centring(length: float, bold: float = 0.1, careful: float = 0.5) -> float:
     """The share of today's complementarity to aim at: small after a long step, larger after one under a half."""
     return bold if length > 0.5 else careful  # noqa: PLR2004 - half a step
