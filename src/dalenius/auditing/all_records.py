@@ -101,7 +101,7 @@ def audit_records(  # noqa: PLR0913 - one per limit
             Cells(lumped, knowledge), ceiling, tolerance, exact_cells=exact_cells, common=common, known=found_before
         )
         if twin is None:
-            audit.open(deadline, rng)
+            audit.open_bracket(deadline, rng)
         found.append(Audited(members, audit, lift, other=other))
     for k, item in enumerate(found):
         if all(item.audit is not earlier.audit for earlier in found[:k]):

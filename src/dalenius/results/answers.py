@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalenius.auditing.all_records import Audited
-from dalenius.auditing.one_secret import NEARLY
 from dalenius.certificates.audits import (
     MARGIN_COARSE,
     MARGIN_DOWN,
@@ -25,6 +24,7 @@ from dalenius.model.statistic import Table
 from dalenius.results.audit import NATS_PER_UNIT, Audit, Extremes, Records, Stopped
 from dalenius.results.design import Design
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 
 LATE = 0.2  # of its time: a design with no more left has had its last audit cut short
 TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
@@ -84,7 +84,7 @@ def audit_of_witness(  # noqa: PLR0913 - what was asked, and what was found
         unit=run.unit,
         lower=in_user_units[0],
         upper=in_user_units[1],
-        stopped=_stopped(in_user_units, run, nearly=NEARLY / nats),
+        stopped=_stopped(in_user_units, run, nearly=DEFAULT.portfolio.nearly / nats),
         proved="both",
         record=prior.record,
         records=Records(records),

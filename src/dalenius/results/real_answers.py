@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dalenius.auditing.one_secret import MOST_OUTPUTS, NEARLY
 from dalenius.certificates.audits import MARGIN_DOWN
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
@@ -17,6 +16,7 @@ from dalenius.reductions.quantise import Quantised, quantise
 from dalenius.results.answers import Run
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 
 Certified = Callable[[Mechanism, float, Deadline], Audit]  # a finite channel, the gap to reach in nats -> its audit
 
@@ -26,7 +26,7 @@ DONE = ("gap", "nearly")
 CLOSED = 1.2  # a bracket no wider than so many times the loss has been closed
 COARSER = (
     (1e-3, 64),
-    (1e-5, MOST_OUTPUTS),
+    (1e-5, DEFAULT.portfolio.most_outputs),
 )  # loss of a first look, where the tolerance asks for more outputs than that
 
 
@@ -108,7 +108,7 @@ def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: 
     if gap <= run.tolerance:
         stopped = "gap"
     elif stopped in DONE:
-        stopped = "nearly" if gap * nats <= NEARLY else "method"
+        stopped = "nearly" if gap * nats <= DEFAULT.portfolio.nearly else "method"
     extremes = answer.extremes
     if extremes is not None:
         low, high = extremes.unconstrained

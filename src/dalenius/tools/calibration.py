@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 
 from dalenius import api
-from dalenius.auditing.one_secret import MOST_OUTPUTS
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
@@ -23,6 +22,7 @@ from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.search.deadline import Deadline, Progress
+from dalenius.settings import DEFAULT
 
 LOUDEST = 20.0  # of the noise level: leakage falls with its exponential, squared
 FAINTEST = 40.0  # exp(-40) added to 1 is 1
@@ -184,7 +184,7 @@ class _Search:
         value = self.chosen.value(self.query, level, self.accuracy)
         mechanism = self.chosen.build(self.query, **{self.chosen.parameter: value})
         unwritten = isinstance(mechanism, (Additive, NoisyHistogram))
-        if unwritten or len(mechanism.labels) > MOST_OUTPUTS:  # such audits give all they can at once
+        if unwritten or len(mechanism.labels) > DEFAULT.portfolio.most_outputs:  # such audits give all they can at once
             self.tried.append(Tried(level, value, self._audit(mechanism, FINE * self.accuracy, 0.3)))
             return
         audit = self._audit(mechanism, 1.0, 0.03)

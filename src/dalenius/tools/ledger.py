@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from dalenius.api import audit as run_audit
-from dalenius.auditing.one_secret import MOST_OUTPUTS
 from dalenius.errors import InputError
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
@@ -20,6 +19,7 @@ from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, problem, stacked
 from dalenius.results.audit import NATS_PER_UNIT, Audit, in_unit
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 from dalenius.tools.composition import (
     MOST_ENTRIES,
     Group,
@@ -204,7 +204,7 @@ class Ledger:
         """The account after one more release; see `account` for what is proved."""
         before, releases, deadline = self._account, (*self._releases, new), Deadline(self.time_limit)
         groups = _grouped(releases)
-        part = groups if self._fits(groups, MOST_OUTPUTS) else self._auditable(groups)
+        part = groups if self._fits(groups, DEFAULT.portfolio.most_outputs) else self._auditable(groups)
         lower, told = before.lower, math.fsum(r.capacity for r in releases)
         ways: list[tuple[float, Bound]] = [
             (math.log(max(self.records)) / NATS_PER_UNIT[self.unit] * (1 + ROUNDING), "trivial"),
@@ -255,7 +255,7 @@ class Ledger:
         return chosen
 
     def _too_much(self, chosen: Sequence[Group], mechanism: Mechanism, often: int) -> bool:
-        return not self._fits([*chosen, (mechanism, often)], MOST_OUTPUTS)
+        return not self._fits([*chosen, (mechanism, often)], DEFAULT.portfolio.most_outputs)
 
     def _left(self, told: float) -> float:
         """Return b - told, rounded down, in the unit."""
