@@ -12,7 +12,8 @@ from dalenius.gallery.parse import unwritten
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
-from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.problem import AuditProblem
+from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
@@ -46,16 +47,12 @@ class Audited:
         return self.record if self.other is None else self.other
 
 
-def audit_records(  # noqa: PLR0913 - one per limit
-    mechanism: Mechanism,
-    knowledge: float,
-    tolerance: float,
+def audit_records(
+    problem: AuditProblem,
     deadline: Deadline,
     seed: int,
     *,
     enough: float = -np.inf,
-    secret: Secret | None = None,
-    reference: Reference = UNIFORM,
     known: dict[int, WarmStart] | None = None,
 ) -> list[Audited]:
     """Bracket max I(X_i;Y) for every record i, or for one secret; lower and upper of the whole are the maxima.
@@ -67,6 +64,8 @@ def audit_records(  # noqa: PLR0913 - one per limit
     whatever the gap. `known` carries what was found from one audit to the next of the same mechanism, secret and
     reference.
     """
+    mechanism, secret, reference = problem.mechanism, problem.secret, problem.reference
+    knowledge, tolerance, settings = problem.knowledge, problem.tolerance, problem.settings
     other = None if isinstance(secret, int) else secret
     orbits: tuple[range | tuple[int, ...], ...] = ((secret,) if isinstance(secret, int) else (),)
     if secret is None:
@@ -75,7 +74,17 @@ def audit_records(  # noqa: PLR0913 - one per limit
         problems = [(m, m[0] if other is None else other) for m in orbits]
         return [
             Audited(
-                m, *audit_large(mechanism, knowledge, tolerance, deadline, secret=about, reference=reference), other
+                m,
+                *audit_large(
+                    mechanism,
+                    knowledge,
+                    tolerance,
+                    deadline,
+                    secret=about,
+                    reference=reference,
+                    settings=settings,
+                ),
+                other,
             )
             for m, about in problems
         ]
@@ -83,7 +92,7 @@ def audit_records(  # noqa: PLR0913 - one per limit
         members = orbits[0]  # records are all alike, or refused
         about = members[0] if other is None else other
         audit, lift, grid, count = audit_histogram(
-            mechanism, knowledge, tolerance, deadline, secret=about, reference=reference
+            mechanism, knowledge, tolerance, deadline, secret=about, reference=reference, settings=settings
         )
         return [Audited(members, audit, lift, grid, other, count)]
     rng = np.random.default_rng(seed)
@@ -98,7 +107,12 @@ def audit_records(  # noqa: PLR0913 - one per limit
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
         found_before = known.setdefault(k, WarmStart())
         audit = twin or SecretAudit(
-            Cells(lumped, knowledge), ceiling, tolerance, exact_cells=exact_cells, common=common, known=found_before
+            Cells(lumped, knowledge, settings),
+            ceiling,
+            tolerance,
+            exact_cells=exact_cells,
+            common=common,
+            known=found_before,
         )
         if twin is None:
             audit.open(deadline, rng)
@@ -138,6 +152,7 @@ def _without_rows(item: Audited, mechanism: Mechanism, deadline: Deadline, refer
         proofs=proofs,
         outputs=len(noisy.labels),
         known=item.lift.masses(item.audit.pi),
+        settings=item.audit.cells.settings,
     )
     if audit.gap >= item.audit.gap:
         return item

@@ -5,7 +5,7 @@ or 9 is a mechanism and no more, so it is audited anew, with both bounds, and no
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.datasets import values_of
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import DesignProblem
 from dalenius.paper.choices import DEFAULT, Reading
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
@@ -89,10 +90,8 @@ def search_leakage(
 
 def search_mechanism(  # noqa: PLR0913 - one per limit
     problem: Problem,
-    task: Distortion,
-    adversary: Adversary,
+    asked: DesignProblem,
     *,
-    tolerance: float,
     deadline: Deadline,
     seed: int,
     repairs: frozenset[str] = DEFAULT,
@@ -103,7 +102,7 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     Guarantee: that of the audit, and a distortion within its budget: a mechanism that Algorithm 6 returns beyond D is
     first moved towards the noiseless one until it keeps D. A leakage budget may be exceeded.
     """
-    part = deadline.part(SEARCH_SHARE * deadline.left)
+    part, adversary = deadline.part(SEARCH_SHARE * deadline.left), asked.adversary
     tried: list[Tradeoff] = []
     leaks: list[float] = []
     while len(tried) < DESIGN_STARTS and not (tried and part.expired()):
@@ -120,7 +119,8 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     finished = not part.expired()
     chosen = tried[_chosen(problem, tried, leaks)]
     history = tuple(step for start in tried for step in start.history)
-    designer = Designer(problem, task, tolerance / AUDIT_SHARE, deadline, seed)
+    coarse = replace(asked, tolerance=asked.tolerance / AUDIT_SHARE)
+    designer = Designer(problem, coarse, deadline, seed)
     enough = -math.inf if problem.goal == "leakage" else problem.budget
     designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
     return Alternated(designed, chosen.reported, history, finished)

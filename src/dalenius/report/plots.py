@@ -14,7 +14,8 @@ from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.text import secret_name, secret_value
-from dalenius.results.audit import Audit, Curve, in_unit
+from dalenius.results.audit import Audit, Curve
+from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

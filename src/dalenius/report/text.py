@@ -18,8 +18,9 @@ from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
-from dalenius.results.audit import Audit, Stopped, in_unit
+from dalenius.results.audit import Audit, Stopped
 from dalenius.results.history import Step
+from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design

@@ -22,6 +22,7 @@ from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.results.history import Step
+from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,6 @@ Group = tuple[Members, float, float]
 Stopped = Literal["gap", "nearly", "time_limit", "interrupted", "method"]
 
 MOST_LISTED = 1000  # records that to_dict lists one by one
-NATS_PER_UNIT = {"nats": 1.0, "bits": math.log(2)}
 
 
 @dataclass(frozen=True)
@@ -330,11 +330,6 @@ class Curve:
             f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
             f"widest gap {widest:.1e}>"
         )
-
-
-def in_unit(nats: float, unit: str) -> float:
-    """Return nats in the unit; in bits to 15 digits, which gives back the decimal number that a user gave."""
-    return nats if unit == "nats" else float(f"{nats / NATS_PER_UNIT[unit]:.15g}")
 
 
 def _index(record: int | None) -> int:

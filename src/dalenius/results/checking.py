@@ -7,8 +7,9 @@ from typing import Literal, TypeVar
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.results.audit import NATS_PER_UNIT, Audit
+from dalenius.results.audit import Audit
 from dalenius.results.design import Design
+from dalenius.results.units import NATS_PER_UNIT
 from dalenius.verifier import verify as verifier
 from dalenius.verifier import work
 from dalenius.verifier.limits import TIME_LIMIT

@@ -14,8 +14,9 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
-from dalenius.results.audit import NATS_PER_UNIT, Audit, Stopped, finite, frame, in_unit, limit_words
+from dalenius.results.audit import Audit, Stopped, finite, frame, limit_words
 from dalenius.results.history import Step
+from dalenius.results.units import NATS_PER_UNIT, in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,8 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, problem, stacked
-from dalenius.results.audit import NATS_PER_UNIT, Audit, in_unit
+from dalenius.results.audit import Audit
+from dalenius.results.units import NATS_PER_UNIT, in_unit
 from dalenius.search.deadline import Deadline
 from dalenius.tools.composition import (
     MOST_ENTRIES,

@@ -19,8 +19,9 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.real import Real
 from dalenius.model.statistic import Histogram, Table
-from dalenius.results.audit import NATS_PER_UNIT, Audit, Curve
+from dalenius.results.audit import Audit, Curve
 from dalenius.results.profile import UNWRITTEN, Bracket, Profile
+from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # of log|X|
