@@ -15,7 +15,7 @@ ROOMS = (
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
 FORWARD = {
-    ("model/mechanism.py", "sample", "tools"),
+    ("model/written.py", "sample", "tools"),
     ("model/mechanism.py", "profile", "tools"),
     ("model/additive.py", "sample", "tools"),
     ("model/noisy_histogram.py", "sample", "tools"),

@@ -23,7 +23,6 @@ from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
-from dalenius.model.real import Real
 from dalenius.model.reference import Reference
 from dalenius.options import Method, Options, audit_problem, design_problem, distortion_of, entropies_of
 from dalenius.paper.answers import paper_audit_answer, paper_design_answer
@@ -124,7 +123,7 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
         if options.method == "paper":
             found = search_leakage(problem.mechanism, problem.adversary, deadline, options.seed, options.repairs)
             return paper_audit_answer(problem, found, run)
-        if isinstance(problem.mechanism, Real):
+        if problem.mechanism.route == "points":
             return real_answer(problem, run)
         return certified_answer(problem, deadline, run, known)
 

@@ -148,8 +148,7 @@ def test_the_gallery_writes_out_what_fits() -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda m: m.rows,
-        lambda m: m.given,
+        lambda m: m.written(),
         lambda m: m.matrix(),
         lambda m: m.table(),
         lambda m: m.integer_rows(),

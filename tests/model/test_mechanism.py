@@ -5,6 +5,7 @@ from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Sum, Table
+from dalenius.model.written import Written
 
 EYE = np.eye(4)
 
@@ -72,17 +73,17 @@ def test_descriptions() -> None:
 def test_descriptions_of_rows_per_count_vector() -> None:
     rows, labels = np.eye(3).tolist(), (0, 0.5, 1)
     parity = queries.modular_sum(n=2, modulus=2)
-    assert Mechanism(Histogram(2, 2), np.eye(3), labels, parity).describe() == {
+    assert Written(Histogram(2, 2), np.eye(3), labels, parity).describe() == {
         "query": "modular_sum(n=2, modulus=2)",
         "statistic": "histogram",
         "rows": rows,
     }
     plain = {"records": [2, 2], "statistic": "histogram", "rows": rows}
-    assert Mechanism(Histogram(2, 2), np.eye(3), labels).describe() == plain
-    assert Mechanism(Histogram(2, 2), np.eye(3), labels, queries.function([2, 2], max)).describe() == plain
+    assert Written(Histogram(2, 2), np.eye(3), labels).describe() == plain
+    assert Written(Histogram(2, 2), np.eye(3), labels, queries.function([2, 2], max)).describe() == plain
     own = queries.histogram(n=2, k=2)
-    assert Mechanism(Histogram(2, 2), np.eye(3), labels, own).describe() == {"query": str(own), "rows": rows}
-    again = Mechanism(Sum(2, (0, 1)), np.eye(3), labels, queries.count(n=2))
+    assert Written(Histogram(2, 2), np.eye(3), labels, own).describe() == {"query": str(own), "rows": rows}
+    again = Written(Sum(2, (0, 1)), np.eye(3), labels, queries.count(n=2))
     assert again.describe() == {"query": "count(n=2)", "rows": rows}
 
 
@@ -133,6 +134,6 @@ def test_other_bad_mechanisms() -> None:
     with pytest.raises(InputError, match="datasets with sum 1"):
         Mechanism.from_rows(queries.count(n=1), [[1, 0], [0.5, 0]])
     with pytest.raises(InputError, match=r"the class of x = 0,1\) sums to 0"):
-        Mechanism(Table((2, 2), np.array([0, 1, 1, 1])), np.array([[1.0], [0.0]]), (0,))
+        Written(Table((2, 2), np.array([0, 1, 1, 1])), np.array([[1.0], [0.0]]), (0,))
     with pytest.raises(InputError, match="too many to enumerate"):
         Mechanism.from_matrix(EYE, [2] * 30)

@@ -82,9 +82,7 @@ def test_a_prior_tells_what_it_leaks(mechanism: Real) -> None:
 
 def test_there_is_no_table() -> None:
     for ask in (
-        lambda: LAPLACE.rows,
-        lambda: LAPLACE.given,
-        lambda: LAPLACE.labels,
+        LAPLACE.written,
         LAPLACE.matrix,
         LAPLACE.table,
         LAPLACE.integer_rows,

@@ -19,6 +19,7 @@ from dalenius import api
 from dalenius.errors import InputError
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Table
+from dalenius.model.written import Written
 from dalenius.numerics.information import entropy
 from dalenius.results.profile import Profile
 
@@ -278,7 +279,7 @@ def test_distortion_wherever_the_outputs_are_answers() -> None:
     assert quick(design.mechanism).distortion == pytest.approx(design.distortion, abs=1e-9)
     pair = dl.queries.count(n=2)
     wrong_once = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1.0]])  # one row per dataset, 1,0 answered with 2
-    full = Mechanism(Table.everything((2, 2)), wrong_once, pair.labels, pair)
+    full = Written(Table.everything((2, 2)), wrong_once, pair.labels, pair)
     assert quick(full).distortion == pytest.approx(0.25, abs=1e-12)
     assert quick(dl.mechanisms.randomized_response(count, epsilon=1)).distortion is None
     assert quick(random_channel([2, 2], 3, 1)).distortion is None

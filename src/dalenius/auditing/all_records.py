@@ -1,6 +1,8 @@
 """All records: one per orbit, the most exposed first, one time limit for all. Or one secret."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_bel
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.gallery.parse import unwritten
 from dalenius.model.additive import Additive
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
@@ -23,6 +25,9 @@ from dalenius.search.deadline import Deadline
 TURN = 64  # batches of a record before the next one has its turn: some seconds
 WORTH = 1.05  # times the upper bound so far: a closed form above that is not worth a coarse audit
 LEAST_BATCHES = 16  # of a record that is not the worst, for its own bracket
+
+Orbits = tuple[range | tuple[int, ...], ...]
+Other = Group | Function
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,36 +72,13 @@ def audit_records(
     mechanism, secret, reference = problem.mechanism, problem.secret, problem.reference
     knowledge, tolerance, settings = problem.knowledge, problem.tolerance, problem.settings
     other = None if isinstance(secret, int) else secret
-    orbits: tuple[range | tuple[int, ...], ...] = ((secret,) if isinstance(secret, int) else (),)
+    orbits: Orbits = ((secret,) if isinstance(secret, int) else (),)
     if secret is None:
         orbits = reference.orbits(mechanism.statistic)
-    if isinstance(mechanism, Additive):
-        problems = [(m, m[0] if other is None else other) for m in orbits]
-        return [
-            Audited(
-                m,
-                *audit_large(
-                    mechanism,
-                    knowledge,
-                    tolerance,
-                    deadline,
-                    secret=about,
-                    reference=reference,
-                    settings=settings,
-                ),
-                other,
-            )
-            for m, about in problems
-        ]
-    if isinstance(mechanism, NoisyHistogram):
-        members = orbits[0]  # records are all alike, or refused
-        about = members[0] if other is None else other
-        audit, lift, grid, count = audit_histogram(
-            mechanism, knowledge, tolerance, deadline, secret=about, reference=reference, settings=settings
-        )
-        return [Audited(members, audit, lift, grid, other, count)]
+    if mechanism.route in ROUTES:
+        return ROUTES[mechanism.route](problem, deadline, orbits, other)
     rng = np.random.default_rng(seed)
-    trivial = float(np.log(len(mechanism.labels)))
+    trivial = float(np.log(mechanism.n_outputs))
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
     common, found, known = SharedBounds(), list[Audited](), {} if known is None else known
@@ -126,6 +108,48 @@ def audit_records(
     if len(found) == 1 and bracket(found)[1] > enough:
         found[0] = _without_rows(found[0], mechanism, deadline, reference)
     return found
+
+
+def _by_sums(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+    """Audit noise on a sum that is never written out."""
+    return [
+        Audited(
+            members,
+            *audit_large(
+                cast("Additive", problem.mechanism),
+                problem.knowledge,
+                problem.tolerance,
+                deadline,
+                secret=members[0] if other is None else other,
+                reference=problem.reference,
+                settings=problem.settings,
+            ),
+            other,
+        )
+        for members in orbits
+    ]
+
+
+def _by_counts(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+    """Audit noise on every count of a histogram; records are all alike, or refused."""
+    members = orbits[0]
+    audit, lift, grid, count = audit_histogram(
+        cast("NoisyHistogram", problem.mechanism),
+        problem.knowledge,
+        problem.tolerance,
+        deadline,
+        secret=members[0] if other is None else other,
+        reference=problem.reference,
+        settings=problem.settings,
+    )
+    return [Audited(members, audit, lift, grid, other, count)]
+
+
+# The audits that need no rows, by the route of the mechanism.
+ROUTES: dict[Route, Callable[[AuditProblem, Deadline, Orbits, Other | None], list[Audited]]] = {
+    "sum": _by_sums,
+    "counts": _by_counts,
+}
 
 
 def _without_rows(item: Audited, mechanism: Mechanism, deadline: Deadline, reference: Reference) -> Audited:
@@ -201,7 +225,8 @@ def verifier_sees_same_rows(mechanism: Mechanism, merged: Merged) -> bool:
     query = mechanism.query
     if mechanism.name is None or query is None or not query.named:
         return True
-    rows = len(mechanism.rows)  # one per dataset in randomized_response
+    # One row per dataset in randomized_response.
+    rows = mechanism.statistic.size
     distinct = len(np.unique(np.asarray(query.answers), axis=0)) if query.statistic.size == rows else rows
     return int(merged.first.size) == distinct
 

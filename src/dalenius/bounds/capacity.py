@@ -59,7 +59,7 @@ def capacity(mechanism: Mechanism, deadline: Deadline | None = None, tolerance: 
     merged = Merged.of(mechanism)
     aim = max(0.5 * tolerance, MARGIN)  # the margins take the rest
     found = bracket(_rows(mechanism, merged), aim, deadline or Deadline(60.0))
-    prior = np.zeros(len(mechanism.rows))
+    prior = np.zeros(mechanism.statistic.size)
     prior[merged.first] = found.prior
     margin = MARGIN * (1 + found.upper)
     return Capacity(max(0.0, found.lower - margin), min(found.upper + margin, _trivial(mechanism)), prior)
@@ -140,7 +140,7 @@ def _apart(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 def _rows(mechanism: Mechanism, merged: Merged) -> Floats:
     """The different rows, proportional columns added: neither changes any mutual information."""
-    columns = mechanism.rows[merged.first].T
+    columns = mechanism.written().rows[merged.first].T
     alive = merged.outputs >= 0
     added = np.zeros((int(merged.outputs.max()) + 1, columns.shape[1]))
     np.add.at(added, merged.outputs[alive], columns[alive])
@@ -149,7 +149,8 @@ def _rows(mechanism: Mechanism, merged: Merged) -> Floats:
 
 def _trivial(mechanism: Mechanism) -> float:
     """The logarithm of the number of rows or of outputs, just above the smaller."""
-    return float(np.nextafter(np.log(min(mechanism.rows.shape)), np.inf)) if min(mechanism.rows.shape) > 1 else 0.0
+    fewest = min(mechanism.statistic.size, mechanism.n_outputs)
+    return float(np.nextafter(np.log(fewest), np.inf)) if fewest > 1 else 0.0
 
 
 def _bounds(p: Floats, q: Floats) -> tuple[float, Floats]:

@@ -25,7 +25,6 @@ from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.prior import Prior
 from dalenius.model.secret import Secret
 from dalenius.reductions.cells import Floats
@@ -125,7 +124,8 @@ def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
     if grid is None:
         return {"masses": witness.masses.tolist()}
     masses = np.add.reduceat(witness.masses, grid.starts, axis=1)
-    cell = {"cell": witness.mechanism.value} if isinstance(witness.mechanism, NoisyCount) else {}
+    part = witness.mechanism.part
+    cell = {} if part is None else {"cell": part}
     return {**cell, "blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
 
 
@@ -141,7 +141,7 @@ def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
         said |= {"centre": list(proof.centre) if isinstance(proof, Centres) else proof.centre, "s": proof.s}
     if item.grid is not None:
         return said
-    outputs = _Outputs(mechanism.rows, item.lift)
+    outputs = _Outputs(mechanism.written().rows, item.lift)
     if isinstance(proof, Choices):
         said["tree"] = [
             outputs.split(entry) if isinstance(entry, tuple) else {"rho": outputs.rho(entry)}

@@ -12,8 +12,8 @@ from dalenius.designing.cutting_planes import CuttingPlanes, Problem, leaked
 from dalenius.designing.independence import no_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import DesignProblem
+from dalenius.model.written import Written
 from dalenius.reductions.cells import Floats
 from dalenius.reductions.symmetry import MOST_PAIRS
 from dalenius.search.deadline import Deadline
@@ -37,7 +37,7 @@ GRACE = 3.0  # seconds for an audit after the time is up or an interruption
 class Designed:
     """A mechanism with its certified leakage, its distortion, and the proof that little better exists."""
 
-    mechanism: Mechanism
+    mechanism: Written
     distortion: float  # never below the truth
     leakage: float  # never below the truth
     found: list[Audited]
@@ -202,7 +202,7 @@ class Designer:
             spare = 2 * rows.shape[1] * float(domain.distance.max()) / GRID
             rows = problem.within_distortion(rows, problem.budget * (1 - 2 * self._rounding) - spare)
         rows = _on_grid(rows)
-        mechanism = Mechanism(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
+        mechanism = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
         deadline = self.deadline.part(share * self.deadline.left) if not self.deadline.expired() else Deadline(GRACE)
         audit = self.asked.audit(mechanism, self._fine(lower))
         found = audit_records(audit, deadline, self.seed, enough=enough - 1e-10)

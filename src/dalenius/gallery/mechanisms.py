@@ -23,6 +23,7 @@ from dalenius.model.real import Gaussian as RealGaussian
 from dalenius.model.real import Laplace as RealLaplace
 from dalenius.model.real import Real
 from dalenius.model.statistic import Table
+from dalenius.model.written import Written
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ MOST_RESPONSES = 2**12  # datasets of randomized_response: its matrix has their 
 UNWRITTEN = ContextVar("UNWRITTEN", default=False)  # whether noise on a sum is kept alone, however few the records
 
 
-def symmetric(query: Query, *, flip: float) -> Mechanism:
+def symmetric(query: Query, *, flip: float) -> Written:
     """q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) at every other value of the range."""
     _asked(query)
     p = checks.real("flip", flip, 0.0, 1.0)
@@ -76,7 +77,7 @@ def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanis
     return _additive(query, "gaussian", {"sigma": sigma}, Gaussian(scale))
 
 
-def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Mechanism:
+def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Written:
     """q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range."""
     rate = _rate(query, epsilon, sensitivity)
     weights = np.exp(-times(rate / 2, query.distance()))  # the nearest value, f(x), has weight 1
@@ -84,7 +85,7 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
     return _named(query, "exponential", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
 
 
-def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
+def randomized_response(query: Query, *, epsilon: float) -> Written:
     """Release the noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
 
     Otherwise another value of its alphabet, uniformly; epsilon is per record.
@@ -99,10 +100,10 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
         matrix = np.asarray(np.kron(matrix, np.where(np.eye(k) > 0, kept, other)), dtype=float)
     labels = tuple(commas(x) for x in product(*map(range, query.records)))
     name = call_string("randomized_response", (("epsilon", epsilon),))
-    return Mechanism(Table.everything(query.records), matrix, labels, query, name)
+    return Written(Table.everything(query.records), matrix, labels, query, name)
 
 
-def constant(query: Query) -> Mechanism:
+def constant(query: Query) -> Written:
     """Always the value of the range with least expected distance to f(x), x uniform; lowest on ties."""
     _asked(query)
     expected = np.exp(query.statistic.log_class_sizes()) @ query.distance()
@@ -118,8 +119,8 @@ def _named(
     arguments: Mapping[str, object],
     rows: Floats,
     labels: tuple[str | int, ...] | None = None,
-) -> Mechanism:
-    return Mechanism(query.statistic, rows, labels or query.labels, query, _call(family, arguments))
+) -> Written:
+    return Written(query.statistic, rows, labels or query.labels, query, _call(family, arguments))
 
 
 def _call(family: str, arguments: Mapping[str, object]) -> str:

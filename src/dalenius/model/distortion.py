@@ -138,7 +138,7 @@ class Distortion:
             weights = np.bincount(classes, weights=self.data.of_counts(query, counts, classes))
         else:
             weights = np.bincount(query.statistic.class_table(), weights=self.data.of_datasets(query))
-        return float((weights[:, None] * mechanism.rows * self.table).sum())
+        return float((weights[:, None] * mechanism.written().rows * self.table).sum())
 
     @property
     def labels(self) -> tuple[str | int | float, ...]:

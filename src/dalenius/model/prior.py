@@ -8,11 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.additive import Additive
 from dalenius.model.datasets import generator, one
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.pickling import set_state
-from dalenius.model.real import Real
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.information import mutual_information
@@ -118,9 +116,7 @@ class Prior:
 
     def joint(self) -> Floats:
         """Return P(secret = a, Y = y) as (A, Y)."""
-        if isinstance(self.mechanism, (Additive, Real)):
-            return self.mechanism.joint(self.masses)
-        return np.asarray(self.masses @ self.mechanism.rows)
+        return self.mechanism.joint(self.masses)
 
     def leakage(self) -> float:
         """Return I(secret; Y), in nats."""

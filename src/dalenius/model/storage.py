@@ -114,11 +114,7 @@ def mechanism_text(mechanism: "Mechanism") -> str:
     Rows that are never written out are left out here, and the labels with them.
     """
     content = {"format": FORMAT, "version": VERSION, **mechanism.describe()}
-    if isinstance(mechanism, _unwritten()):
-        return json.dumps(content) + "\n"
-    content["labels"] = list(mechanism.labels)
-    content["rows"] = mechanism.given.tolist()
-    return json.dumps(content) + "\n"
+    return json.dumps(content | mechanism.stored()) + "\n"
 
 
 def load_mechanism(path: Path) -> "Mechanism":
@@ -135,43 +131,34 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
-    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415
+    from dalenius.model.written import Written, of_matrix, of_rows  # noqa: PLC0415 - the same
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
-        if isinstance(named, _unwritten()):
+        if named.route != "rows":
             return named
     rows, labels = _field(content, "rows", list), _labels(content)
     if "mechanism" in content:
         query = parse_query(_field(content, "query", str))
-        mechanism = parse_mechanism(_field(content, "mechanism", str), query)
-        stored = Mechanism(mechanism.statistic, rows, labels, mechanism.query)
+        mechanism = parse_mechanism(_field(content, "mechanism", str), query).written()
+        stored = Written(mechanism.statistic, rows, labels, mechanism.query)
         if stored.rows.shape != mechanism.rows.shape or np.abs(stored.rows - mechanism.rows).max() > 1e-9:  # noqa: PLR2004
             message = f"the rows stored are not those of {mechanism.name} of {query}; the file was altered"
             raise InputError(message)
         return mechanism
     own = parse_query(_field(content, "query", str)) if "query" in content else None
     if "statistic" in content:
-        return Mechanism(_histogram(content, own.records if own else None), rows, labels, own)
+        return Written(_histogram(content, own.records if own else None), rows, labels, own)
     if own is not None:
-        return Mechanism.from_rows(own, rows, labels)
+        return of_rows(own, rows, labels)
     records = _field(content, "records", list)
     classes = content.get("classes")
     if classes is None:
-        return Mechanism.from_matrix(rows, records, labels)
+        return of_matrix(rows, records, labels)
     if not isinstance(classes, list) or not all(type(c) is int for c in classes):
         message = '"classes" must be null or a list of whole numbers'
         raise InputError(message)
-    return Mechanism(Table(records, np.array(classes)), rows, labels)
-
-
-def _unwritten() -> "tuple[type[Mechanism], ...]":
-    """The mechanisms whose rows are never written out."""
-    from dalenius.model.additive import Additive  # noqa: PLC0415 - mechanisms, which know of this file
-    from dalenius.model.noisy_histogram import NoisyHistogram  # noqa: PLC0415
-    from dalenius.model.real import Real  # noqa: PLC0415
-
-    return Additive, NoisyHistogram, Real
+    return Written(Table(records, np.array(classes)), rows, labels)
 
 
 def _histogram(content: dict[str, Any], records: Sequence[int] | None) -> Histogram:

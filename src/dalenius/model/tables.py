@@ -13,8 +13,8 @@ from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 
 if TYPE_CHECKING:
-    from dalenius.model.mechanism import Mechanism
     from dalenius.model.query import Query
+    from dalenius.model.written import Written
 
 Ints = NDArray[np.int64]
 
@@ -22,7 +22,7 @@ MOST_ROWS = 40
 MOST_COLUMNS = 12
 
 
-def row_names(mechanism: "Mechanism", many: int) -> list[str]:
+def row_names(mechanism: "Written", many: int) -> list[str]:
     """Return the first rows in the words of the query: `count = 2`, `pairs = 0 (sum 1)`, `counts 3,1 (total = 5)`.
 
     Without a query, or where its answer may differ inside a class, the class alone: `sum 2`, `x = 0,1,1`.
@@ -75,7 +75,7 @@ def _datasets(index: Ints, statistic: Table) -> Ints:
     return np.stack(np.unravel_index(index, statistic.records), axis=-1)
 
 
-def table_text(mechanism: "Mechanism", digits: int) -> str:
+def table_text(mechanism: "Written", digits: int) -> str:
     """Return the rows, aligned; a last line says how much was left out of a long table."""
     rows, columns = (
         min(size, most) for size, most in zip(mechanism.rows.shape, (MOST_ROWS, MOST_COLUMNS), strict=True)
@@ -118,7 +118,7 @@ def integer_row(given: Sequence[float]) -> list[int]:
     return [numerator * (scale // denominator) for numerator, denominator in parts]
 
 
-def integer_csv(mechanism: "Mechanism") -> str:
+def integer_csv(mechanism: "Written") -> str:
     """Return the table of whole numbers: a header, then one line per class with its total."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

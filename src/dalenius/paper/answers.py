@@ -39,6 +39,7 @@ def paper_design_answer(
 
 def _kept(problem: Problem, leakage: Audit) -> bool:
     """Whether a verifier agrees that the leakage budget is kept: a constant leaks nothing, whatever is stated."""
-    constant = bool((leakage.mechanism.rows == leakage.mechanism.rows[0]).all())
+    rows = leakage.mechanism.written().rows
+    constant = bool((rows == rows[0]).all())
     slack = NOTHING if problem.budget == 0 and problem.knowledge == 0 else 0.0
     return constant or leakage.certificate.upper <= problem.budget + slack

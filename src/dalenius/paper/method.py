@@ -70,9 +70,10 @@ def search_leakage(
     Guarantee: the witness holds a prior that the adversary may have and what it leaks, so it is a lower bound.
     Every upper bound is the trivial min(log|A|, log|Y|).
     """
-    _check_size(mechanism.records, len(mechanism.labels), MOST_AUDITED, "an audit")
+    outputs = len(mechanism.written().labels)
+    _check_size(mechanism.records, outputs, MOST_AUDITED, "an audit")
     channel, records = mechanism.matrix(), mechanism.records
-    ceiling = min(math.log(max(records)), math.log(len(mechanism.labels)))
+    ceiling = min(math.log(max(records)), math.log(outputs))
     starts: list[Leakage] = []
     while len(starts) < STARTS and not (starts and deadline.expired()):
         rng = np.random.default_rng([seed, len(starts)])
@@ -152,7 +153,7 @@ def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> 
     for members in mechanism.statistic.orbits:
         lumped, lift = lump(mechanism, members[0], merged)
         cells = Cells(lumped, knowledge)
-        record = SecretAudit(cells, min(math.log(lumped.secrets), math.log(len(mechanism.labels))), 0.0)
+        record = SecretAudit(cells, min(math.log(lumped.secrets), math.log(mechanism.n_outputs)), 0.0)
         met = [(start.prior, start.record if start.record in members else members[0]) for start in starts]
         best = best_of(cells, lift.cells(np.stack([_masses(mechanism, *prior) for prior in met]), cells.size))
         record.pi, record.lower = best.pi, best.value

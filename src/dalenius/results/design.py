@@ -13,6 +13,7 @@ from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
+from dalenius.model.written import Written
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.results.audit import Audit, Stopped, finite, frame, limit_words
 from dalenius.results.history import Step
@@ -49,7 +50,7 @@ class Design:
     budget: float
     lower: float
     upper: float
-    mechanism: Mechanism
+    mechanism: Written
     distortion: float
     leakage: Audit
     certificate: Certificate

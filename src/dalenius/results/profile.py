@@ -4,17 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.results.audit import Audit, Curve, Stopped, finite
 from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-UNWRITTEN = (Additive, NoisyHistogram)  # channels that are never written out
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def real_answer(problem: AuditProblem, run: Run) -> Audit:
     """
     mechanism, tolerance = cast("Real", problem.mechanism), run.tolerance * run.nats
     finest, fine = _finest(mechanism, max(SHARE * tolerance, LEAST))
-    many = len(finest.channel.labels)
+    many = finest.channel.n_outputs
     coarser = [error for error, most in COARSER if many > most and fine < SHARE * error]
     looks: list[Audit] = []
     for error in (*coarser, fine):

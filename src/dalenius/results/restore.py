@@ -19,12 +19,12 @@ from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret, describe, from_user
 from dalenius.model.statistic import Table
+from dalenius.model.written import Written
 from dalenius.results.audit import Audit, Extremes, Group, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step
@@ -251,9 +251,8 @@ def _spans(members: range | tuple[int | None, ...]) -> list[tuple[int, int]]:
 
 def _witness(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
     if "blocks" in witness:
-        if isinstance(mechanism, NoisyHistogram):
-            mechanism = mechanism.cell(witness["cell"])
-        return Prior.on_blocks(mechanism, secret, witness["blocks"], witness["masses"], reference)
+        part = mechanism.witnessed(witness.get("cell"))
+        return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
     return Prior(mechanism, secret, witness["masses"], reference)
 
 
@@ -261,7 +260,7 @@ def design_of(content: dict[str, Any]) -> Design:
     """Rebuild a saved design."""
     plain = _plain(content, OF_DESIGN)
     query = _query(content["query"])
-    mechanism = storage.mechanism_from(content["mechanism"])
+    mechanism = storage.mechanism_from(content["mechanism"]).written()
     if query.records != mechanism.records or plain["proved"] == "lower":
         message = f"its query is not about the records of its mechanism, or it is proved {plain['proved']!r}"
         raise InputError(message)
@@ -269,7 +268,7 @@ def design_of(content: dict[str, Any]) -> Design:
         classes = mechanism.statistic.class_table()
         own = not query.named and np.array_equal(classes, query.statistic.class_table())
         statistic = query.statistic if own else mechanism.statistic
-        mechanism = Mechanism(statistic, mechanism.given, mechanism.labels, query)
+        mechanism = Written(statistic, mechanism.given, mechanism.labels, query)
     certificate = Certificate.of(content["certificate"])
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
     _check_words(plain["distortion_name"], query, mechanism, certificate.data)
@@ -288,7 +287,7 @@ def design_of(content: dict[str, Any]) -> Design:
     return design
 
 
-def _check_words(name: str, query: Query, mechanism: Mechanism, certificate: dict[str, Any]) -> None:
+def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[str, Any]) -> None:
     """Refuse words for the distortion and labels of outputs other than the certificate's, where it has them."""
     problem = certificate["problem"]
     if "query" not in problem or "distortion" not in problem:

@@ -5,7 +5,6 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -15,10 +14,8 @@ from dalenius.auditing.one_secret import MOST_OUTPUTS
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
-from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
@@ -183,8 +180,8 @@ class _Search:
         """Audit a noise level: a glance, which shows most of those that leak too much; then with more care."""
         value = self.chosen.value(self.query, level, self.accuracy)
         mechanism = self.chosen.build(self.query, **{self.chosen.parameter: value})
-        unwritten = isinstance(mechanism, (Additive, NoisyHistogram))
-        if unwritten or len(mechanism.labels) > MOST_OUTPUTS:  # such audits give all they can at once
+        # Audits without rows, or with very many outputs, give all they can at once.
+        if mechanism.route != "rows" or mechanism.n_outputs > MOST_OUTPUTS:
             self.tried.append(Tried(level, value, self._audit(mechanism, FINE * self.accuracy, 0.3)))
             return
         audit = self._audit(mechanism, 1.0, 0.03)
@@ -276,7 +273,7 @@ class _Search:
             mechanism=mechanism,
             leakage=best.audit,
             budget=self.budget,
-            distortion=_distortion(mechanism, self.query),
+            distortion=mechanism.expected_distortion(),
             too_little=next(proved, None),
             stopped=stopped,
             quietest=best.level <= self.chosen.quietest(self.query),
@@ -305,22 +302,6 @@ def _too_small(family: str, query: Query, budget: float, unit: str) -> str:
 def _positive(sensitivity: float) -> float:
     """The scale of the noise; 1 for a query with a single answer."""
     return sensitivity if sensitivity > 0 else 1.0
-
-
-def _distortion(mechanism: Mechanism, query: Query) -> float | None:
-    """E d(f(X), Y), X uniform, or None where the outputs are no answers, as for randomized response."""
-    if isinstance(mechanism, (Additive, NoisyHistogram)):
-        return mechanism.expected_distortion()
-    if mechanism.statistic is not query.statistic:
-        return None
-    weights = np.exp(query.statistic.log_class_sizes())
-    if mechanism.labels == query.labels:
-        distance = query.distance()
-    else:  # noise on every cell of a histogram: any vector of counts
-        counts = np.asarray(query.answers)
-        outputs = np.array(list(product(range(query.n + 1), repeat=counts.shape[1])))
-        distance = sum(np.abs(np.subtract.outer(c, y)) for c, y in zip(counts.T, outputs.T, strict=True))
-    return float(weights @ (mechanism.rows * distance).sum(axis=1))
 
 
 def _printer(mechanism: Mechanism) -> Callable[[Progress], None]:

@@ -1,7 +1,7 @@
 """Joint releases: several mechanisms run independently on the same data, and all outputs are seen."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -15,12 +15,12 @@ from dalenius.bounds.capacity import capacity
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.additive import Additive
 from dalenius.model.counting import log_binomial, log_multinomial
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
+from dalenius.model.written import Written
 from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
@@ -53,18 +53,17 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
         raise InputError(message)
     if often == len(mechanisms) == 1:
         return mechanisms[0]
-    rows, columns, entries = joint_size([(m, often) for m in mechanisms])
+    parts = [m.written() for m in mechanisms]
+    rows, columns, entries = joint_size([(m, often) for m in parts])
     if entries > MOST_ENTRIES:
         size = "more than 2^64" if columns == math.inf else columns
-        remedy = "compose fewer releases, use times= where one mechanism is repeated"
-        if any(isinstance(m, Additive) for m in mechanisms):  # too much already alone
-            remedy = "use fewer records"
         message = (
-            f"the joint release would have {rows} rows x {size} outputs, above the limit of "
-            f"{MOST_ENTRIES} entries; {remedy}, or keep a dl.Ledger, which bounds what does not fit"
+            f"the joint release would have {rows} rows x {size} outputs, above the limit of {MOST_ENTRIES} entries; "
+            "compose fewer releases, use times= where one mechanism is repeated, or keep a dl.Ledger, which bounds "
+            "what does not fit"
         )
         raise InputError(message)
-    return _repeated(mechanisms[0], often) if often > 1 else _product(mechanisms)
+    return _repeated(parts[0], often) if often > 1 else _product(parts)
 
 
 def joint(groups: Sequence[Group]) -> Mechanism:
@@ -80,17 +79,18 @@ def joint_size(groups: Sequence[Group]) -> tuple[int, float, float]:
     rows = carrier([mechanism for mechanism, _ in groups]).size
     columns: float = 1
     for mechanism, often in groups:
-        columns *= _outputs(len(mechanism.labels), often)
+        columns *= _outputs(mechanism.n_outputs, often)
         columns = columns if columns <= LARGEST else math.inf
-    longest = max(len(mechanism.labels) if often > 1 else 1 for mechanism, often in groups)
+    longest = max(mechanism.n_outputs if often > 1 else 1 for mechanism, often in groups)
     return rows, columns, columns * max(rows, longest)
 
 
-def _outputs(labels: int, often: int) -> float:
+def _outputs(labels: float, often: int) -> float:
     """How many counts of outputs there are, or outputs of a single run."""
     if often == 1:
         return labels
-    return math.comb(often + labels - 1, often) if min(often, labels - 1) <= MOST_FREE else math.inf
+    few = min(often, labels - 1) <= MOST_FREE and labels < math.inf
+    return math.comb(often + int(labels) - 1, often) if few else math.inf
 
 
 def check_parts(mechanisms: Sequence[Mechanism]) -> None:
@@ -149,8 +149,10 @@ def same_channel(one: Mechanism, other: Mechanism) -> bool:
         return True
     if all(m.name is not None and m.query is not None and m.query.named for m in (one, other)):
         return one.name == other.name and str(one.query) == str(other.query)
-    same = one.labels == other.labels and _equal(one.statistic, other.statistic)
-    return same and np.array_equal(one.given, other.given)
+    if one.route != "rows" or other.route != "rows":
+        return False
+    mine, its = one.written(), other.written()
+    return mine.labels == its.labels and _equal(mine.statistic, its.statistic) and np.array_equal(mine.given, its.given)
 
 
 def _equal(one: Statistic, other: Statistic) -> bool:
@@ -173,12 +175,12 @@ def _classes(fine: Statistic, coarse: Statistic) -> Ints | slice:
     raise AssertionError(message)
 
 
-def _product(mechanisms: Sequence[Mechanism]) -> Mechanism:
+def _product(mechanisms: Sequence[Written]) -> Written:
     statistic = carrier(mechanisms)
     rows = np.ones((statistic.size, 1))
     for m in mechanisms:
         rows = (rows[:, :, None] * m.rows[_classes(statistic, m.statistic)][:, None, :]).reshape(len(rows), -1)
-    return Mechanism(statistic, rows, tuple(product(*(m.labels for m in mechanisms))), _common_query(mechanisms))
+    return Written(statistic, rows, tuple(product(*(m.labels for m in mechanisms))), _common_query(mechanisms))
 
 
 def _common_query(mechanisms: Sequence[Mechanism]) -> Query | None:
@@ -191,7 +193,7 @@ def _common_query(mechanisms: Sequence[Mechanism]) -> Query | None:
     return query if same else None
 
 
-def _repeated(mechanism: Mechanism, often: int) -> Mechanism:
+def _repeated(mechanism: Written, often: int) -> Written:
     """log q(c|x) = log( k! / prod_y c_y! ) + sum_y c_y log q(y|x); equal rows stay equal, being computed once."""
     q, group = np.unique(mechanism.rows, axis=0, return_inverse=True)
     counts = Histogram(often, q.shape[1]).counts
@@ -201,7 +203,7 @@ def _repeated(mechanism: Mechanism, often: int) -> Mechanism:
     rows = np.exp(ways + log_q @ counts.T)
     rows[(q == 0).astype(float) @ (counts.T > 0) > 0] = 0.0
     rows /= rows.sum(axis=1, keepdims=True)
-    return Mechanism(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
+    return Written(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
 
 
 def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline) -> float:
@@ -219,12 +221,18 @@ def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline
     of a noisy histogram at noise around the mean counts.
     """
     known = knowledge * (1 + ROUNDING) + ROUNDING * (10 + mechanism.log_universe)
-    if isinstance(mechanism, Additive):
-        return knowledge_bound(mechanism, known, deadline)
-    if isinstance(mechanism, NoisyHistogram):
-        centres = Centres.best(mechanism, known, np.full(mechanism.k, 1 / mechanism.k))
-        return centres.upper + MARGIN * (1 + centres.upper)
-    rows = mechanism.rows
+    return INFORMATION_BOUNDS.get(mechanism.route, _dual_bound)(mechanism, known, deadline)
+
+
+def _around_the_mean(mechanism: NoisyHistogram, known: float, _: Deadline) -> float:
+    """The dual bound at noise around the mean counts."""
+    centres = Centres.best(mechanism, known, np.full(mechanism.k, 1 / mechanism.k))
+    return centres.upper + MARGIN * (1 + centres.upper)
+
+
+def _dual_bound(mechanism: Mechanism, known: float, deadline: Deadline) -> float:
+    """The smaller of the capacity and of the dual bound, of a channel that is written out."""
+    rows = mechanism.written().rows
     whole, log_rho = capacity(mechanism, deadline), mechanism.statistic.log_class_sizes()
     own = xlogy(rows, rows).sum(axis=1)
 
@@ -254,3 +262,10 @@ def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline
     )
     tilted = max(0.0, float(found.fun)) + MARGIN * (1 + whole.upper) if math.isfinite(found.fun) else math.inf
     return min(whole.upper, tilted)
+
+
+# The bound of a release that is never written out, by the route of its audits.
+INFORMATION_BOUNDS: dict[Route, Callable[[Any, float, Deadline], float]] = {
+    "sum": knowledge_bound,
+    "counts": _around_the_mean,
+}

@@ -45,7 +45,11 @@ def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) ->
     _check_bits(rng)
     many = checks.size(size, 1)
     t = int(mechanism.statistic.class_of(one(dataset, mechanism.records)))
-    draw = _by_formula(mechanism, t) if mechanism.by_formula else _by_weights(integer_row(mechanism.given[t].tolist()))
+    draw = (
+        _by_formula(mechanism, t)
+        if mechanism.by_formula
+        else _by_weights(integer_row(mechanism.written().given[t].tolist()))
+    )
     return [draw() for _ in range(many)]
 
 
@@ -92,7 +96,7 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
         raise InputError(_refusal(reason)) from reason
     if family == "symmetric":
         return _symmetric(query, t, Fraction(given["flip"]))
-    return _by_weights(integer_row(mechanism.given[t].tolist()))  # constant: zeros and a one
+    return _by_weights(integer_row(mechanism.written().given[t].tolist()))  # constant: zeros and a one
 
 
 def _refusal(reason: Refused) -> str:

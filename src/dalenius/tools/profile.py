@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius import api
 from dalenius.bounds.capacity import Capacity, capacity
@@ -14,13 +13,9 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
-from dalenius.model.distortion import class_of_counts
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.query import Query
-from dalenius.model.real import Real
-from dalenius.model.statistic import Histogram, Table
 from dalenius.results.audit import Audit, Curve
-from dalenius.results.profile import UNWRITTEN, Bracket, Profile
+from dalenius.results.profile import Bracket, Profile
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
 
@@ -50,15 +45,16 @@ def profile(  # noqa: PLR0913 - the public surface
     limit = checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
     checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True)
     checks.whole("seed", seed, 0)
-    if isinstance(mechanism, Real):
-        _ = mechanism.rows  # refused: hardly a measure is left without a table
+    # Hardly a measure is left where outputs are real numbers: `written` says so.
+    if mechanism.n_outputs == math.inf:
+        mechanism.written()
     notes: list[str] = []
     scale = NATS_PER_UNIT[unit]
     with Deadline(limit) as deadline, np.errstate(all="ignore"):
         found = _unless_refused("capacity", lambda: _capacity(mechanism, deadline), notes)
         dp_epsilon = _unless_refused("dp_epsilon", mechanism.dp_epsilon, notes)
         dp_delta = _unless_refused("dp_delta", lambda: mechanism.dp_delta(at), notes)
-        distortion = _unless_refused("distortion", lambda: _distortion(mechanism), notes)
+        distortion = _unless_refused("distortion", mechanism.expected_distortion, notes)
         audits: list[Audit] = []
         for k, point in enumerate(points):
             seconds = max(deadline.left / (len(points) - k), LEAST_SECONDS)
@@ -91,7 +87,7 @@ def _adversaries(mechanism: Mechanism, entropies: Iterable[float] | None, unit: 
 
     The default is given as knowledge, which says "the uniform prior" and "no limit" exactly.
     """
-    if entropies is None and isinstance(mechanism, UNWRITTEN):
+    if entropies is None and mechanism.route != "rows":
         Adversary.from_user(mechanism.records, knowledge=0.0, unit=unit)
         return [{"knowledge": k / NATS_PER_UNIT[unit]} for k in KNOWN]
     if entropies is None:
@@ -121,21 +117,14 @@ def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: lis
 
 
 def _capacity(mechanism: Mechanism, deadline: Deadline) -> Capacity:
-    if isinstance(mechanism, Additive):
-        return capacity_by_convolution(mechanism, deadline.part(CAPACITY_SHARE * deadline.time_limit))
+    if mechanism.route == "sum":
+        return capacity_by_convolution(cast("Additive", mechanism), deadline.part(CAPACITY_SHARE * deadline.time_limit))
     return capacity(mechanism, deadline)
 
 
 def _maximal(mechanism: Mechanism) -> float:
-    """log sum_y max_x q(y|x)."""
-    if isinstance(mechanism, Additive):
-        return max(0.0, math.log(mechanism.most_likely()))
-    return _guessing(mechanism.rows)
-
-
-def _guessing(rows: NDArray[np.float64]) -> float:
     """log sum_y max_x q(y|x), never below 0 by rounding."""
-    return max(0.0, math.log(float(rows.max(axis=0).sum())))
+    return max(0.0, math.log(mechanism.most_likely()))
 
 
 def _record_guessing(mechanism: Mechanism) -> float:
@@ -145,30 +134,5 @@ def _record_guessing(mechanism: Mechanism) -> float:
         record = members[0]
         given = np.exp(mechanism.statistic.log_reference(record) + math.log(mechanism.records[record]))
         given /= given.sum(axis=1, keepdims=True)
-        outputs = mechanism.joint(given) if isinstance(mechanism, Additive) else given @ mechanism.rows
-        worst = max(worst, _guessing(outputs))
+        worst = max(worst, math.log(float(mechanism.joint(given).max(axis=0).sum())))
     return worst
-
-
-def _distortion(mechanism: Mechanism) -> float | None:
-    """E d(f(X), Y), X uniform; None without a query, or where outputs are not its range."""
-    if isinstance(mechanism, UNWRITTEN):
-        return mechanism.expected_distortion()
-    query, statistic = mechanism.query, mechanism.statistic
-    if query is None or mechanism.labels != query.labels:
-        return None
-    classes = _query_classes(query, mechanism)
-    if classes is None:
-        return None
-    distance = query.distance()[classes]
-    return float(np.exp(statistic.log_class_sizes()) @ (mechanism.rows * distance).sum(axis=1))
-
-
-def _query_classes(query: Query, mechanism: Mechanism) -> NDArray[np.int64] | None:
-    """The class of the query for every row; None where the rows are not at least as fine, as far as is known."""
-    statistic = mechanism.statistic
-    if statistic is query.statistic or statistic == query.statistic:
-        return np.arange(statistic.size)
-    if isinstance(statistic, Histogram):
-        return class_of_counts(query.statistic, statistic.counts)
-    return query.statistic.class_table() if isinstance(statistic, Table) and statistic.finest else None
