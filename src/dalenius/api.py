@@ -16,15 +16,22 @@ from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer
 from dalenius.designing.oracle import Attack
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms
+from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks
-from dalenius.model.adversary import Adversary
-from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
-from dalenius.model.reference import Reference
-from dalenius.options import Method, Options, audit_problem, design_problem, distortion_of, entropies_of
+from dalenius.options import (
+    Approach,
+    Method,
+    Options,
+    adversary_of,
+    audit_problem,
+    checked_mechanism,
+    design_problem,
+    distortion_of,
+    entropies_of,
+)
 from dalenius.paper.answers import paper_audit_answer, paper_design_answer
 from dalenius.paper.choices import Reading
 from dalenius.paper.method import search_leakage, search_mechanism
@@ -39,14 +46,6 @@ from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.limits import MEMORY, TIME_LIMIT
-
-NAMED = {  # parameters at which a frontier shows the families of the gallery
-    "symmetric": ("flip", (0.1, 0.25, 0.5, 0.75)),
-    "geometric": ("epsilon", (0.5, 1.0, 2.0, 4.0)),
-    "laplace": ("epsilon", (0.5, 1.0, 2.0, 4.0)),
-    "exponential": ("epsilon", (1.0, 2.0, 4.0, 8.0)),
-    "gaussian": ("sigma", (0.4, 0.7, 1.2, 2.0)),
-}
 
 
 def audit(  # noqa: PLR0913 - the public surface
@@ -93,21 +92,14 @@ def audit(  # noqa: PLR0913 - the public surface
     it can run; or names out of these and "escort", "hinge", "penalty_owner". reading: how Algorithms 9 and 10 of a
     design share their penalty, "proof" (default) or "strict".
     """
+    approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        unit=unit,
-        method=method,
-        repairs=repairs,
-        reading=reading,
-        tolerance=tolerance,
-        time_limit=time_limit,
-        seed=seed,
-        progress=progress,
-        settings=settings,
+        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
     )
     checking.check_option(verify)
-    problem = audit_problem(
-        mechanism, options, entropy=entropy, knowledge=knowledge, secret=secret, reference=reference
-    )
+    records = checked_mechanism(mechanism).records
+    adversary = adversary_of(records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    problem = audit_problem(mechanism, options, adversary, secret)
     began = time.monotonic()
     answer = solve(problem, replace(options, time_limit=checking.searching(time_limit, verify)))
     return checking.checked(answer, verify, time_limit - (time.monotonic() - began))
@@ -120,8 +112,9 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
     """
     with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
-        if options.method == "paper":
-            found = search_leakage(problem.mechanism, problem.adversary, deadline, options.seed, options.repairs)
+        if options.paper:
+            repairs = options.approach.repairs
+            found = search_leakage(problem.mechanism, problem.adversary, deadline, options.seed, repairs)
             return paper_audit_answer(problem, found, run)
         if problem.mechanism.route == "points":
             return real_answer(problem, run)
@@ -144,12 +137,15 @@ def curve(
         raise InputError(message)
     points = entropies_of(entropies)
     given = {**(audit.__kwdefaults__ or {}), **options}
-    about = {name: given.pop(name) for name in ("secret", "reference")}
-    del given["verify"]
-    wanted = Options.from_user(**given)
-    problems = [audit_problem(mechanism, wanted, entropy=b, knowledge=None, **about) for b in points]
+    reference, secret, _ = (given.pop(name) for name in ("reference", "secret", "verify"))
+    approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
+    wanted = Options.from_user(approach, **given)
+    records = checked_mechanism(mechanism).records
+    adversaries = [adversary_of(records, wanted, entropy=b, reference=reference) for b in points]
+    first = audit_problem(mechanism, wanted, adversaries[0], secret)
     known: dict[int, WarmStart] = {}
-    return Curve(tuple(points), tuple(solve(problem, wanted, known) for problem in problems))
+    audits = (solve(replace(first, adversary=adversary), wanted, known) for adversary in adversaries)
+    return Curve(tuple(points), tuple(audits))
 
 
 def design(  # noqa: PLR0913 - the public surface
@@ -193,49 +189,37 @@ def design(  # noqa: PLR0913 - the public surface
     budget, and then `kept` is false. A mechanism that Algorithm 6 returns beyond its distortion budget is moved
     towards the noiseless one until it keeps it. repairs, reading: as for `audit`.
     """
+    approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        unit=unit,
-        method=method,
-        repairs=repairs,
-        reading=reading,
-        tolerance=tolerance,
-        time_limit=time_limit,
-        seed=seed,
-        progress=progress,
-        settings=settings,
+        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
     )
     checking.check_option(verify)
-    asked = design_problem(
-        query,
-        options,
-        distortion=distortion,
-        leakage=leakage,
-        entropy=entropy,
-        knowledge=knowledge,
-        reference=reference,
-        p0=p0,
-        measure=measure,
-        outputs=outputs,
-    )
-    problem = _reduced(asked, options.method)
+    task = distortion_of(query, measure, outputs, p0)
+    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
+    problem = _reduced(asked, options.approach.method)
     budget = float(asked.budget if leakage is None else leakage)
     search_time = checking.searching(options.time_limit, verify)
     with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
-        run = options.run(deadline)
-        if options.method == "paper":
-            found = search_mechanism(
-                problem,
-                asked,
-                deadline=deadline,
-                seed=options.seed,
-                repairs=options.repairs,
-                reading=options.reading,
-            )
-            answer = paper_design_answer(asked, problem, found, budget=budget, run=run)
-        else:
-            designed, _ = Designer(problem, asked, deadline, options.seed).solve()
-            answer = design_answer(asked, problem, designed, budget=budget, run=run)
+        answer = _designed(asked, problem, options, budget, deadline)
     return checking.checked(answer, verify, options.time_limit - deadline.seconds)
+
+
+def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: float, deadline: Deadline) -> Design:
+    """Answer a design whose options are checked; its budget is as the user gave it."""
+    run, approach = options.run(deadline), options.approach
+    if not options.paper:
+        designed, _ = Designer(problem, asked, deadline, options.seed).solve()
+        return design_answer(asked, problem, designed, budget=budget, run=run)
+    found = search_mechanism(
+        problem,
+        asked,
+        deadline=deadline,
+        seed=options.seed,
+        repairs=approach.repairs,
+        reading=approach.reading,
+    )
+    return paper_design_answer(asked, problem, found, budget=budget, run=run)
 
 
 def _reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -> Problem:
@@ -290,12 +274,13 @@ def frontier(  # noqa: PLR0913 - the public surface
         unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
     )
     task = distortion_of(query, measure, outputs, p0)
-    rho = Reference.from_user(reference, query.records)
-    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho)
+    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = DesignProblem(task, adversary, "leakage", 0.0, options.solver_tolerance * options.nats, options.settings)
     many = _number_of_points(points)
-    families = _gallery(task) if checks.flag("named", named) else []
-    domain = reduce(task, rho)
+    # Named mechanisms stand beside designs with the same outputs, the range of the query.
+    comparable = checks.flag("named", named) and task.outputs == query.outputs and len(task.outputs) > 1
+    families = shown_on_frontiers(query) if comparable else []
+    domain = reduce(task, adversary.reference)
     with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
         designs = _designs(asked, domain, many, options, deadline, later=len(families) / 4)
         audited = _named_points(asked, families, options, deadline)
@@ -347,19 +332,6 @@ def _named_points(
         points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
         deadline.report_progress(k, len(families), answer.certificate.lower, answer.certificate.upper, name)
     return tuple(points)
-
-
-def _gallery(task: Distortion) -> list[tuple[str, Mechanism]]:
-    """Named mechanisms of a query; none where the outputs are not its range."""
-    found: list[tuple[str, Mechanism]] = []
-    if task.outputs != task.query.outputs or len(task.outputs) == 1:
-        return found
-    for family, (parameter, values) in NAMED.items():
-        if not task.query.numeric and family not in ("symmetric", "exponential"):
-            continue
-        build = getattr(mechanisms, family)
-        found += [(family, build(task.query, **{parameter: value})) for value in values]
-    return found
 
 
 def verify(

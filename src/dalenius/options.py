@@ -17,6 +17,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
+from dalenius.model.secret import Secret
 from dalenius.paper.choices import Reading, reading_from, repairs_from
 from dalenius.paper.method import check_designable
 from dalenius.results.answers import Run
@@ -28,14 +29,32 @@ Method = Literal["certified", "paper"]
 Report = Callable[[Progress], None]
 
 
+@dataclass(frozen=True)
+class Approach:
+    """By which method: certified, or the paper's, with the choices of how its text is run."""
+
+    method: Method = "certified"
+    repairs: frozenset[str] = frozenset()
+    reading: Reading = "proof"
+
+    @classmethod
+    def from_user(cls, method: Method, repairs: Iterable[str] | None, reading: str | None) -> "Approach":
+        """Check the method and the choices, which only method="paper" knows."""
+        checks.choice("method", method, get_args(Method))
+        if method != "paper" and (repairs is not None or reading is not None):
+            name = "repairs" if repairs is not None else "reading"
+            message = f'{name} says how the paper\'s text is run; give it with method="paper", or leave it out'
+            raise InputError(message)
+        chosen = repairs_from(repairs)
+        return cls(method, chosen, reading_from(reading, chosen))
+
+
 @dataclass(frozen=True, eq=False)
 class Options:
     """How an answer is wanted: by which method, in which unit, how close, and how long the search may take."""
 
+    approach: Approach
     unit: str
-    method: Method
-    repairs: frozenset[str]
-    reading: Reading
     tolerance: float  # in the unit, or in units of distortion
     time_limit: float
     seed: int
@@ -45,11 +64,9 @@ class Options:
     @classmethod
     def from_user(  # noqa: PLR0913 - one for each option of the public functions
         cls,
+        approach: Approach | None = None,
         *,
         unit: str,
-        method: Method = "certified",
-        repairs: Iterable[str] | None = None,
-        reading: str | None = None,
         tolerance: float,
         time_limit: float,
         seed: int,
@@ -58,23 +75,20 @@ class Options:
         least_tolerance: float = 1e-300,
     ) -> "Options":
         """Check every option; a tolerance below `least_tolerance` would vanish in floats."""
-        checks.choice("method", method, get_args(Method))
-        if method != "paper" and (repairs is not None or reading is not None):
-            name = "repairs" if repairs is not None else "reading"
-            message = f'{name} says how the paper\'s text is run; give it with method="paper", or leave it out'
-            raise InputError(message)
-        chosen = repairs_from(repairs)
         return cls(
+            approach=approach or Approach(),
             unit=checks.choice("unit", unit, tuple(NATS_PER_UNIT)),
-            method=method,
-            repairs=chosen,
-            reading=reading_from(reading, chosen),
             tolerance=checks.real("tolerance", tolerance, least_tolerance, math.inf),
             time_limit=checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
             seed=checks.whole("seed", seed, 0),
             report=_report(progress),
             settings=checked(settings),
         )
+
+    @property
+    def paper(self) -> bool:
+        """Whether the paper's method is asked for."""
+        return self.approach.method == "paper"
 
     @property
     def nats(self) -> float:
@@ -86,62 +100,58 @@ class Options:
         """The gap at which a search ends, as the user measures it: the rest of the tolerance is for rounding."""
         return self.settings.tolerance_share * self.tolerance
 
+    def audit(self, mechanism: Mechanism, adversary: Adversary, secret: Secret | None = None) -> AuditProblem:
+        """Return an audit to the tolerance of these options."""
+        return AuditProblem(mechanism, adversary, secret, self.solver_tolerance * self.nats, self.settings)
+
     def run(self, deadline: Deadline) -> Run:
         """Return what an answer says of how it was found."""
         return Run(self.unit, self.tolerance, self.seed, deadline)
 
 
-def audit_problem(  # noqa: PLR0913 - what is asked
-    mechanism: Mechanism,
-    options: Options,
-    *,
-    entropy: float | None,
-    knowledge: float | None,
-    secret: object,
-    reference: object,
-) -> AuditProblem:
+def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, secret: object) -> AuditProblem:
     """Return what `audit` is asked, or refuse it."""
+    if options.paper:
+        _check_paper(secret=secret)
+    about = None if secret is None else secrets.from_user(secret, mechanism.records)
+    adversary.reference.check(mechanism.statistic)
+    return options.audit(mechanism, adversary, about)
+
+
+def checked_mechanism(mechanism: object) -> Mechanism:
+    """Return what is to be audited, or refuse it."""
     if not isinstance(mechanism, Mechanism):
         message = (
             f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
         )
         raise InputError(message)
-    if options.method == "paper":
-        _check_paper(secret=secret, reference=reference)
-    about = None if secret is None else secrets.from_user(secret, mechanism.records)
-    rho = Reference.from_user(reference, mechanism.records)
-    rho.check(mechanism.statistic)
-    adversary = Adversary.from_user(
-        mechanism.records, entropy=entropy, knowledge=knowledge, unit=options.unit, reference=rho
-    )
-    return AuditProblem(mechanism, adversary, about, options.solver_tolerance * options.nats, options.settings)
+    return mechanism
 
 
-def design_problem(  # noqa: PLR0913 - what is asked
-    query: Query,
+def adversary_of(
+    records: tuple[int, ...],
     options: Options,
     *,
-    distortion: float | None,
-    leakage: float | None,
-    entropy: float | None,
-    knowledge: float | None,
-    reference: object,
-    p0: ArrayLike | None,
-    measure: str | ArrayLike,
-    outputs: Sequence[object] | None,
+    entropy: float | None = None,
+    knowledge: float | None = None,
+    reference: object = None,
+) -> Adversary:
+    """Return the adversary of exactly one of entropy and knowledge, in the unit of the user."""
+    if options.paper:
+        _check_paper(reference=reference)
+    rho = Reference.from_user(reference, records)
+    return Adversary.from_user(records, entropy=entropy, knowledge=knowledge, unit=options.unit, reference=rho)
+
+
+def design_problem(
+    task: Distortion, adversary: Adversary, options: Options, *, distortion: float | None, leakage: float | None
 ) -> DesignProblem:
     """Return what `design` is asked, or refuse it."""
-    task = distortion_of(query, measure, outputs, p0)
     if (distortion is None) == (leakage is None):
         how = "neither was given" if distortion is None else "both were given"
         message = f"give exactly one of distortion and leakage, the budget to keep; {how}"
         raise InputError(message)
-    rho = Reference.from_user(reference, query.records)
-    adversary = Adversary.from_user(
-        query.records, entropy=entropy, knowledge=knowledge, unit=options.unit, reference=rho
-    )
-    if options.method == "paper":
-        _check_paper(reference=reference)
+    if options.paper:
         check_designable(task)
     gap, settings = options.solver_tolerance, options.settings
     if leakage is not None:

@@ -57,8 +57,10 @@ def _alike(value: object, default: object) -> bool:
 
 
 def _kind(default: object) -> str:
-    words = {bool: "True or False", int: "a whole number", float: "a number", tuple: "a tuple"}
-    return words.get(type(default), f"dl.settings.{type(default).__name__}(...)")
+    if isinstance(default, tuple) and default:
+        return f"a tuple, each entry {_kind(default[0])}"
+    words = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
+    return words.get(type(default), f"dalenius.settings.{type(default).__name__}(...)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +94,46 @@ class Designing(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quantising(_Checked):
+    """Real outputs through finitely many points: coarse looks before fine ones."""
+
+    # The share of the tolerance that may be lost between the real channel and the finite one.
+    loss_share: float = 0.1
+    # Losses below it are no help in floats.
+    least_loss: float = 1e-10
+    # Losses of the first looks, each made where the tolerance asks for more outputs than the number below it. The
+    # last number is that beyond which a Newton step over all outputs is too dear.
+    first_losses: tuple[float, ...] = (1e-3, 1e-5)
+    first_outputs: tuple[int, ...] = (64, 400)
+    # A bracket no wider than this times the loss has been closed.
+    closed: float = 1.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrating(_Checked):
+    """The search for the least noise within a leakage budget, by audits at several levels of noise."""
+
+    # Noise beyond this level is not tried: leakage falls with its exponential, squared.
+    loudest: float = 20.0
+    # The first step to another level; steps double.
+    first_step: float = 0.2
+    # Gaps of audits as shares of the budget: of a glance, and of an audit that stays clear of the budget.
+    glance_gap: float = 1.0
+    coarse_gap: float = 0.1
+    # The gap of an audit that comes near the budget, as a share of the accuracy and of the budget.
+    fine_gap: float = 0.25
+    # Shares of the time left for these three audits, and the seconds that each may always take.
+    glance_share: float = 0.03
+    coarse_share: float = 0.1
+    fine_share: float = 0.3
+    least_seconds: float = 0.05
+    # A parameter is never known more coarsely than this, relatively.
+    coarsest_accuracy: float = 0.5
+    # A level just past an end that seems right, in units of the accuracy, so that the bracket closes.
+    margin: float = 0.4
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings(_Checked):
     """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses."""
 
@@ -103,6 +145,8 @@ class Settings(_Checked):
     newton: Newton = field(default_factory=Newton)
     closed_forms: ClosedForms = field(default_factory=ClosedForms)
     designing: Designing = field(default_factory=Designing)
+    quantising: Quantising = field(default_factory=Quantising)
+    calibrating: Calibrating = field(default_factory=Calibrating)
 
 
 DEFAULT = Settings()

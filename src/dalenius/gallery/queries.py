@@ -17,8 +17,6 @@ from dalenius.model.statistic import Histogram, Sum, Table
 
 Ints = NDArray[np.int64]
 
-MOST_OUTPUTS = 10**7
-
 
 def modular_sum(n: int, modulus: int) -> Query:
     """f(x) = x_1 + ... + x_n mod modulus, of bits. Range 0..modulus-1."""
@@ -124,10 +122,10 @@ def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> objec
         raise InputError(message) from error
 
 
-def _integers(low: int, high: int) -> tuple[int, ...]:
-    if high - low >= MOST_OUTPUTS:
+def _integers(low: int, high: int, most: int = 10**7) -> tuple[int, ...]:
+    if high - low >= most:
         message = (
-            f"the answers range over {high - low + 1} integers, above the limit of {MOST_OUTPUTS}; "
+            f"the answers range over {high - low + 1} integers, above the limit of {most}; "
             "use fewer records or rounder values"
         )
         raise InputError(message)

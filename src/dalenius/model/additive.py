@@ -11,15 +11,11 @@ from dalenius.errors import InputError
 from dalenius.model import checks, datasets
 from dalenius.model.mechanism import Floats, Mechanism, Route
 from dalenius.model.neighbours import ROUNDING
-from dalenius.model.noise import Noise
+from dalenius.model.noise import Noise, least_contraction
 from dalenius.model.query import Query
-from dalenius.model.statistic import Statistic, Sum
+from dalenius.model.statistic import MOST_VALUES, Statistic, Sum
 
 Ints = NDArray[np.int64]
-
-MOST_VALUES = 64  # of a record
-NEGLIGIBLE = 2.0**-60  # mass of the noise that is left out of sight
-LEAST_CONTRACTION = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,12 +93,12 @@ class Additive(Mechanism):
         """P(noise >= k) for k >= 1."""
         return float(self.noise.tail(np.array([float(k)]))[0])
 
-    def reach(self) -> int:
+    def reach(self, negligible: float = 2.0**-60) -> int:
         """The least k with P(noise >= k) negligible, or the width of the range if that is less."""
         low, high = 0, self.high - self.low + 1
         while high - low > 1:
             middle = (low + high) // 2
-            hidden = self.tail(middle) <= NEGLIGIBLE
+            hidden = self.tail(middle) <= negligible
             low, high = (low, middle) if hidden else (middle, high)
         return high
 
@@ -200,7 +196,7 @@ class Additive(Mechanism):
         if not isinstance(statistic, Sum) or not np.array_equal(self.answers, statistic.values):
             return 1.0
         spread = max(statistic.contributions) - min(statistic.contributions)
-        return max(self.noise.contraction(float(self.n) * spread**2, 1), LEAST_CONTRACTION) if spread else 1.0
+        return least_contraction(self.noise, float(self.n) * spread**2, 1) if spread else 1.0
 
     def _outermost(self) -> tuple[Ints, Ints]:
         """The least and the greatest answer of every line of neighbouring datasets."""

@@ -37,6 +37,11 @@ class Clamped(Noise, Protocol):
         """P(answer + noise, clamped to the outputs) as (K, Y), for answers (K, 1)."""
 
 
+def least_contraction(noise: Noise, spread: float, counts: int, least: float = 1e-12) -> float:
+    """Return what a divergence keeps under this noise; never below `least`, which serves as well as 0."""
+    return max(noise.contraction(spread, counts), least)
+
+
 @dataclass(frozen=True)
 class Geometric:
     """P(noise = d) = (1-alpha)/(1+alpha) alpha^|d|, alpha = exp(-rate)."""

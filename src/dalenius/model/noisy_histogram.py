@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.additive import LEAST_CONTRACTION, MOST_VALUES, Additive
+from dalenius.model.additive import Additive
 from dalenius.model.datasets import commas, generator, one
 from dalenius.model.mechanism import Mechanism, Route
-from dalenius.model.noise import Noise
+from dalenius.model.noise import Noise, least_contraction
 from dalenius.model.query import Query
-from dalenius.model.statistic import Histogram, Statistic, Sum
+from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +99,7 @@ class NoisyHistogram(Mechanism):
 
     def contraction(self) -> float:
         """Return eta as `Additive.contraction`: a record moves two counts by one each."""
-        return max(self.noise.contraction(float(self.n), self.k), LEAST_CONTRACTION)
+        return least_contraction(self.noise, float(self.n), self.k)
 
     def expected_distortion(self) -> float:
         """Return E sum_v |Y_v - t_v| for X uniform: the same for every v."""

@@ -14,9 +14,6 @@ from dalenius.model.mechanism import Floats, Mechanism, Route
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
 
-FINE = (1e-11, 1e-7, 1e-3)  # accuracy at which a single prior's leakage is computed: the first whose points fit
-LEAST, MOST = 1e-100, 1e100  # of a rate or a deviation
-
 
 @dataclass(frozen=True)
 class Laplace:
@@ -94,6 +91,10 @@ class Real(Mechanism):
     noise: Laplace | Gaussian
     statistic: Statistic = field(init=False)
     route: ClassVar[Route] = "points"
+    # Accuracy at which a single prior's leakage is computed: the first whose points fit.
+    accuracies: ClassVar[tuple[float, ...]] = (1e-11, 1e-7, 1e-3)
+    # Of a rate or a deviation.
+    limits: ClassVar[tuple[float, float]] = (1e-100, 1e100)
 
     def __post_init__(self) -> None:
         query, noise = self.query, self.noise
@@ -106,7 +107,7 @@ class Real(Mechanism):
         if len(query.outputs) == 1:
             message = f"{query} has a single answer, which noise does not change; leave output='real' out"
             raise InputError(message)
-        checks.real(noise.parameter, noise.value, LEAST, MOST)
+        checks.real(noise.parameter, noise.value, *self.limits)
         object.__setattr__(self, "statistic", query.statistic)
 
     @property
@@ -167,9 +168,9 @@ class Real(Mechanism):
 
     @cached_property
     def _fine(self) -> Floats:
-        for error in FINE[:-1]:
+        for error in self.accuracies[:-1]:
             try:
                 return self.noise.quadrature(self.answers, error).masses
             except InputError:
                 continue  # too many points
-        return self.noise.quadrature(self.answers, FINE[-1]).masses
+        return self.noise.quadrature(self.answers, self.accuracies[-1]).masses

@@ -25,7 +25,6 @@ __all__ = ["path_of", "read_bytes", "read_format", "read_json", "write"]  # of f
 
 FORMAT = "dalenius/mechanism"
 VERSION = 1
-MOST_NESTED = 32  # joint releases of joint releases
 
 
 def read_matrix(path: Path) -> tuple[Any, list[str] | None]:
@@ -185,9 +184,9 @@ def _labels(content: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(map(_label, _field(content, "labels", list)))
 
 
-def _label(label: object, depth: int = 0) -> object:
-    """Return a text, a number, or a list of them, which stands for a tuple."""
-    if isinstance(label, list) and label and depth < MOST_NESTED:
+def _label(label: object, depth: int = 0, deepest: int = 32) -> object:
+    """Return a text, a number, or a list of them, which stands for a tuple: joint releases of joint releases nest."""
+    if isinstance(label, list) and label and depth < deepest:
         return tuple(_label(part, depth + 1) for part in label)
     if not isinstance(label, (str, int, float)):
         message = '"labels" must hold texts, numbers and short lists of them only'

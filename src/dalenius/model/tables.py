@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
-MOST_ROWS = 40
-MOST_COLUMNS = 12
-
 
 def row_names(mechanism: "Written", many: int) -> list[str]:
     """Return the first rows in the words of the query: `count = 2`, `pairs = 0 (sum 1)`, `counts 3,1 (total = 5)`.
@@ -75,10 +72,10 @@ def _datasets(index: Ints, statistic: Table) -> Ints:
     return np.stack(np.unravel_index(index, statistic.records), axis=-1)
 
 
-def table_text(mechanism: "Written", digits: int) -> str:
+def table_text(mechanism: "Written", digits: int, most_rows: int = 40, most_columns: int = 12) -> str:
     """Return the rows, aligned; a last line says how much was left out of a long table."""
     rows, columns = (
-        min(size, most) for size, most in zip(mechanism.rows.shape, (MOST_ROWS, MOST_COLUMNS), strict=True)
+        min(size, most) for size, most in zip(mechanism.rows.shape, (most_rows, most_columns), strict=True)
     )
     body = [["", *(printable(str(label)) for label in mechanism.labels[:columns])]]
     shown = zip(row_names(mechanism, rows), mechanism.rows[:rows, :columns].tolist(), strict=True)

@@ -249,7 +249,7 @@ def _misfit(rows: int, statistic: Statistic) -> str:
     return f"{rows} rows for {statistic.size} classes; give one row per class of the query"
 
 
-def _normalised(given: Floats, statistic: Statistic, tolerance: float = 1e-9) -> Floats:
+def _normalised(given: Floats, statistic: Statistic) -> Floats:
     # Long doubles: the exact sums, nearly always rounded right.
     sums = given.sum(axis=1, dtype=np.longdouble).astype(float)
     bad = ~(np.isfinite(given) & (given >= 0))
@@ -260,12 +260,12 @@ def _normalised(given: Floats, statistic: Statistic, tolerance: float = 1e-9) ->
             "entries of a channel are finite and not negative"
         )
         raise InputError(message)
-    off = np.abs(sums - 1) > tolerance
+    off = np.abs(sums - 1) > checks.SUM_TOLERANCE
     if off.any():
         row = int(np.argmax(off))
         message = (
             f"row {row} ({statistic.class_name(row)}) sums to {sums[row]:.12g}; rows of a channel must sum to 1 "
-            f"within {tolerance:g}: give more digits, or divide each row by its sum"
+            f"within {checks.SUM_TOLERANCE:g}: give more digits, or divide each row by its sum"
         )
         raise InputError(message)
     return np.asarray(given / sums[:, None])

@@ -26,9 +26,6 @@ from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
 
-LATE = 0.2  # of its time: a design with no more left has had its last audit cut short
-TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
-
 
 @dataclass(frozen=True)
 class Run:
@@ -52,10 +49,13 @@ def certified_answer(
     return audit_answer(problem, audit_records(problem, deadline, run.seed, known=known), run)
 
 
-def audit_answer(problem: AuditProblem, found: list[Audited], run: Run) -> Audit:
-    """Return the bracket of the worst record, or of the one secret that was asked for, with its certificate."""
+def audit_answer(problem: AuditProblem, found: list[Audited], run: Run, tie: float = 1e-9) -> Audit:
+    """Return the bracket of the worst record, or of the one secret that was asked for, with its certificate.
+
+    Records within `tie` of the worst are tied, and the lowest index is named.
+    """
     best = max(item.audit.lower for item in found)
-    worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
+    worst = min((item for item in found if item.audit.lower >= best - tie), key=lambda item: item.record)
     return audit_of_witness(problem, found, worst, run)
 
 
@@ -149,7 +149,7 @@ def design_answer(asked: DesignProblem, problem: Problem, designed: Designed, *,
         distortion=designed.distortion,
         leakage=leakage,
         certificate=Certificate.of(data),
-        stopped=_stopped(bracket, run, late=LATE * run.deadline.time_limit),
+        stopped=_stopped(bracket, run, late_share=0.2),
         proved="both",
         tolerance=run.tolerance,
         seed=run.seed,
@@ -173,8 +173,11 @@ def _described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
     return data
 
 
-def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, late: float = 0.0) -> Stopped:
-    """Why a search ended; "gap" where the bracket that the user sees is within the tolerance, and nowhere else."""
+def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, late_share: float = 0.0) -> Stopped:
+    """Why a search ended; "gap" where the bracket that the user sees is within the tolerance, and nowhere else.
+
+    late_share: a design with no more than this share of its time left has had its last audit cut short.
+    """
     gap, deadline = bracket[1] - bracket[0], run.deadline
     if gap <= run.tolerance:
         return "gap"
@@ -182,7 +185,7 @@ def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, lat
         return "interrupted"
     if deadline.left > 0 and gap <= nearly:
         return "nearly"
-    return "time_limit" if deadline.left <= late else "method"
+    return "time_limit" if deadline.left <= late_share * deadline.time_limit else "method"
 
 
 def ended(deadline: Deadline, *, finished: bool) -> Stopped:

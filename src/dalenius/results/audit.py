@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,6 @@ Floats = NDArray[np.float64]
 Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
 Group = tuple[Members, float, float]
 Stopped = Literal["gap", "nearly", "time_limit", "interrupted", "method"]
-
-MOST_LISTED = 1000  # records that to_dict lists one by one
 
 
 @dataclass(frozen=True)
@@ -150,6 +148,8 @@ class Audit:
     loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
     verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
     refused: str = field(default="", init=False, compare=False)  # the same
+    # Records that to_dict lists one by one.
+    most_listed: ClassVar[int] = 1000
 
     @property
     def bounds(self) -> str:
@@ -218,7 +218,7 @@ class Audit:
         }
 
     def _record_list(self) -> list[dict[str, float | int | None]]:
-        if len(self.records) <= MOST_LISTED:
+        if len(self.records) <= self.most_listed:
             return [{"record": r.record, "lower": finite(r.lower), "upper": finite(r.upper)} for r in self.records]
         return [
             {"record": members[0], "lower": finite(lower), "upper": finite(upper), "count": len(members)}

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from dalenius.auditing.one_secret import MOST_OUTPUTS, NEARLY
+from dalenius.auditing.one_secret import NEARLY
 from dalenius.certificates.audits import MARGIN_DOWN
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
@@ -18,15 +18,9 @@ from dalenius.results.answers import Run, certified_answer
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Quantising
 
-SHARE = 0.1  # of the tolerance that may be lost between the real channel and the finite one
-LEAST = 1e-10  # loss below which floats are no help
 DONE = ("gap", "nearly")
-CLOSED = 1.2  # a bracket no wider than so many times the loss has been closed
-COARSER = (
-    (1e-3, 64),
-    (1e-5, MOST_OUTPUTS),
-)  # loss of a first look, where the tolerance asks for more outputs than that
 
 
 def real_answer(problem: AuditProblem, run: Run) -> Audit:
@@ -36,29 +30,31 @@ def real_answer(problem: AuditProblem, run: Run) -> Audit:
     stands when a finer channel, whose audit takes longer, does no better in the time that is left.
     """
     mechanism, tolerance = cast("Real", problem.mechanism), run.tolerance * run.nats
-    finest, fine = _finest(mechanism, max(SHARE * tolerance, LEAST))
+    pace = problem.settings.quantising
+    finest, fine = _finest(mechanism, max(pace.loss_share * tolerance, pace.least_loss), pace)
     many = finest.channel.n_outputs
-    coarser = [error for error, most in COARSER if many > most and fine < SHARE * error]
+    first = zip(pace.first_losses, pace.first_outputs, strict=True)
+    coarser = [error for error, most in first if many > most and fine < pace.loss_share * error]
     looks: list[Audit] = []
     for error in (*coarser, fine):
         last = error == fine
         seen = finest if last else quantise(mechanism, error)
-        gap = max(0.9 * tolerance - fine, 0.5 * tolerance) if last else SHARE * error
+        gap = max(0.9 * tolerance - fine, 0.5 * tolerance) if last else pace.loss_share * error
         look = replace(problem, mechanism=seen.channel, tolerance=gap)
         looks.append(_look(mechanism, seen, look, run, finest=None if last else finest))
-        if looks[-1].stopped in DONE or looks[-1].gap * run.nats > CLOSED * error or run.deadline.expired():
+        if looks[-1].stopped in DONE or looks[-1].gap * run.nats > pace.closed * error or run.deadline.expired():
             break
     best = min(looks, key=lambda look: look.gap)
     stopped = best.stopped if best.stopped in DONE else looks[-1].stopped
     return replace(best, stopped=stopped, seconds=looks[-1].seconds, nodes=looks[-1].nodes)
 
 
-def _finest(mechanism: Real, error: float) -> tuple[Quantised, float]:
+def _finest(mechanism: Real, error: float, pace: Quantising) -> tuple[Quantised, float]:
     """Return the channel for this loss; for a greater one where its points would not fit, and which."""
     try:
         return quantise(mechanism, error), error
     except InputError:
-        coarse = max(COARSER[0][0], error)
+        coarse = max(pace.first_losses[0], error)
         return quantise(mechanism, coarse), coarse
 
 

@@ -28,11 +28,6 @@ Ints = NDArray[np.int64]
 Group = tuple[Mechanism, int]  # a mechanism, and how often it runs
 
 MOST_ENTRIES = 2**22  # rows x outputs of a joint release
-LARGEST = 2**64
-BITS = 2
-ITERATIONS = 300
-LARGEST_S = 1e6
-ROUNDING = 2e-15  # error of log reference masses, times 10 + log|X|
 MARGIN = 1e-12  # how far rounding in divergences may reach, relative to 1 + the bound
 
 
@@ -53,7 +48,7 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
         raise InputError(message)
     if often == len(mechanisms) == 1:
         return mechanisms[0]
-    parts = [m.written() for m in mechanisms]
+    parts = [_written(m) for m in mechanisms]
     rows, columns, entries = joint_size([(m, often) for m in parts])
     if entries > MOST_ENTRIES:
         size = "more than 2^64" if columns == math.inf else columns
@@ -66,13 +61,22 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
     return _repeated(parts[0], often) if often > 1 else _product(parts)
 
 
+def _written(mechanism: Mechanism) -> Written:
+    """The mechanism with its rows; a refusal also names what does without them."""
+    try:
+        return mechanism.written()
+    except InputError as error:
+        message = f"{error}; or keep a dl.Ledger, which bounds what does not fit"
+        raise InputError(message) from error
+
+
 def joint(groups: Sequence[Group]) -> Mechanism:
     """Return the joint release of mechanisms, each so many times; what is repeated goes through counts."""
     return compose(*(compose(mechanism, times=often) for mechanism, often in groups))
 
 
-def joint_size(groups: Sequence[Group]) -> tuple[int, float, float]:
-    """Return rows, outputs and entries of a joint release before it is built; outputs beyond 2^64 are infinite.
+def joint_size(groups: Sequence[Group], largest: int = 2**64) -> tuple[int, float, float]:
+    """Return rows, outputs and entries of a joint release before it is built; outputs beyond `largest` are infinite.
 
     Entries are rows x outputs, or the numbers in the labels where counts of outputs are longer than columns.
     """
@@ -80,7 +84,7 @@ def joint_size(groups: Sequence[Group]) -> tuple[int, float, float]:
     columns: float = 1
     for mechanism, often in groups:
         columns *= _outputs(mechanism.n_outputs, often)
-        columns = columns if columns <= LARGEST else math.inf
+        columns = columns if columns <= largest else math.inf
     longest = max(mechanism.n_outputs if often > 1 else 1 for mechanism, often in groups)
     return rows, columns, columns * max(rows, longest)
 
@@ -197,16 +201,17 @@ def _repeated(mechanism: Written, often: int) -> Written:
     """log q(c|x) = log( k! / prod_y c_y! ) + sum_y c_y log q(y|x); equal rows stay equal, being computed once."""
     q, group = np.unique(mechanism.rows, axis=0, return_inverse=True)
     counts = Histogram(often, q.shape[1]).counts
-    pair = q.shape[1] == BITS  # binomial coefficients have a form that is accurate at every size
+    # Binomial coefficients have a form that is accurate at every size: log_binomial is that of two halves, 2^-k C(k,c).
+    pair = q.shape[1] == 2  # noqa: PLR2004 - two outputs
     ways = log_binomial(often)[counts[:, 0]] if pair else log_multinomial(counts)
-    log_q = np.log(np.where(q > 0, q * (BITS if pair else 1), 1.0))
+    log_q = np.log(np.where(q > 0, q * (2 if pair else 1), 1.0))
     rows = np.exp(ways + log_q @ counts.T)
     rows[(q == 0).astype(float) @ (counts.T > 0) > 0] = 0.0
     rows /= rows.sum(axis=1, keepdims=True)
     return Written(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
 
 
-def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline) -> float:
+def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline, rounding: float = 2e-15) -> float:
     """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || uniform) <= knowledge.
 
     The smaller of the channel's capacity and of a dual bound. For every output law r and s > 0, with
@@ -217,10 +222,10 @@ def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline
     The first, because another law than the true one of Y only adds their divergence; the second is Gibbs'
     variational inequality. It is convex in (log r, s) and minimised by L-BFGS; every iterate is a bound. Where it
     is tight, it is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
-    a margin. Where the channel is never written out, the same dual bound is taken by convolution at a few laws r, or
-    of a noisy histogram at noise around the mean counts.
+    a margin; log reference masses are good to `rounding` times 10 + log|X|. Where the channel is never written out, the
+    same dual bound is taken by convolution at a few laws r, or of a noisy histogram at noise around the mean counts.
     """
-    known = knowledge * (1 + ROUNDING) + ROUNDING * (10 + mechanism.log_universe)
+    known = knowledge * (1 + rounding) + rounding * (10 + mechanism.log_universe)
     return INFORMATION_BOUNDS.get(mechanism.route, _dual_bound)(mechanism, known, deadline)
 
 
@@ -230,7 +235,9 @@ def _around_the_mean(mechanism: NoisyHistogram, known: float, _: Deadline) -> fl
     return centres.upper + MARGIN * (1 + centres.upper)
 
 
-def _dual_bound(mechanism: Mechanism, known: float, deadline: Deadline) -> float:
+def _dual_bound(
+    mechanism: Mechanism, known: float, deadline: Deadline, iterations: int = 300, largest_s: float = 1e6
+) -> float:
     """The smaller of the capacity and of the dual bound, of a channel that is written out."""
     rows = mechanism.written().rows
     whole, log_rho = capacity(mechanism, deadline), mechanism.statistic.log_class_sizes()
@@ -257,8 +264,8 @@ def _dual_bound(mechanism: Mechanism, known: float, deadline: Deadline) -> float
         jac=True,
         method="L-BFGS-B",
         callback=stop,
-        bounds=[(-690, 10)] * law.size + [(-20, math.log(LARGEST_S))],
-        options={"maxiter": ITERATIONS, "ftol": 1e-13, "gtol": 1e-9},
+        bounds=[(-690, 10)] * law.size + [(-20, math.log(largest_s))],
+        options={"maxiter": iterations, "ftol": 1e-13, "gtol": 1e-9},
     )
     tilted = max(0.0, float(found.fun)) + MARGIN * (1 + whole.upper) if math.isfinite(found.fun) else math.inf
     return min(whole.upper, tilted)

@@ -1,8 +1,9 @@
 """One profile per mechanism: the usual measures of what a release tells, side by side and in one unit."""
 
 import math
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -14,16 +15,11 @@ from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
+from dalenius.options import Options, entropies_of
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
-
-SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # of log|X|
-KNOWN = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0)  # nats: of very many records any share of log|X| reveals a record
-CAPACITY_SHARE = 0.25  # of the time, for a capacity by convolution
-EPSILON = 1.0
-LEAST_SECONDS = 0.05  # for an audit when time is up: every point has a true bracket
 
 Measure = TypeVar("Measure", float, Capacity)
 
@@ -40,28 +36,20 @@ def profile(  # noqa: PLR0913 - the public surface
     progress: bool | Callable[[Progress], None] = False,
 ) -> Profile:
     """Return the profile of a mechanism; the method `Mechanism.profile` describes the options."""
+    options = Options.from_user(unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress)
     points = _adversaries(mechanism, entropies, unit)
-    at = checks.real("epsilon", EPSILON if epsilon is None else epsilon, 0.0, math.inf)
-    limit = checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
-    checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True)
-    checks.whole("seed", seed, 0)
+    at = checks.real("epsilon", 1.0 if epsilon is None else epsilon, 0.0, math.inf)
     # Hardly a measure is left where outputs are real numbers: `written` says so.
     if mechanism.n_outputs == math.inf:
         mechanism.written()
     notes: list[str] = []
-    scale = NATS_PER_UNIT[unit]
-    with Deadline(limit) as deadline, np.errstate(all="ignore"):
+    scale = options.nats
+    with Deadline(options.time_limit) as deadline, np.errstate(all="ignore"):
         found = _unless_refused("capacity", lambda: _capacity(mechanism, deadline), notes)
         dp_epsilon = _unless_refused("dp_epsilon", mechanism.dp_epsilon, notes)
         dp_delta = _unless_refused("dp_delta", lambda: mechanism.dp_delta(at), notes)
         distortion = _unless_refused("distortion", mechanism.expected_distortion, notes)
-        audits: list[Audit] = []
-        for k, point in enumerate(points):
-            seconds = max(deadline.left / (len(points) - k), LEAST_SECONDS)
-            options: dict[str, Any] = {"tolerance": tolerance, "seed": seed, "progress": progress, **point}
-            audits.append(api.audit(mechanism, unit=unit, time_limit=seconds, verify=False, **options))
-            if deadline.interrupted:
-                break
+        audits = _audits(mechanism, points, options, deadline)
     reasons = {audit.stopped for audit in audits} | ({"interrupted"} if deadline.interrupted else set())
     maximal = _unless_refused("maximal_leakage", lambda: _maximal(mechanism) / scale, notes)
     guessed = _unless_refused("record_min_entropy_leakage", lambda: _record_guessing(mechanism) / scale, notes)
@@ -82,29 +70,40 @@ def profile(  # noqa: PLR0913 - the public surface
     )
 
 
-def _adversaries(mechanism: Mechanism, entropies: Iterable[float] | None, unit: str) -> list[dict[str, float]]:
-    """What to audit against, in `unit`, checked before any work.
+def _audits(
+    mechanism: Mechanism, points: list[Adversary], options: Options, deadline: Deadline, least_seconds: float = 0.05
+) -> list[Audit]:
+    """Audit against every adversary, in equal shares of the time; each has `least_seconds` when time is up."""
+    audits: list[Audit] = []
+    for k, adversary in enumerate(points):
+        part = replace(options, time_limit=max(deadline.left / (len(points) - k), least_seconds))
+        audits.append(api.solve(part.audit(mechanism, adversary), part))
+        if deadline.interrupted:
+            break
+    return audits
 
-    The default is given as knowledge, which says "the uniform prior" and "no limit" exactly.
+
+def _adversaries(
+    mechanism: Mechanism,
+    entropies: Iterable[float] | None,
+    unit: str,
+    shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0),
+    known: Sequence[float] = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0),
+) -> list[Adversary]:
+    """What to audit against, checked before any work.
+
+    By default b is one of these shares of log|X|. Any share of the entropy of very many records reveals one of them:
+    there the adversary knows one of these numbers of nats. The default is given as knowledge, which says "the uniform
+    prior" and "no limit" exactly.
     """
-    if entropies is None and mechanism.route != "rows":
-        Adversary.from_user(mechanism.records, knowledge=0.0, unit=unit)
-        return [{"knowledge": k / NATS_PER_UNIT[unit]} for k in KNOWN]
-    if entropies is None:
-        most = Adversary.from_user(mechanism.records, knowledge=math.inf, unit=unit).knowledge
-        known = {(1 - share) * most if share > 0 else math.inf for share in SHARES} if most > 0 else {0.0}
-        return [{"knowledge": k / NATS_PER_UNIT[unit]} for k in sorted(known, reverse=True)]
-    try:
-        points = [{"entropy": b} for b in entropies]
-    except TypeError:
-        message = f"entropies = {entropies!r} must list values of b, such as [0, 0.5, 1]"
-        raise InputError(message) from None
-    if not points:
-        message = "entropies is empty; give at least one value of b"
-        raise InputError(message)
-    for point in points:
-        Adversary.from_user(mechanism.records, entropy=point["entropy"], unit=unit)
-    return points
+    records = mechanism.records
+    if entropies is not None:
+        return [Adversary.from_user(records, entropy=b, unit=unit) for b in entropies_of(entropies)]
+    if mechanism.route == "rows":
+        most = Adversary.from_user(records, knowledge=math.inf, unit=unit).knowledge
+        some = {(1 - share) * most if share > 0 else math.inf for share in shares} if most > 0 else {0.0}
+        known = sorted(some, reverse=True)
+    return [Adversary.from_user(records, knowledge=k / NATS_PER_UNIT[unit], unit=unit) for k in known]
 
 
 def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: list[str]) -> Measure | None:
@@ -116,9 +115,10 @@ def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: lis
         return None
 
 
-def _capacity(mechanism: Mechanism, deadline: Deadline) -> Capacity:
+def _capacity(mechanism: Mechanism, deadline: Deadline, share: float = 0.25) -> Capacity:
+    """The capacity of the channel; by convolution in this share of the time, where it is not written out."""
     if mechanism.route == "sum":
-        return capacity_by_convolution(cast("Additive", mechanism), deadline.part(CAPACITY_SHARE * deadline.time_limit))
+        return capacity_by_convolution(cast("Additive", mechanism), deadline.part(share * deadline.time_limit))
     return capacity(mechanism, deadline)
 
 
