@@ -88,7 +88,7 @@ def test_there_is_no_table() -> None:
         LAPLACE.integer_rows,
         lambda: LAPLACE.save("m.csv"),
     ):
-        with pytest.raises(InputError, match="are real numbers, of which there is no table"):
+        with pytest.raises(InputError, match="are real numbers and have no table"):
             ask()
 
 

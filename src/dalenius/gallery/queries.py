@@ -1,4 +1,4 @@
-"""The named queries. Each returns a Query; n records, datasets uniform unless said otherwise."""
+"""The named queries. Each returns a Query; n records, datasets uniform unless stated otherwise."""
 
 import math
 from collections.abc import Callable, Sequence

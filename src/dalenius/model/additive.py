@@ -1,4 +1,4 @@
-"""Integer noise on the answer of a query of so many records that its channel is never written out."""
+"""Integer noise on the answer of a query whose channel has too many entries to be written out."""
 
 import math
 from dataclasses import dataclass, field

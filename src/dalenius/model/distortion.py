@@ -251,7 +251,7 @@ def _plain(y: object) -> object:
 
 
 def _number(y: object, largest: int = 2**53) -> bool:
-    """Whether y is a number of which floats hold every integer up to it."""
+    """Whether y is a number, and floats hold every integer up to its size."""
     return isinstance(y, (int, float)) and abs(y) <= largest
 
 

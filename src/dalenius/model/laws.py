@@ -1,4 +1,4 @@
-"""Laws of records as users give them: lists of probabilities, or pandas data, of which the frequencies are taken."""
+"""Laws of records as users give them: lists of probabilities, or the frequencies in pandas data."""
 
 import math
 from collections.abc import Iterable

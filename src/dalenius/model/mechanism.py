@@ -1,4 +1,4 @@
-"""A mechanism: a channel q(y|x) from datasets to outputs, by what can be asked of it."""
+"""A mechanism: a channel q(y|x) from datasets to outputs, and what every one of them can do."""
 
 import html
 import os

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 class Noise(Protocol):
-    """Integer noise that is symmetric around 0 with a log-concave law, by what is asked of it."""
+    """Integer noise that is symmetric around 0 with a log-concave law."""
 
     def tail(self, k: Floats) -> Floats:
         """P(noise >= k) for k >= 1."""
@@ -31,7 +31,7 @@ class Noise(Protocol):
 
 
 class Clamped(Noise, Protocol):
-    """Noise of which the channel of a few answers can be written out."""
+    """Noise whose channel can be written out where answers are few."""
 
     def rows(self, answers: Floats, outputs: Floats) -> Floats:
         """P(answer + noise, clamped to the outputs) as (K, Y), for answers (K, 1)."""

@@ -1,4 +1,4 @@
-"""Integer noise on every count of a histogram of so many records that its channel is never written out."""
+"""Integer noise on every count of a histogram whose channel has too many entries to be written out."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, NoReturn

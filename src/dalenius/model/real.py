@@ -123,7 +123,7 @@ class Real(Mechanism):
     def written(self) -> NoReturn:
         """Raise InputError: there is one output for every real number."""
         message = (
-            f"the outputs of {self.name} are real numbers, of which there is no table; the mechanism can be audited, "
+            f"the outputs of {self.name} are real numbers and have no table; the mechanism can be audited, "
             "run and saved, and for anything else leave output='real' out"
         )
         raise InputError(message)

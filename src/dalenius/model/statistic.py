@@ -158,7 +158,7 @@ class Sum:
 class Histogram:
     """T(x) = (number of records equal to v, for v in 0..k-1); n interchangeable records.
 
-    Of very many records the count vectors are too many to list: whoever asks for them is told so.
+    Very many records have too many count vectors to list: `check_listed` raises InputError then.
     """
 
     n: int

@@ -98,7 +98,7 @@ def table_text(mechanism: "Written", digits: int, most_rows: int = 40, most_colu
 
 
 def _rounded(q: float, digits: int) -> str:
-    """Return a probability with so many decimals; 0 and 1 only where it is exactly that."""
+    """Return a probability with this number of decimals; 0 and 1 only where it is exactly that."""
     if q in (0.0, 1.0):
         return f"{q:.0f}"
     least = 10.0**-digits

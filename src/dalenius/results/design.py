@@ -147,7 +147,7 @@ class Design:
         }
 
     def verify(self, time_limit: float = 60.0) -> "Verification":
-        """Check the certificate, in at most so many seconds; `verified` is True afterwards if it is accepted."""
+        """Check the certificate within this number of seconds; `verified` is True afterwards if it is accepted."""
         from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
 
         return check(self, time_limit)

@@ -71,7 +71,7 @@ def _written(mechanism: Mechanism) -> Written:
 
 
 def joint(groups: Sequence[Group]) -> Mechanism:
-    """Return the joint release of mechanisms, each so many times; what is repeated goes through counts."""
+    """Return the joint release of mechanisms, each run as often as its number says; repeated ones go through counts."""
     return compose(*(compose(mechanism, times=often) for mechanism, often in groups))
 
 
