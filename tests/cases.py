@@ -12,10 +12,26 @@ from functools import partial
 import numpy as np
 
 from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Secret
 
 LN2 = math.log(2)
 EXACT = 1e-12
+
+
+def posed(
+    mechanism: Mechanism,
+    knowledge: float,
+    tolerance: float,
+    secret: Secret | None = None,
+    reference: Reference = UNIFORM,
+) -> AuditProblem:
+    """An audit as solvers take it, in nats."""
+    adversary = Adversary.from_user(mechanism.records, knowledge=knowledge, reference=reference)
+    return AuditProblem(mechanism, adversary, secret, tolerance)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from dalenius.gallery import mechanisms, queries
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
-from dalenius.results.audit import NATS_PER_UNIT, Audit, Records
+from dalenius.results.audit import Audit, Records
 from dalenius.results.design import Design, Frontier, NamedPoint
+from dalenius.results.units import NATS_PER_UNIT
 
 MARGIN = 1e-6
 

@@ -14,7 +14,8 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy
-from dalenius.results.audit import NATS_PER_UNIT, Audit, Extremes, Records
+from dalenius.results.audit import Audit, Extremes, Records
+from dalenius.results.units import NATS_PER_UNIT
 
 FLIP = 0.3
 

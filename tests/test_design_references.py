@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import dalenius as dl
-from dalenius.api import _task
 from dalenius.cli import main
+from dalenius.model.distortion import Distortion
 from dalenius.model.reference import Reference
 from dalenius.reductions.symmetry import reduce
 from dalenius.results.design import Design
@@ -72,7 +72,7 @@ def test_mirrored_laws_are_the_mirrored_problem() -> None:
 
 
 def test_the_domain_keeps_no_symmetry_that_the_reference_lacks() -> None:
-    task = _task(dl.queries.count(n=3), "absolute", None, None)
+    task = Distortion.from_user(dl.queries.count(n=3))
     rho = Reference.from_user
     assert len(reduce(task).symmetries) == 1
     assert reduce(task, rho([0.5, 0.5], (2, 2, 2))).symmetries == reduce(task).symmetries

@@ -10,7 +10,7 @@ import pytest
 import dalenius as dl
 from dalenius import verifier
 from dalenius.certificates import audits
-from dalenius.model.mechanism import ROW_TOLERANCE
+from dalenius.model.checks import SUM_TOLERANCE
 from dalenius.numerics.rounding import round_down, round_up
 from dalenius.tools import exact_sampling
 from dalenius.verifier import balls
@@ -22,7 +22,7 @@ WORDS = " ".join(PAGE.split())
 def test_the_numbers_of_the_page() -> None:
     assert f"uppers by {audits.MARGIN_UP:.0e} and more, lowers by {audits.MARGIN_DOWN:.0e}" in WORDS
     assert f"balls of {balls.PRECISION} bits or more" in WORDS
-    assert f"within {ROW_TOLERANCE:.0e} of sum 1".replace("e-0", "e-") in WORDS
+    assert f"within {SUM_TOLERANCE:.0e} of sum 1".replace("e-0", "e-") in WORDS
     assert f"revealed {exact_sampling.BITS} bits at a time" in WORDS
 
 

@@ -10,12 +10,12 @@ import dalenius
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
     "errors", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds", "auditing",
-    "certificates", "designing", "results", "report", "paper", "api", "tools", "reproduce", "demo", "cli", "__main__",
-    "__init__",
+    "certificates", "designing", "results", "report", "paper", "options", "api", "tools", "reproduce", "demo", "cli",
+    "__main__", "__init__",
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
 FORWARD = {
-    ("model/mechanism.py", "sample", "tools"),
+    ("model/written.py", "sample", "tools"),
     ("model/mechanism.py", "profile", "tools"),
     ("model/additive.py", "sample", "tools"),
     ("model/noisy_histogram.py", "sample", "tools"),

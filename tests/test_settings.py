@@ -1,29 +1,117 @@
-"""Settings: checked when built, every field documented and used."""
+"""Settings: checked where they are built, and passed down to the search."""
 
+import copy
+import pickle
 import re
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from cases import named
 
-import dalenius
-from dalenius.errors import InputError
-from dalenius.settings import Limits, Newton, Settings
+import dalenius as dl
+from dalenius.settings import DEFAULT, Calibrating, Limits, Newton, Quantising, Settings
 
-SOURCE = Path(str(dalenius.__file__)).parent
-GROUPS = [type(getattr(Settings(), group.name)) for group in fields(Settings)]
+SOURCE = Path(str(dl.__file__)).parent
+GROUPS = [
+    type(group)
+    for group in (getattr(DEFAULT, item.name) for item in fields(Settings))
+    if hasattr(group, "__dataclass_fields__")
+]
 NAMES = [(group.__name__, item.name) for group in GROUPS for item in fields(group)]
 
 
-@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
-def test_what_no_search_can_work_with_is_refused(value: float) -> None:
-    with pytest.raises(InputError, match="ridge"):
-        Newton(ridge=value)
-    with pytest.raises(InputError, match="warm_mu"):
-        Newton(warm_mu=(0.1, value))
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (
+            lambda: dl.Settings(quantizing=Quantising()),
+            "Settings has no field 'quantizing'; did you mean 'quantising'?",
+        ),
+        (lambda: dl.Settings(tolerance_share="0.9"), "Settings(tolerance_share='0.9'): it must be a number"),
+        (lambda: dl.Settings(quantising=3), "it must be dalenius.settings.Quantising(...)"),
+        (lambda: dl.Settings(quantising=Calibrating()), "it must be dalenius.settings.Quantising(...)"),
+        (lambda: dl.Settings(0.5), "Settings takes its fields by name"),
+        (lambda: Quantising(los_share=1), "Quantising has no field 'los_share'; did you mean 'loss_share'?"),
+        (lambda: Quantising(xyz=1), "Quantising has no field 'xyz'; it has loss_share, least_loss"),
+        (lambda: Quantising(loss_share=True), "it must be a number, as the default 0.1"),
+        (lambda: Quantising(loss_share=-1), "settings are finite and not negative"),
+        (lambda: Quantising(loss_share=float("inf")), "settings are finite and not negative"),
+        (lambda: Quantising(first_outputs=[1, 2]), "it must be a tuple, each entry a whole number"),
+        (lambda: Quantising(first_outputs=(1.5, 2)), "it must be a tuple, each entry a whole number"),
+    ],
+)
+def test_what_no_search_can_work_with_is_refused(build: object, says: str) -> None:
+    with pytest.raises(dl.InputError) as refusal:
+        build()  # type: ignore[operator]
+    assert says in str(refusal.value)
+
+
+def test_whole_numbers_may_stand_for_numbers() -> None:
+    assert dl.Settings(tolerance_share=1).tolerance_share == 1
+    assert Quantising(first_losses=(1, 0.5)).first_losses == (1, 0.5)
 
 
 def test_settings_are_values() -> None:
+    changed = dl.Settings(quantising=Quantising(loss_share=0.5))
+    assert changed != DEFAULT == dl.Settings()
+    for again in (pickle.loads(pickle.dumps(changed)), copy.deepcopy(changed)):  # noqa: S301 - our own
+        assert again == changed
+        assert hash(again) == hash(changed)
+
+
+def test_every_group_can_be_built_from_its_own_values() -> None:
+    for group in fields(DEFAULT):
+        value = getattr(DEFAULT, group.name)
+        if hasattr(value, "__dataclass_fields__"):
+            assert type(value)(**{item.name: getattr(value, item.name) for item in fields(value)}) == value
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda settings: dl.audit(named("count(n=2)", "geometric(epsilon=1)"), entropy=1, settings=settings),
+        lambda settings: dl.curve(named("count(n=2)", "geometric(epsilon=1)"), [1], settings=settings),
+        lambda settings: dl.design(dl.queries.count(n=2), distortion=0.5, entropy=1, settings=settings),
+        lambda settings: dl.frontier(dl.queries.count(n=2), entropy=1, settings=settings),
+        lambda settings: dl.calibrate("geometric", dl.queries.count(n=2), leakage=1, entropy=1, settings=settings),
+    ],
+)
+def test_only_settings_are_settings(ask: object) -> None:
+    with pytest.raises(dl.InputError, match=r"settings = \{\} is not a dl.Settings"):
+        ask({})  # type: ignore[operator]
+
+
+def test_a_smaller_share_of_the_tolerance_closes_more_of_the_gap() -> None:
+    mechanism = named("count(n=4)", "geometric(epsilon=1)")
+    plain = dl.audit(mechanism, knowledge=0.5, tolerance=1e-2, verify=False)
+    finer = dl.audit(mechanism, knowledge=0.5, tolerance=1e-2, verify=False, settings=dl.Settings(tolerance_share=0.1))
+    assert plain.stopped == finer.stopped == "gap"
+    assert finer.gap <= 1.1e-3 < plain.gap
+    assert finer.lower <= plain.upper
+    assert plain.lower <= finer.upper
+
+
+def test_points_of_real_outputs_follow_the_settings() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.count(n=2), epsilon=1, output="real")
+    plain, coarse = (
+        dl.audit(mechanism, knowledge=0.5, tolerance=1e-2, verify=False, settings=settings)
+        for settings in (None, dl.Settings(quantising=Quantising(loss_share=0.5)))
+    )
+    slack = [answer.certificate.data["problem"]["quadrature"]["slack"] for answer in (plain, coarse)]
+    assert slack[0] < slack[1]
+    assert dl.verify(coarse, mechanism).verified
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_numbers_are_finite_and_not_negative(value: float) -> None:
+    with pytest.raises(dl.InputError, match="ridge"):
+        Newton(ridge=value)
+    with pytest.raises(dl.InputError, match="warm_mu"):
+        Newton(warm_mu=(0.1, value))
+
+
+def test_settings_are_compared_by_value() -> None:
     assert Settings() == Settings()
     assert Settings(limits=Limits(many_cells=0)) != Settings()
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dalenius.results.calibration import Calibration
     from dalenius.results.design import Design, Frontier
     from dalenius.results.profile import Profile
+    from dalenius.settings import Settings
     from dalenius.tools.calibration import calibrate
     from dalenius.tools.composition import compose
     from dalenius.tools.ledger import Account, Ledger
@@ -44,6 +45,7 @@ __all__ = [
     "Prior",
     "Profile",
     "Query",
+    "Settings",
     "Verification",
     "audit",
     "calibrate",
@@ -86,6 +88,7 @@ _HOME = {
     "Prior": "dalenius.model.prior",
     "Profile": "dalenius.results.profile",
     "Query": "dalenius.model.query",
+    "Settings": "dalenius.settings",
     "Verification": "dalenius.verifier.verify",
 }
 

@@ -2,60 +2,50 @@
 
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer
 from dalenius.designing.oracle import Attack
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms
+from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks
-from dalenius.model import secret as secrets
-from dalenius.model.adversary import Adversary
-from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
-from dalenius.model.real import Real
-from dalenius.model.reference import Reference
-from dalenius.model.secret import Secret
+from dalenius.options import (
+    Approach,
+    Method,
+    Options,
+    adversary_of,
+    audit_problem,
+    checked_mechanism,
+    design_problem,
+    distortion_of,
+    entropies_of,
+)
 from dalenius.paper.answers import paper_audit_answer, paper_design_answer
-from dalenius.paper.choices import Reading, reading_from, repairs_from
-from dalenius.paper.method import check_designable, search_leakage, search_mechanism
-from dalenius.reductions.symmetry import check_size, reduce
+from dalenius.paper.choices import Reading
+from dalenius.paper.method import search_leakage, search_mechanism
+from dalenius.reductions.symmetry import Domain, check_size, reduce
 from dalenius.results import checking
-from dalenius.results.answers import Run, audit_answer, design_answer
+from dalenius.results.answers import certified_answer, design_answer
 from dalenius.results.archive import load_any
-from dalenius.results.audit import NATS_PER_UNIT, Audit, Curve
+from dalenius.results.audit import Audit, Curve
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.real_answers import real_answer
 from dalenius.search.deadline import Deadline, Progress
+from dalenius.settings import Settings
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.limits import MEMORY, TIME_LIMIT
-
-Method = Literal["certified", "paper"]
-
-METHODS = get_args(Method)
-MOST_POINTS = 10_000  # of a frontier
-LEAST_TOLERANCE = 1e-300  # a share of less would vanish in floats
-SOLVER_SHARE = 0.9  # the solver closes to this share of the tolerance; the rest is for rounding
-LEAST_SLACK = 1e-12  # relative: a distortion budget this close below the least possible one means it
-NAMED = {  # parameters at which a frontier shows the families of the gallery
-    "symmetric": ("flip", (0.1, 0.25, 0.5, 0.75)),
-    "geometric": ("epsilon", (0.5, 1.0, 2.0, 4.0)),
-    "laplace": ("epsilon", (0.5, 1.0, 2.0, 4.0)),
-    "exponential": ("epsilon", (1.0, 2.0, 4.0, 8.0)),
-    "gaussian": ("sigma", (0.4, 0.7, 1.2, 2.0)),
-}
 
 
 def audit(  # noqa: PLR0913 - the public surface
@@ -74,12 +64,14 @@ def audit(  # noqa: PLR0913 - the public surface
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
     verify: checking.Verify = "auto",
+    settings: Settings | None = None,
 ) -> Audit:
     """Return a certified bracket on L(b) = max_i max { I(X_i;Y) : H(X) >= b }.
 
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b). `tolerance` is the gap to reach, in
     `unit`; after `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
-    callable that is told the bracket on the way, or True for a line on standard error.
+    callable that receives the bracket on the way, or True for a line on standard error. settings: how hard, in which
+    order and how finely to search, a dl.Settings; they change how close the bracket comes, and nothing that is proved.
 
     verify: whether the certificate is checked at once, within the time limit. "auto" checks it where the estimate is at
     most 0.1 s or a fifth of the time that the audit took. `verified` of the answer says whether it was checked; its
@@ -100,103 +92,40 @@ def audit(  # noqa: PLR0913 - the public surface
     it can run; or names out of these and "escort", "hinge", "penalty_owner". reading: how Algorithms 9 and 10 of a
     design share their penalty, "proof" (default) or "strict".
     """
-    question = _question(
-        mechanism,
-        unit=unit,
-        secret=secret,
-        reference=reference,
-        method=method,
-        repairs=repairs,
-        reading=reading,
-        tolerance=tolerance,
-        time_limit=time_limit,
-        seed=seed,
-        progress=progress,
+    approach = Approach.from_user(method, repairs, reading)
+    options = Options.from_user(
+        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
     )
     checking.check_option(verify)
+    records = checked_mechanism(mechanism).records
+    adversary = adversary_of(records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    problem = audit_problem(mechanism, options, adversary, secret)
     began = time.monotonic()
-    searching = replace(question, time_limit=checking.searching(time_limit, verify))
-    answer = searching.answer(entropy, knowledge)
+    answer = solve(problem, replace(options, time_limit=checking.searching(time_limit, verify)))
     return checking.checked(answer, verify, time_limit - (time.monotonic() - began))
 
 
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """An audit but for the adversary, checked, and what was found for other adversaries."""
+def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] | None = None) -> Audit:
+    """Answer an audit whose options are checked; its certificate is not.
 
-    mechanism: Mechanism
-    secret: Secret | None
-    reference: Reference
-    unit: str
-    method: Method
-    repairs: frozenset[str]
-    tolerance: float
-    time_limit: float
-    seed: int
-    report: Callable[[Progress], None] | None
-    known: dict[int, WarmStart] = field(default_factory=dict)
-
-    def answer(self, entropy: float | None, knowledge: float | None) -> Audit:
-        mechanism, secret, rho, unit = self.mechanism, self.secret, self.reference, self.unit
-        adversary = Adversary.from_user(
-            mechanism.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho
-        )
-        with Deadline(self.time_limit, self.report) as deadline, np.errstate(all="ignore"):
-            run = Run(unit, self.tolerance, self.seed, deadline)
-            if self.method == "paper":
-                found = search_leakage(mechanism, adversary, deadline, self.seed, self.repairs)
-                return paper_audit_answer(mechanism, adversary, found, run)
-
-            def certified(channel: Mechanism, gap: float, deadline: Deadline) -> Audit:
-                known = self.known if channel is mechanism else None
-                found = audit_records(
-                    channel, adversary.knowledge, gap, deadline, self.seed, secret=secret, reference=rho, known=known
-                )
-                return audit_answer(channel, adversary, found, run, secret)
-
-            if isinstance(mechanism, Real):
-                return real_answer(mechanism, certified, run)
-            return certified(mechanism, SOLVER_SHARE * self.tolerance * NATS_PER_UNIT[unit], deadline)
+    known: what was found against other adversaries of the same mechanism, secret and reference.
+    """
+    with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
+        run = options.run(deadline)
+        if options.paper:
+            repairs = options.approach.repairs
+            found = search_leakage(problem.mechanism, problem.adversary, deadline, options.seed, repairs)
+            return paper_audit_answer(problem, found, run)
+        if problem.mechanism.route == "points":
+            return real_answer(problem, run)
+        return certified_answer(problem, deadline, run, known)
 
 
-def _question(  # noqa: PLR0913 - as audit
+def curve(
     mechanism: Mechanism,
-    *,
-    unit: str,
-    secret: object,
-    reference: object,
-    method: Method,
-    repairs: Iterable[str] | None,
-    reading: str | None,
-    tolerance: float,
-    time_limit: float,
-    seed: int,
-    progress: bool | Callable[[Progress], None],
-) -> _Question:
-    """Check what `audit` and `curve` are asked."""
-    _check_method(method)
-    chosen, _ = _choices(method, repairs, reading)
-    if not isinstance(mechanism, Mechanism):
-        message = (
-            f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
-        )
-        raise InputError(message)
-    if method == "paper":
-        _check_paper(secret=secret, reference=reference)
-    about = None if secret is None else secrets.from_user(secret, mechanism.records)
-    rho = Reference.from_user(reference, mechanism.records)
-    rho.check(mechanism.statistic)
-    _limits(tolerance, time_limit, seed)
-    return _Question(mechanism, about, rho, unit, method, chosen, tolerance, time_limit, seed, _report(progress))
-
-
-def _print_progress(progress: Progress) -> None:
-    bracket = f"[{progress.lower:.6f}, {progress.upper:.6f}]"
-    sys.stderr.write(f"\r{progress.stage}: {bracket} {progress.nodes} nodes {progress.seconds:.1f} s ")
-    sys.stderr.flush()
-
-
-def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> Curve:  # noqa: ANN401 - as audit
+    entropies: Iterable[float],
+    **options: Any,  # noqa: ANN401 - as audit
+) -> Curve:
     """Return L(b) at each entropy b, each point a bracket; options as for `audit`, but for `verify`.
 
     The certificates of the points are not checked: call `verify` of the audits that you rely on.
@@ -206,17 +135,17 @@ def curve(mechanism: Mechanism, entropies: Iterable[float], **options: Any) -> C
             "a curve does not check its points; call verify() of those that you rely on, as curve.audits[0].verify()"
         )
         raise InputError(message)
-    try:
-        points = [checks.real("an entropy", b, -math.inf, math.inf) for b in entropies]
-    except TypeError:
-        message = f"entropies = {entropies!r} must list values of b, such as [0, 0.5, 1]"
-        raise InputError(message) from None
-    if not points:
-        message = "entropies is empty; give at least one value of b"
-        raise InputError(message)
-    defaults = {name: value for name, value in (audit.__kwdefaults__ or {}).items() if name != "verify"}
-    question = _question(mechanism, **{**defaults, **options})
-    return Curve(tuple(points), tuple(question.answer(b, None) for b in points))
+    points = entropies_of(entropies)
+    given = {**(audit.__kwdefaults__ or {}), **options}
+    reference, secret, _ = (given.pop(name) for name in ("reference", "secret", "verify"))
+    approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
+    wanted = Options.from_user(approach, **given)
+    records = checked_mechanism(mechanism).records
+    adversaries = [adversary_of(records, wanted, entropy=b, reference=reference) for b in points]
+    first = audit_problem(mechanism, wanted, adversaries[0], secret)
+    known: dict[int, WarmStart] = {}
+    audits = (solve(replace(first, adversary=adversary), wanted, known) for adversary in adversaries)
+    return Curve(tuple(points), tuple(audits))
 
 
 def design(  # noqa: PLR0913 - the public surface
@@ -239,6 +168,7 @@ def design(  # noqa: PLR0913 - the public surface
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
     verify: checking.Verify = "auto",
+    settings: Settings | None = None,
 ) -> Design:
     """Return the best mechanism for a query with a certified bracket on the optimum.
 
@@ -251,60 +181,68 @@ def design(  # noqa: PLR0913 - the public surface
     measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
     column per output. outputs: what the mechanism may answer; default the query's range. `tolerance` is the
     gap to reach, in `unit` or in units of distortion; after `time_limit` seconds, or Ctrl-C, the best so far is
-    returned. reference: what everybody knows beforehand, as for `audit`; p0 stays what it is. verify: as for `audit`.
+    returned. reference: what everybody knows beforehand, as for `audit`; p0 stays what it is. verify, settings:
+    as for `audit`.
 
     method="paper" is the paper's Algorithm 6 or 9 from 5 random starts. Nothing is proved of the optimum but the
     upper bound. The mechanism has a certified audit, which shows what it leaks; that may be more than the leakage
     budget, and then `kept` is false. A mechanism that Algorithm 6 returns beyond its distortion budget is moved
     towards the noiseless one until it keeps it. repairs, reading: as for `audit`.
     """
-    _check_method(method)
-    chosen, read = _choices(method, repairs, reading)
-    task = _task(query, measure, outputs, p0)
-    if (distortion is None) == (leakage is None):
-        how = "neither was given" if distortion is None else "both were given"
-        message = f"give exactly one of distortion and leakage, the budget to keep; {how}"
-        raise InputError(message)
-    rho = Reference.from_user(reference, query.records)
-    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho)
-    gap, limit = _limits(tolerance, time_limit, seed)
+    approach = Approach.from_user(method, repairs, reading)
+    options = Options.from_user(
+        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+    )
     checking.check_option(verify)
-    if method == "paper":
-        _check_paper(reference=reference)
-        check_designable(task)
-    alone = method == "certified" and rate_distortion.possible(query.n, adversary.knowledge)
+    task = distortion_of(query, measure, outputs, p0)
+    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
+    problem = _reduced(asked, options.approach.method)
+    budget = float(asked.budget if leakage is None else leakage)
+    search_time = checking.searching(options.time_limit, verify)
+    with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
+        answer = _designed(asked, problem, options, budget, deadline)
+    return checking.checked(answer, verify, options.time_limit - deadline.seconds)
+
+
+def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: float, deadline: Deadline) -> Design:
+    """Answer a design whose options are checked; its budget is as the user gave it."""
+    run, approach = options.run(deadline), options.approach
+    if not options.paper:
+        designed, _ = Designer(problem, asked, deadline, options.seed).solve()
+        return design_answer(asked, problem, designed, budget=budget, run=run)
+    found = search_mechanism(
+        problem,
+        asked,
+        deadline=deadline,
+        seed=options.seed,
+        repairs=approach.repairs,
+        reading=approach.reading,
+    )
+    return paper_design_answer(asked, problem, found, budget=budget, run=run)
+
+
+def _reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -> Problem:
+    """Return the design as solvers hold it; refused where it is too large, or no mechanism keeps its budget.
+
+    A distortion budget that is below the least possible one by no more than `least_slack`, relatively, means that one.
+    """
+    task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
+    alone = method == "certified" and rate_distortion.possible(asked.query.n, knowledge)
     if alone:
-        domain = reduce(task, rho, symmetric=False, most=rate_distortion.MOST_PAIRS)
+        domain = reduce(task, reference, symmetric=False, most=rate_distortion.MOST_PAIRS)
     else:
-        domain = reduce(task, rho, symmetric=method == "certified")
-    if leakage is not None:
-        budget = checks.real("leakage", leakage, 0.0, math.inf)
-        problem = Problem(domain, adversary.knowledge, "distortion", budget * NATS_PER_UNIT[unit])
-    else:
-        budget = checks.real("distortion", distortion, 0.0, math.inf)
-        problem = Problem(domain, adversary.knowledge, "leakage", budget)
-        _check_possible(problem, task)
-        gap *= NATS_PER_UNIT[unit]
+        domain = reduce(task, reference, symmetric=method == "certified")
+    problem = Problem(domain, knowledge, asked.goal, asked.budget)
+    if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
+        message = (
+            f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
+            f"{task.query} with these outputs can have; allow at least that much, or more outputs"
+        )
+        raise InputError(message)
     if alone and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)
-    with Deadline(checking.searching(limit, verify), _report(progress)) as deadline, np.errstate(all="ignore"):
-        run = Run(unit, tolerance, seed, deadline)
-        if method == "paper":
-            found = search_mechanism(
-                problem,
-                task,
-                adversary,
-                tolerance=SOLVER_SHARE * gap,
-                deadline=deadline,
-                seed=seed,
-                repairs=chosen,
-                reading=read,
-            )
-            answer = paper_design_answer(task, adversary, problem, found, budget=budget, run=run)
-        else:
-            designed, _ = Designer(problem, task, SOLVER_SHARE * gap, deadline, seed).solve()
-            answer = design_answer(task, adversary, problem, designed, budget=budget, run=run)
-    return checking.checked(answer, verify, limit - deadline.seconds)
+    return problem
 
 
 def frontier(  # noqa: PLR0913 - the public surface
@@ -323,6 +261,7 @@ def frontier(  # noqa: PLR0913 - the public surface
     seed: int = 0,
     named: bool = True,
     progress: bool | Callable[[Progress], None] = False,
+    settings: Settings | None = None,
 ) -> Frontier:
     """Return the least leakage against the distortion budget, each point a design, with named mechanisms beside it.
 
@@ -331,114 +270,68 @@ def frontier(  # noqa: PLR0913 - the public surface
     (where outputs are the query's range). `time_limit` is for everything together: what it leaves no time for is left
     out; other options as for `design`.
     """
-    task = _task(query, measure, outputs, p0)
-    rho = Reference.from_user(reference, query.records)
-    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit, reference=rho)
-    gap, limit = _limits(tolerance, time_limit, seed)
+    options = Options.from_user(
+        unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+    )
+    task = distortion_of(query, measure, outputs, p0)
+    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    asked = DesignProblem(task, adversary, "leakage", 0.0, options.solver_tolerance * options.nats, options.settings)
+    many = _number_of_points(points)
+    # Named mechanisms stand beside designs with the same outputs, the range of the query.
+    comparable = checks.flag("named", named) and task.outputs == query.outputs and len(task.outputs) > 1
+    families = shown_on_frontiers(query) if comparable else []
+    domain = reduce(task, adversary.reference)
+    with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
+        designs = _designs(asked, domain, many, options, deadline, later=len(families) / 4)
+        audited = _named_points(asked, families, options, deadline)
+    return Frontier(query, designs, audited)
+
+
+def _number_of_points(points: int, most: int = 10_000) -> int:
     many = checks.whole("points", points, 2)
-    if many > MOST_POINTS:
-        message = f"points = {many} is above the limit of {MOST_POINTS}"
+    if many > most:
+        message = f"points = {many} is above the limit of {most}"
         raise InputError(message)
-    checks.flag("named", named)
-    domain = reduce(task, rho)
-    first = Problem(domain, adversary.knowledge, "leakage", 0.0)
-    budgets = np.linspace(first.least, first.distortion(first.constant()), many)
-    families = _gallery(task) if named else []
+    return many
+
+
+def _designs(  # noqa: PLR0913 - what is asked, and within which limits
+    asked: DesignProblem, domain: Domain, many: int, options: Options, deadline: Deadline, *, later: float
+) -> tuple[Design, ...]:
+    """Return designs at budgets from the least distortion to that of the best constant, as far as time allows.
+
+    later: how many designs' time is kept for what comes after them.
+    """
+    first = Problem(domain, asked.adversary.knowledge, "leakage", 0.0)
     designs: list[Design] = []
     known: tuple[Attack, ...] = ()
-    with Deadline(limit, _report(progress)) as deadline, np.errstate(all="ignore"):
-        for k, budget in enumerate(budgets.tolist()):
-            problem = Problem(domain, adversary.knowledge, "leakage", budget)
-            part = Deadline(deadline.left / (many - k + len(families) / 4), parent=deadline)
-            designer = Designer(problem, task, SOLVER_SHARE * gap * NATS_PER_UNIT[unit], part, seed)
-            designed, known = designer.solve(known)
-            run = Run(unit, tolerance, seed, part)
-            designs.append(design_answer(task, adversary, problem, designed, budget=budget, run=run))
-            deadline.report_progress(
-                k, many, designs[-1].certificate.lower, designs[-1].certificate.upper, f"point {k + 1}"
-            )
-            if deadline.expired():
-                break
-        audited = []
-        for k, (family, mechanism) in enumerate(families):
-            if deadline.expired():
-                break
-            part = Deadline(deadline.left / (len(families) - k), parent=deadline)
-            fine = 0.1 * gap * NATS_PER_UNIT[unit]
-            found = audit_records(mechanism, adversary.knowledge, fine, part, seed, reference=rho)
-            answer = audit_answer(mechanism, adversary, found, Run(unit, tolerance, seed, part))
-            audited.append(NamedPoint(str(mechanism.name), family, task.expected(mechanism), answer, mechanism))
-            deadline.report_progress(
-                k, len(families), answer.certificate.lower, answer.certificate.upper, str(mechanism.name)
-            )
-    return Frontier(query, tuple(designs), tuple(audited))
+    for k, budget in enumerate(np.linspace(first.least, first.distortion(first.constant()), many).tolist()):
+        part = Deadline(deadline.left / (many - k + later), parent=deadline)
+        here, problem = replace(asked, budget=budget), replace(first, budget=budget)
+        designed, known = Designer(problem, here, part, options.seed).solve(known)
+        designs.append(design_answer(here, problem, designed, budget=budget, run=options.run(part)))
+        proved = designs[-1].certificate
+        deadline.report_progress(k, many, proved.lower, proved.upper, f"point {k + 1}")
+        if deadline.expired():
+            break
+    return tuple(designs)
 
 
-def _gallery(task: Distortion) -> list[tuple[str, Mechanism]]:
-    """Named mechanisms of a query; none where the outputs are not its range."""
-    found: list[tuple[str, Mechanism]] = []
-    if task.outputs != task.query.outputs or len(task.outputs) == 1:
-        return found
-    for family, (parameter, values) in NAMED.items():
-        if not task.query.numeric and family not in ("symmetric", "exponential"):
-            continue
-        build = getattr(mechanisms, family)
-        found += [(family, build(task.query, **{parameter: value})) for value in values]
-    return found
-
-
-def _task(query: Query, measure: str | ArrayLike, outputs: Sequence[object] | None, p0: ArrayLike | None) -> Distortion:
-    if not isinstance(query, Query):
-        message = f"design needs a Query, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
-    return Distortion.from_user(query, measure, outputs, p0)
-
-
-def _check_possible(problem: Problem, task: Distortion) -> None:
-    if problem.budget < problem.least * (1 - LEAST_SLACK):
-        message = (
-            f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
-            f"{task.query} with these outputs can have; allow at least that much, or more outputs"
-        )
-        raise InputError(message)
-
-
-def _check_method(method: str) -> None:
-    checks.choice("method", method, METHODS)
-
-
-def _choices(method: Method, repairs: Iterable[str] | None, reading: str | None) -> tuple[frozenset[str], Reading]:
-    """Check how the paper's text is to be run; only method="paper" runs it."""
-    if method != "paper" and (repairs is not None or reading is not None):
-        name = "repairs" if repairs is not None else "reading"
-        message = f'{name} says how the paper\'s text is run; give it with method="paper", or leave it out'
-        raise InputError(message)
-    names = repairs_from(repairs)
-    return names, reading_from(reading, names)
-
-
-def _check_paper(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            message = (
-                f"the paper's method knows single records and the uniform prior only, no {name}=; "
-                'use method="certified"'
-            )
-            raise InputError(message)
-
-
-def _limits(tolerance: float, time_limit: float, seed: int) -> tuple[float, float]:
-    checks.whole("seed", seed, 0)
-    return (
-        checks.real("tolerance", tolerance, LEAST_TOLERANCE, math.inf),
-        checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
-    )
-
-
-def _report(progress: bool | Callable[[Progress], None]) -> Callable[[Progress], None] | None:  # noqa: FBT001 - as given
-    if callable(progress):
-        return progress
-    return _print_progress if checks.flag("progress", progress) else None
+def _named_points(
+    asked: DesignProblem, families: list[tuple[str, Mechanism]], options: Options, deadline: Deadline
+) -> tuple[NamedPoint, ...]:
+    """Return audits of named mechanisms, a tenth of the tolerance wide, as far as time allows."""
+    points: list[NamedPoint] = []
+    fine = 0.1 * options.tolerance * options.nats
+    for k, (family, mechanism) in enumerate(families):
+        if deadline.expired():
+            break
+        part = Deadline(deadline.left / (len(families) - k), parent=deadline)
+        answer = certified_answer(asked.audit(mechanism, fine), part, options.run(part))
+        name = str(mechanism.name)
+        points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
+        deadline.report_progress(k, len(families), answer.certificate.lower, answer.certificate.upper, name)
+    return tuple(points)
 
 
 def verify(

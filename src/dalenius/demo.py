@@ -117,7 +117,7 @@ def _better(query: "Query", standard: "Audit", out: Path) -> "tuple[Section, boo
     from dalenius.report.design_plots import plot_channels  # noqa: PLC0415 - matplotlib
     from dalenius.report.page import Section  # noqa: PLC0415 - the same
 
-    geometric = standard.mechanism
+    geometric = standard.mechanism.written()
     error = _expected_error(query, geometric)
     design = dl.design(query, distortion=error, entropy=ENTROPY, tolerance=GAP, verify=False)
     proof, verified = _verified("design", design, out)
@@ -189,10 +189,8 @@ def _verified(name: str, answer: "Audit | Design", out: Path) -> tuple[str, bool
 
 def _expected_error(query: "Query", mechanism: "dl.Mechanism") -> float:
     """E |y - f(x)| of uniform data."""
-    shares = [math.exp(share) for share in mechanism.statistic.log_class_sizes()]
-    return math.fsum(
-        share * float(row @ far) for share, row, far in zip(shares, mechanism.rows, query.distance(), strict=True)
-    )
+    rows, shares = mechanism.written().rows, [math.exp(share) for share in mechanism.statistic.log_class_sizes()]
+    return math.fsum(share * float(row @ far) for share, row, far in zip(shares, rows, query.distance(), strict=True))
 
 
 def _picture(figure: "Figure", caption: str) -> "Picture":

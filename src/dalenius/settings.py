@@ -4,27 +4,63 @@ Nothing here changes what is proved: a setting decides which bound is tried, how
 what it is and what was measured to choose its default.
 """
 
-from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
-from typing import Any, NamedTuple
+import difflib
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from typing import Any, NamedTuple, Self
 
 from dalenius.errors import InputError
 
 
 @dataclass(frozen=True)
 class _Checked:
-    """Numbers of a group of settings are positive and finite, unless the group says otherwise."""
+    """A group of settings: every field is known, of the type of its default, finite and not negative."""
+
+    def __new__(cls, *unnamed: object, **named: object) -> Self:
+        """Refuse names that are no fields, and say which one was meant."""
+        known = [item.name for item in fields(cls)]
+        if unnamed:
+            message = f"{cls.__name__} takes its fields by name, such as {cls.__name__}({known[0]}=...)"
+            raise InputError(message)
+        for name in named:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+                hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known) or 'none yet'}"
+                message = f"{cls.__name__} has no field {name!r}; {hint}"
+                raise InputError(message)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Refuse what no search can work with."""
         for item in fields(self):
-            _check(type(self).__name__, item.name, getattr(self, item.name))
+            _check(type(self).__name__, item, getattr(self, item.name))
 
 
-def _check(group: str, name: str, value: object) -> None:
-    if isinstance(value, (int, float)) and not 0 <= value < float("inf"):
-        message = f"{group}({name}={value!r}): settings are finite and not negative; leave it out for the default"
+def _check(group: str, item: "Field[Any]", value: object) -> None:
+    default = item.default if item.default_factory is MISSING else item.default_factory()
+    given = f"{group}({item.name}={value!r})"
+    if not _alike(value, default):
+        message = f"{given}: it must be {_kind(default)}, as the default {default!r}"
         raise InputError(message)
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, (int, float)) and not 0 <= number < float("inf"):
+            message = f"{given}: settings are finite and not negative; leave it out for the default"
+            raise InputError(message)
+
+
+def _alike(value: object, default: object) -> bool:
+    """Whether a value can stand where the default does; a whole number can stand for any number."""
+    if isinstance(default, tuple) and isinstance(value, tuple) and default:
+        return all(any(_alike(part, other) for other in default) for part in value)
+    if isinstance(default, float):
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return type(value) is type(default) if isinstance(default, (bool, int)) else isinstance(value, type(default))
+
+
+def _kind(default: object) -> str:
+    if isinstance(default, tuple) and default:
+        return f"a tuple, each entry {_kind(default[0])}"
+    words = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
+    return words.get(type(default), f"dalenius.settings.{type(default).__name__}(...)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -499,7 +535,7 @@ def only(*names: str) -> Portfolio:
     whole = Portfolio()
     for name in names:
         if name not in whole.bounds:
-            near = get_close_matches(str(name), whole.bounds, n=1)
+            near = difflib.get_close_matches(str(name), whole.bounds, n=1)
             message = f"only({name!r}): the bounds are {', '.join(whole.bounds)}" + (
                 f"; did you mean {near[0]!r}?" if near else ""
             )
@@ -512,16 +548,70 @@ def only(*names: str) -> Portfolio:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Quantising(_Checked):
+    """Real outputs through finitely many points: coarse looks before fine ones."""
+
+    # The share of the tolerance that may be lost between the real channel and the finite one.
+    loss_share: float = 0.1
+    # Losses below it are no help in floats.
+    least_loss: float = 1e-10
+    # Losses of the first looks, each made where the tolerance asks for more outputs than the number below it. The
+    # last number is that beyond which a Newton step over all outputs is too dear.
+    first_losses: tuple[float, ...] = (1e-3, 1e-5)
+    first_outputs: tuple[int, ...] = (64, 400)
+    # A bracket no wider than this times the loss has been closed.
+    closed: float = 1.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrating(_Checked):
+    """The search for the least noise within a leakage budget, by audits at several levels of noise."""
+
+    # Noise beyond this level is not tried: leakage falls with its exponential, squared.
+    loudest: float = 20.0
+    # The first step to another level; steps double.
+    first_step: float = 0.2
+    # Gaps of audits as shares of the budget: of a glance, and of an audit that stays clear of the budget.
+    glance_gap: float = 1.0
+    coarse_gap: float = 0.1
+    # The gap of an audit that comes near the budget, as a share of the accuracy and of the budget.
+    fine_gap: float = 0.25
+    # Shares of the time left for these three audits, and the seconds that each may always take.
+    glance_share: float = 0.03
+    coarse_share: float = 0.1
+    fine_share: float = 0.3
+    least_seconds: float = 0.05
+    # A parameter is never known more coarsely than this, relatively.
+    coarsest_accuracy: float = 0.5
+    # A level just past an end that seems right, in units of the accuracy, so that the bracket closes.
+    margin: float = 0.4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(_Checked):
     """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses."""
 
     portfolio: Portfolio = field(default_factory=Portfolio)
+    # A search ends at this share of the tolerance that the user gave; the rest is for rounding and margins.
+    tolerance_share: float = 0.9
     limits: Limits = field(default_factory=Limits)
     ascent: Ascent = field(default_factory=Ascent)
     trees: Trees = field(default_factory=Trees)
     newton: Newton = field(default_factory=Newton)
     closed_forms: ClosedForms = field(default_factory=ClosedForms)
     designing: Designing = field(default_factory=Designing)
+    quantising: Quantising = field(default_factory=Quantising)
+    calibrating: Calibrating = field(default_factory=Calibrating)
 
 
 DEFAULT = Settings()
+
+
+def checked(settings: object) -> Settings:
+    """Return what `settings=` means: None is the default."""
+    if settings is None:
+        return DEFAULT
+    if not isinstance(settings, Settings):
+        message = f"settings = {settings!r} is not a dl.Settings; write dl.Settings(...), or leave it out"
+        raise InputError(message)
+    return settings

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import named, random_channel
+from cases import named, posed, random_channel
 
 import dalenius as dl
 from dalenius.auditing import all_records as module
@@ -29,16 +29,16 @@ def test_what_needs_rows_keeps_them() -> None:
     mechanism = named("count(n=420)", "gaussian(sigma=60)")
     laws = [[0.5, 0.5]] * 210 + [[0.6, 0.4]] * 210
     reference = Reference.from_user(laws, mechanism.records)
-    found = audit_records(mechanism, 0.05, 1e-6, Deadline(60.0), 0, secret=0, reference=reference)
+    found = audit_records(posed(mechanism, 0.05, 1e-6, 0, reference), Deadline(60.0), 0)
     assert all(item.grid is None for item in found)
     assert bracket(found)[1] < 0.051
 
 
 def test_records_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = random_channel([2, 3], 3, 1)
-    one_by_one = bracket(audit_records(mechanism, 0.3, 1e-4, Deadline(60.0), 0))
+    one_by_one = bracket(audit_records(posed(mechanism, 0.3, 1e-4), Deadline(60.0), 0))
     monkeypatch.setattr(module, "TURN", 1)
-    found = audit_records(mechanism, 0.3, 1e-4, Deadline(60.0), 0)
+    found = audit_records(posed(mechanism, 0.3, 1e-4), Deadline(60.0), 0)
     low, high = bracket(found)
     assert high - low <= 1e-4
     assert all(item.audit.gap <= 1e-4 for item in found)
@@ -48,7 +48,7 @@ def test_records_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_record_has_an_upper_bound_when_the_time_is_short() -> None:
     mechanism = random_channel([2] * 8, 3, 0)
-    found = audit_records(mechanism, 0.2, 1e-6, Deadline(0.05), 0)
+    found = audit_records(posed(mechanism, 0.2, 1e-6), Deadline(0.05), 0)
     assert len(found) == 8
     assert all(np.isfinite(item.audit.upper) for item in found)
     assert all(item.audit.lower <= item.audit.upper for item in found)

@@ -5,7 +5,7 @@ import itertools
 import brute_force
 import numpy as np
 import pytest
-from cases import LN2, named, parity_leakage, random_channel
+from cases import LN2, named, parity_leakage, posed, random_channel
 
 from dalenius.auditing import one_secret
 from dalenius.auditing.all_records import audit_records, bracket
@@ -75,10 +75,10 @@ def test_a_record_that_cannot_be_the_worst_is_left() -> None:
 
 def test_one_audit_per_orbit_of_interchangeable_records() -> None:
     mechanism = named("count(n=4)", "geometric(epsilon=1)")
-    found = audit_records(mechanism, 1.0, 1e-1, Deadline(60.0), 0)
+    found = audit_records(posed(mechanism, 1.0, 1e-1), Deadline(60.0), 0)
     assert [list(item.members) for item in found] == [[0, 1, 2, 3]]
     unlike = random_channel([2, 3], 2, 0)
-    found = audit_records(unlike, 0.3, 1e-1, Deadline(60.0), 0)
+    found = audit_records(posed(unlike, 0.3, 1e-1), Deadline(60.0), 0)
     assert sorted(item.record for item in found) == [0, 1]
 
 
@@ -123,19 +123,19 @@ def test_an_upper_bound_that_is_enough_ends_the_audit() -> None:
     knowledge = mechanism.log_universe - 2.0
     deadline = Deadline(60.0)
     enough = 0.45
-    found = audit_records(mechanism, knowledge, 1e-7, deadline, 0, enough=enough)
+    found = audit_records(posed(mechanism, knowledge, 1e-7), deadline, 0, enough=enough)
     low, high = bracket(found)
     assert high <= enough
     assert low <= 0.37404711931908063 + 5e-5
     finer = Deadline(60.0)
-    found = audit_records(mechanism, knowledge, 1e-3, finer, 0)
+    found = audit_records(posed(mechanism, knowledge, 1e-3), finer, 0)
     assert deadline.nodes < finer.nodes
     assert bracket(found)[1] - bracket(found)[0] <= 1e-3
 
 
 def test_enough_is_no_excuse_where_the_truth_is_above_it() -> None:
     mechanism = named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.1)")
-    found = audit_records(mechanism, 3 * LN2 - 1.8, 1e-5, Deadline(60.0), 0, enough=0.01)
+    found = audit_records(posed(mechanism, 3 * LN2 - 1.8, 1e-5), Deadline(60.0), 0, enough=0.01)
     low, high = bracket(found)
     assert low - 1e-9 <= parity_leakage(3, 0.1, 1.8) <= high + 1e-9
     assert high - low <= 1e-5

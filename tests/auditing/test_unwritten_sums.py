@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import posed
 from large_samples import PAIRS, both, feasible
 from scipy.special import logsumexp
 
@@ -111,7 +112,7 @@ def test_the_least_entropy_may_be_given() -> None:
 
 def test_what_no_limit_would_allow_is_attained() -> None:
     large, dense = both("geometric(epsilon=1)", "count(n=12)")
-    found = audit_records(large, 0.01, 1e-3, Deadline(5), 0)[0].audit
+    found = audit_records(posed(large, 0.01, 1e-3), Deadline(5), 0)[0].audit
     exact = dl.audit(dense, entropy=0)
     assert 0.5 * exact.lower < found.unconstrained[0] <= exact.upper
 
@@ -128,7 +129,7 @@ def test_guessing_bounds_information_from_below_and_claims_nothing_of_bad_guesse
 
 def test_much_noise_is_not_said_to_tell_everything_without_a_limit() -> None:
     mechanism, _ = both("geometric(epsilon=0.01)", "count(n=12)")
-    found = audit_records(mechanism, 0.01, 1e-3, Deadline(5), 0)[0].audit
+    found = audit_records(posed(mechanism, 0.01, 1e-3), Deadline(5), 0)[0].audit
     assert found.unconstrained[0] < 0.01
 
 
@@ -140,7 +141,7 @@ def test_a_short_time_limit_and_an_interruption_leave_a_true_bracket() -> None:
     assert dl.verify(short.certificate)
     deadline = Deadline(60)
     deadline.interrupted = True
-    assert audit_records(mechanism, 0.5, 1e-6, deadline, 0)[0].audit.lower > 0.1
+    assert audit_records(posed(mechanism, 0.5, 1e-6), deadline, 0)[0].audit.lower > 0.1
 
 
 def test_progress_is_told() -> None:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.designing.cutting_planes import MOST_POOL, CuttingPlanes, Goal, Problem, leaked
+from dalenius.designing.cutting_planes import MOST_POOL, CuttingPlanes, Problem, leaked
 from dalenius.designing.oracle import Attack
 from dalenius.model.distortion import Distortion
+from dalenius.model.problem import Goal
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import reduce
 from dalenius.search.deadline import Deadline

@@ -9,10 +9,12 @@ from cases import LN2, parity_distortion, parity_leakage
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.designing.cutting_planes import Goal, Problem
+from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed, Designer, _on_grid
 from dalenius.designing.oracle import Attack
+from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
+from dalenius.model.problem import DesignProblem, Goal
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import reduce
 from dalenius.search.deadline import Deadline
@@ -35,7 +37,8 @@ def designed(  # noqa: PLR0913 - a problem, and how it is solved
 ) -> tuple[Problem, Designed, tuple[Attack, ...]]:
     task = Distortion.from_user(query, **arguments)  # type: ignore[arg-type]
     problem = Problem(reduce(task, symmetric=symmetric), query.log_universe - b, goal, budget)
-    answer, pool = Designer(problem, task, tolerance, deadline or Deadline(60.0), 0).solve(known)
+    asked = DesignProblem(task, Adversary.from_user(query.records, entropy=b), goal, budget, tolerance)
+    answer, pool = Designer(problem, asked, deadline or Deadline(60.0), 0).solve(known)
     return problem, answer, pool
 
 

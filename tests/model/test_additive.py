@@ -13,7 +13,7 @@ from scipy.special import ndtr, rel_entr
 import dalenius as dl
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.additive import NEGLIGIBLE, Additive
+from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
 from dalenius.numerics.information import kl
 from dalenius.verifier import named
@@ -128,8 +128,8 @@ def test_samples_follow_the_row() -> None:
 def test_the_reach_is_the_least_that_hides_the_tail() -> None:
     large = mechanisms.geometric(queries.count(n=10_000), epsilon=1)
     assert isinstance(large, Additive)
-    assert large.noise.tail(np.array([large.reach() - 1.0, large.reach()])) == pytest.approx([NEGLIGIBLE] * 2, rel=2)
-    assert large.noise.tail(np.array([large.reach() - 1.0]))[0] > NEGLIGIBLE
+    assert large.noise.tail(np.array([large.reach() - 1.0, large.reach()])) == pytest.approx([2.0**-60] * 2, rel=2)
+    assert large.noise.tail(np.array([large.reach() - 1.0]))[0] > 2.0**-60
     assert both("geometric(epsilon=0.001)", "count(n=20)")[0].reach() == 21  # never beyond the range
 
 
@@ -148,8 +148,7 @@ def test_the_gallery_writes_out_what_fits() -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda m: m.rows,
-        lambda m: m.given,
+        lambda m: m.written(),
         lambda m: m.matrix(),
         lambda m: m.table(),
         lambda m: m.integer_rows(),

@@ -5,6 +5,7 @@ from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Sum, Table
+from dalenius.model.written import Written
 
 EYE = np.eye(4)
 
@@ -72,17 +73,17 @@ def test_descriptions() -> None:
 def test_descriptions_of_rows_per_count_vector() -> None:
     rows, labels = np.eye(3).tolist(), (0, 0.5, 1)
     parity = queries.modular_sum(n=2, modulus=2)
-    assert Mechanism(Histogram(2, 2), np.eye(3), labels, parity).describe() == {
+    assert Written(Histogram(2, 2), np.eye(3), labels, parity).describe() == {
         "query": "modular_sum(n=2, modulus=2)",
         "statistic": "histogram",
         "rows": rows,
     }
     plain = {"records": [2, 2], "statistic": "histogram", "rows": rows}
-    assert Mechanism(Histogram(2, 2), np.eye(3), labels).describe() == plain
-    assert Mechanism(Histogram(2, 2), np.eye(3), labels, queries.function([2, 2], max)).describe() == plain
+    assert Written(Histogram(2, 2), np.eye(3), labels).describe() == plain
+    assert Written(Histogram(2, 2), np.eye(3), labels, queries.function([2, 2], max)).describe() == plain
     own = queries.histogram(n=2, k=2)
-    assert Mechanism(Histogram(2, 2), np.eye(3), labels, own).describe() == {"query": str(own), "rows": rows}
-    again = Mechanism(Sum(2, (0, 1)), np.eye(3), labels, queries.count(n=2))
+    assert Written(Histogram(2, 2), np.eye(3), labels, own).describe() == {"query": str(own), "rows": rows}
+    again = Written(Sum(2, (0, 1)), np.eye(3), labels, queries.count(n=2))
     assert again.describe() == {"query": "count(n=2)", "rows": rows}
 
 
@@ -133,6 +134,57 @@ def test_other_bad_mechanisms() -> None:
     with pytest.raises(InputError, match="datasets with sum 1"):
         Mechanism.from_rows(queries.count(n=1), [[1, 0], [0.5, 0]])
     with pytest.raises(InputError, match=r"the class of x = 0,1\) sums to 0"):
-        Mechanism(Table((2, 2), np.array([0, 1, 1, 1])), np.array([[1.0], [0.0]]), (0,))
+        Written(Table((2, 2), np.array([0, 1, 1, 1])), np.array([[1.0], [0.0]]), (0,))
     with pytest.raises(InputError, match="too many to enumerate"):
         Mechanism.from_matrix(EYE, [2] * 30)
+
+
+PROTOCOL = {
+    "rows": mechanisms.geometric(queries.count(n=3), epsilon=1),
+    "sum": mechanisms.geometric(queries.count(n=10_000), epsilon=1),
+    "counts": mechanisms.geometric(queries.histogram(n=2000, k=3), epsilon=1),
+    "points": mechanisms.laplace(queries.count(n=3), epsilon=1, output="real"),
+}
+
+
+@pytest.mark.parametrize("route", PROTOCOL)
+def test_every_mechanism_answers_what_any_is_asked(route: str) -> None:
+    mechanism = PROTOCOL[route]
+    assert isinstance(mechanism, Mechanism)
+    assert mechanism.route == route
+    assert mechanism.n_outputs > 3
+    assert mechanism.dp_epsilon() == pytest.approx(1.0)
+    assert mechanism.describe() == {"query": str(mechanism.query), "mechanism": mechanism.name}
+    assert len(mechanism.sample([0] * mechanism.n, 2, rng=0)) == 2
+    distortion = mechanism.expected_distortion()
+    assert (distortion is None) == (route == "points")
+    assert mechanism.part is None
+    assert str(mechanism.n) in mechanism._repr_html_()
+    assert hasattr(mechanism, "rows") == (route == "rows")
+
+
+def test_what_has_no_rows_says_why() -> None:
+    for route, says in (("sum", "too many to write out"), ("counts", "too many to write out"), ("points", "no table")):
+        for ask in (PROTOCOL[route].written, PROTOCOL[route].matrix, PROTOCOL[route].table):
+            with pytest.raises(InputError, match=says):
+                ask()
+    assert PROTOCOL["rows"].written() is PROTOCOL["rows"]
+
+
+def test_a_mechanism_is_not_built_directly() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        Mechanism()  # type: ignore[abstract]
+
+
+def test_noise_on_every_count_has_a_distortion() -> None:
+    query = queries.histogram(n=2, k=2)
+    found = mechanisms.geometric(query, epsilon=1)
+    counts = np.asarray(query.answers)
+    expected = sum(
+        weight * q * np.abs(count - [int(c) for c in str(label).split(",")]).sum()
+        for weight, row, count in zip(np.exp(query.statistic.log_class_sizes()), found.rows, counts, strict=True)
+        for q, label in zip(row, found.labels, strict=True)
+    )
+    assert found.expected_distortion() == pytest.approx(expected, abs=1e-12)
+    assert mechanisms.randomized_response(query, epsilon=1).expected_distortion() is None
+    assert Mechanism.from_matrix(np.eye(4), [2, 2]).expected_distortion() is None

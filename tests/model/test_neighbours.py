@@ -159,9 +159,8 @@ def test_too_many_neighbours_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         mechanisms.symmetric(queries.total(n=1, values=[0, 1, 2]), flip=0.1).dp_delta()
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing() -> None:
     mechanism = mechanisms.exponential(queries.histogram(n=4, k=3), epsilon=1)
-    whole = mechanism.dp_epsilon(), mechanism.dp_delta(0.2)
-    monkeypatch.setattr("dalenius.model.neighbours.BLOCK", 40)
-    monkeypatch.setattr("dalenius.model.neighbours.CACHED", 40)
-    assert (mechanism.dp_epsilon(), mechanism.dp_delta(0.2)) == whole
+    channel = mechanism.statistic, mechanism.rows
+    assert dp_epsilon(*channel, block=40) == mechanism.dp_epsilon()
+    assert dp_delta(*channel, 0.2, block=40) == mechanism.dp_delta(0.2)

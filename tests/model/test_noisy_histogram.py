@@ -19,6 +19,7 @@ from dalenius.model.noise import Geometric
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import Histogram
+from dalenius.model.written import Written
 from dalenius.tools import exact_sampling
 
 
@@ -81,10 +82,10 @@ def test_a_sample_of_a_million_records() -> None:
 
 
 def test_it_stands_in_where_a_matrix_would_not_fit_and_only_there() -> None:
-    assert type(mechanisms.geometric(queries.histogram(n=10, k=3), epsilon=1)) is Mechanism
+    assert type(mechanisms.geometric(queries.histogram(n=10, k=3), epsilon=1)) is Written
     large = mechanisms.geometric(queries.histogram(n=50, k=3), epsilon=1)
     assert isinstance(large, NoisyHistogram)
-    assert "51^3 outputs, too many to write out" in _refused(lambda: large.rows)
+    assert "51^3 outputs, too many to write out" in _refused(large.written)
     assert "3 noisy counts, never written out" in repr(large)
     assert large._repr_html_().startswith("<p>NoisyHistogram geometric")
 
@@ -97,7 +98,7 @@ def _refused(ask: object) -> str:
 
 def test_what_is_not_there_is_refused_in_a_sentence() -> None:
     large = mechanisms.gaussian(queries.histogram(n=1000, k=5), sigma=2)
-    for ask in (lambda: large.labels, lambda: large.given, large.matrix, large.table, large.integer_rows):
+    for ask in (large.written, large.matrix, large.table, large.integer_rows):
         assert "too many to write out" in _refused(ask)
     assert "no closed form" in _refused(large.dp_delta)
     assert "value 5 does not exist" in _refused(lambda: large.cell(5))

@@ -82,15 +82,13 @@ def test_a_prior_tells_what_it_leaks(mechanism: Real) -> None:
 
 def test_there_is_no_table() -> None:
     for ask in (
-        lambda: LAPLACE.rows,
-        lambda: LAPLACE.given,
-        lambda: LAPLACE.labels,
+        LAPLACE.written,
         LAPLACE.matrix,
         LAPLACE.table,
         LAPLACE.integer_rows,
         lambda: LAPLACE.save("m.csv"),
     ):
-        with pytest.raises(InputError, match="are real numbers, of which there is no table"):
+        with pytest.raises(InputError, match="are real numbers and have no table"):
             ask()
 
 

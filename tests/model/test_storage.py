@@ -9,6 +9,7 @@ from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram
 from dalenius.model.storage import write
+from dalenius.model.written import Written
 
 RANDOM = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
 SAVED = [
@@ -18,8 +19,8 @@ SAVED = [
     mechanisms.symmetric(queries.function([2, 2], lambda x: "ab"[x[0] ^ x[1]]), flip=0.1),
     Mechanism.from_rows(queries.count(n=1), [[0.1, 0.2, 0.7], [1, 0, 0]], labels=["a", "b", "c"]),
     Mechanism.from_matrix(RANDOM, [2, 3], labels=["low", "mid", "high"]),
-    Mechanism(Histogram(2, 3), RANDOM, (0, 0.5, 2.25)),
-    Mechanism(Histogram(5, 2), RANDOM, (0, 1, 2), queries.modular_sum(n=5, modulus=3)),
+    Written(Histogram(2, 3), RANDOM, (0, 0.5, 2.25)),
+    Written(Histogram(5, 2), RANDOM, (0, 1, 2), queries.modular_sum(n=5, modulus=3)),
 ]
 
 

@@ -12,6 +12,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Sum, Table
 from dalenius.model.tables import row_names
+from dalenius.model.written import Written
 
 
 def _names(mechanism: Mechanism) -> list[str]:
@@ -36,7 +37,7 @@ def test_rows_are_named_by_the_answer(query: Query, expected: list[str]) -> None
 
 def test_rows_of_another_statistic_tell_their_answer() -> None:
     parity = queries.modular_sum(n=2, modulus=2)
-    by_counts = Mechanism(Histogram(2, 2), np.eye(3), (0, 0.5, 1), parity)
+    by_counts = Written(Histogram(2, 2), np.eye(3), (0, 0.5, 1), parity)
     assert _names(by_counts) == [
         "counts 0,2 (modular_sum = 0)",
         "counts 1,1 (modular_sum = 1)",
@@ -45,13 +46,13 @@ def test_rows_of_another_statistic_tell_their_answer() -> None:
     everything = mechanisms.randomized_response(queries.total(n=1, values=[4, 9]), epsilon=1)
     assert _names(everything) == ["x = 0 (total = 4)", "x = 1 (total = 9)"]
     first = queries.function([2, 2], lambda x: x[0])  # count vectors do not tell its answer
-    assert _names(Mechanism(Histogram(2, 2), np.eye(3), (0, 1, 2), first))[1] == "counts 1,1"
+    assert _names(Written(Histogram(2, 2), np.eye(3), (0, 1, 2), first))[1] == "counts 1,1"
 
 
 def test_rows_without_a_query_are_named_by_their_class() -> None:
-    assert _names(Mechanism(Sum(3, (0, 1), 2), np.eye(2), (0, 1))) == ["sum 0 mod 2", "sum 1 mod 2"]
+    assert _names(Written(Sum(3, (0, 1), 2), np.eye(2), (0, 1))) == ["sum 0 mod 2", "sum 1 mod 2"]
     table = Table((2, 2), np.array([1, 0, 0, 2]))
-    assert _names(Mechanism(table, np.eye(3), (0, 1, 2))) == ["like x = 0,1", "x = 0,0", "x = 1,1"]
+    assert _names(Written(table, np.eye(3), (0, 1, 2))) == ["like x = 0,1", "x = 0,0", "x = 1,1"]
 
 
 def test_table_for_people() -> None:

@@ -10,6 +10,7 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
+from dalenius.model.written import Written
 from dalenius.report.design_plots import draw_channel, plot_channels
 from dalenius.report.plots import image
 from dalenius.results.design import Design, Frontier
@@ -36,8 +37,8 @@ DESIGNS = {
     "nothing told": parity_design(0.5, lower=0.0, upper=0.0),
     "open": parity_design(lower=0.1),
     "histogram": any_design(queries.histogram(n=3, k=3)),
-    "count vectors": any_design(MODULAR, Mechanism(Histogram(4, 2), ROWS[:5], (0, 1, 2), MODULAR)),
-    "every dataset": any_design(MODULAR, Mechanism(Table.everything([2] * 4), ROWS, (0, 1, 2), MODULAR)),
+    "count vectors": any_design(MODULAR, Written(Histogram(4, 2), ROWS[:5], (0, 1, 2), MODULAR)),
+    "every dataset": any_design(MODULAR, Written(Table.everything([2] * 4), ROWS, (0, 1, 2), MODULAR)),
     "labels": any_design(LABELS),
     "paper": parity_design(lower=0.0, **PAPER),
     "not kept": NOT_KEPT,

@@ -1,21 +1,22 @@
 """Why a search is said to have ended."""
 
 import pytest
-from cases import named
+from cases import named, posed
 
 from dalenius.auditing.all_records import Audited, audit_records
 from dalenius.model.adversary import Adversary
+from dalenius.model.problem import AuditProblem
 from dalenius.results.answers import Run, audit_answer
 from dalenius.search.deadline import Deadline
 
 MECHANISM = named("modular_sum(n=4, modulus=2)", "symmetric(flip=0.3)")
-ADVERSARY = Adversary.from_user(MECHANISM.records, entropy=2.2)
+PROBLEM = AuditProblem(MECHANISM, Adversary.from_user(MECHANISM.records, entropy=2.2), tolerance=1e-9)
 CLOSED, OPEN = 1e-6, 1e-15  # tolerances above and below the gap that rounding leaves
 
 
 @pytest.fixture(scope="module")
 def found() -> list[Audited]:
-    return audit_records(MECHANISM, ADVERSARY.knowledge, 1e-9, Deadline(60.0), 0)
+    return audit_records(PROBLEM, Deadline(60.0), 0)
 
 
 @pytest.mark.parametrize("unit", ["nats", "bits"])
@@ -34,17 +35,16 @@ def test_the_gap_is_the_reason_only_where_it_is_within_the_tolerance(  # noqa: P
     found: list[Audited], unit: str, tolerance: float, limit: float, stopped: str, *, interrupted: bool
 ) -> None:
     deadline = Deadline(limit, interrupted=interrupted)
-    audit = audit_answer(MECHANISM, ADVERSARY, found, Run(unit, tolerance, 0, deadline))
+    audit = audit_answer(PROBLEM, found, Run(unit, tolerance, 0, deadline))
     assert audit.stopped == stopped
     assert audit.closed == (stopped == "gap")
     assert 0 < audit.gap < 1e-5
 
 
 def test_a_wide_gap_is_not_nearly_closed() -> None:
-    open_gap = audit_records(named("count(n=6)", "geometric(epsilon=1)"), 1.0, 1e-9, Deadline(0.0), 0)
-    mechanism = named("count(n=6)", "geometric(epsilon=1)")
-    adversary = Adversary.from_user(mechanism.records, knowledge=1.0)
-    audit = audit_answer(mechanism, adversary, open_gap, Run("nats", 1e-6, 0, Deadline(60.0)))
+    problem = posed(named("count(n=6)", "geometric(epsilon=1)"), 1.0, 1e-9)
+    open_gap = audit_records(problem, Deadline(0.0), 0)
+    audit = audit_answer(problem, open_gap, Run("nats", 1e-6, 0, Deadline(60.0)))
     assert audit.gap > 1e-3
     assert (audit.stopped, audit.upper_by) == ("method", audit.bounds)
     assert audit.to_dict()["upper_by"] == audit.to_dict()["bounds"] == audit.upper_by

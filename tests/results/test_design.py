@@ -11,8 +11,8 @@ from samples import consistent, parity
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
+from dalenius.model.written import Written
 from dalenius.results.archive import load_any
 from dalenius.results.design import Design, Frontier
 from dalenius.results.history import Step
@@ -42,8 +42,8 @@ DESIGNS = {
     "nothing lost": parity_design(0.0),
     "large": parity_design(n=1000, b=5.0),
     "histogram": any_design(queries.histogram(n=3, k=3)),
-    "count vectors": any_design(MODULAR, Mechanism(Histogram(4, 2), ROWS[:5], (0, 1, 2), MODULAR)),
-    "every dataset": any_design(FUNCTION, Mechanism(Table.everything([2, 3]), ROWS[:6], ("a", "b", "c"), FUNCTION)),
+    "count vectors": any_design(MODULAR, Written(Histogram(4, 2), ROWS[:5], (0, 1, 2), MODULAR)),
+    "every dataset": any_design(FUNCTION, Written(Table.everything([2, 3]), ROWS[:6], ("a", "b", "c"), FUNCTION)),
     "tuples": any_design(PAIRS, mechanisms.symmetric(PAIRS, flip=0.2)),
     "whole numbers": any_design(WHOLE, mechanisms.geometric(WHOLE, epsilon=1)),
     "paper": parity_design(lower=0.0, proved="upper", stopped="method", history=HISTORY, reported=0.2),

@@ -9,14 +9,15 @@ from scipy.optimize import brentq
 from dalenius import api
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
+from dalenius.gallery.families import FAMILIES, with_noise
 from dalenius.model.additive import Additive
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
-from dalenius.tools.calibration import FAMILIES, calibrate
+from dalenius.tools.calibration import calibrate
 
 LN2 = math.log(2)
 COUNT = queries.count(n=4)
-AUDIT = api.audit
+SOLVE = api.solve
 PARITY = queries.modular_sum(n=4, modulus=2)
 
 
@@ -92,7 +93,7 @@ def test_very_many_records(family: str, leakage: float) -> None:
     louder = found.value < found.too_little if found.parameter == "epsilon" else found.value > found.too_little
     assert louder
     too_little = FAMILIES[family].build(query, **{found.parameter: found.too_little})
-    assert AUDIT(too_little, knowledge=0.4).lower > leakage
+    assert api.audit(too_little, knowledge=0.4).lower > leakage
     assert found.distortion == found.mechanism.expected_distortion()
     assert found.to_dict()["dp_epsilon"] == pytest.approx(found.mechanism.dp_epsilon())
     assert found.audits < 40
@@ -124,7 +125,7 @@ def test_distortion() -> None:
     assert calibrate("randomized_response", queries.identity(k=2), leakage=0.1, entropy=0.0).distortion is None
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", with_noise())
 def test_a_generous_budget_takes_practically_no_noise(family: str) -> None:
     query = queries.modular_sum(n=2, modulus=2)
     found = calibrate(family, query, leakage=0.7, entropy=0.0)
@@ -207,8 +208,8 @@ def _after(monkeypatch: pytest.MonkeyPatch, many: int, stopped: Literal["time_li
     """Let time run out, or Ctrl-C come, in the audit of this number."""
     calls = []
 
-    def audit(*arguments: Any, **options: Any) -> Audit:  # noqa: ANN401 - as api.audit
-        found = AUDIT(*arguments, **options)
+    def solve(*arguments: Any, **options: Any) -> Audit:  # noqa: ANN401 - as api.solve
+        found = SOLVE(*arguments, **options)
         calls.append(found)
         if len(calls) < many:
             return found
@@ -216,7 +217,7 @@ def _after(monkeypatch: pytest.MonkeyPatch, many: int, stopped: Literal["time_li
             monkeypatch.setattr("dalenius.tools.calibration.Deadline.left", -1.0)
         return dataclasses.replace(found, stopped=stopped)
 
-    monkeypatch.setattr(api, "audit", audit)
+    monkeypatch.setattr(api, "solve", solve)
 
 
 def test_words_and_data(capsys: pytest.CaptureFixture[str]) -> None:

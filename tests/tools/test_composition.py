@@ -261,13 +261,13 @@ def test_noise_on_very_many_records_is_refused_before_it_is_written_out() -> Non
     count = dl.queries.count(n=10**4)
     large = dl.mechanisms.geometric(count, epsilon=1)
     parity = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**4, modulus=2), flip=0.3)
-    refused = r"10001 rows x {} outputs, .* use fewer records, or keep a dl\.Ledger"
-    with pytest.raises(dl.InputError, match=refused.format(100020001)):
+    refused = r"10001 rows of 10001 outputs, .* use fewer records; or keep a dl\.Ledger"
+    with pytest.raises(dl.InputError, match=refused):
         dl.compose(large, dl.mechanisms.gaussian(count, sigma=3))
     for parts in ((large, parity), (parity, large)):
-        with pytest.raises(dl.InputError, match=refused.format(20002)):
+        with pytest.raises(dl.InputError, match=refused):
             dl.compose(*parts)
-    with pytest.raises(dl.InputError, match=refused.format(50015001)):
+    with pytest.raises(dl.InputError, match=refused):
         dl.compose(large, times=2)
     with pytest.raises(dl.InputError, match="joint releases are about the same data"):
         dl.compose(large, dl.mechanisms.geometric(dl.queries.count(n=9999), epsilon=1))

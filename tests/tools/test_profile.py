@@ -18,8 +18,12 @@ import dalenius as dl
 from dalenius import api
 from dalenius.errors import InputError
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem
 from dalenius.model.statistic import Table
+from dalenius.model.written import Written
 from dalenius.numerics.information import entropy
+from dalenius.options import Options
+from dalenius.results.audit import Audit
 from dalenius.results.profile import Profile
 
 Floats = NDArray[np.float64]
@@ -278,7 +282,7 @@ def test_distortion_wherever_the_outputs_are_answers() -> None:
     assert quick(design.mechanism).distortion == pytest.approx(design.distortion, abs=1e-9)
     pair = dl.queries.count(n=2)
     wrong_once = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1.0]])  # one row per dataset, 1,0 answered with 2
-    full = Mechanism(Table.everything((2, 2)), wrong_once, pair.labels, pair)
+    full = Written(Table.everything((2, 2)), wrong_once, pair.labels, pair)
     assert quick(full).distortion == pytest.approx(0.25, abs=1e-12)
     assert quick(dl.mechanisms.randomized_response(count, epsilon=1)).distortion is None
     assert quick(random_channel([2, 2], 3, 1)).distortion is None
@@ -346,13 +350,13 @@ def test_the_picture_has_a_line_for_each_other_measure() -> None:
 
 def test_time_is_shared_and_every_point_has_a_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
-    true_audit = api.audit
+    true_solve = api.solve
 
-    def audit(*arguments: Any, time_limit: float, **options: Any) -> Any:  # noqa: ANN401
-        limits.append(time_limit)
-        return true_audit(*arguments, time_limit=time_limit, **options)
+    def solve(problem: AuditProblem, options: Options) -> Audit:
+        limits.append(options.time_limit)
+        return true_solve(problem, options)
 
-    monkeypatch.setattr(api, "audit", audit)
+    monkeypatch.setattr(api, "solve", solve)
     profile = MECHANISMS[1].profile([0, 1, 2], time_limit=1e-3)
     assert limits == [0.05, 0.05, 0.05]
     assert len(profile.leakage.audits) == 3
@@ -362,11 +366,11 @@ def test_time_is_shared_and_every_point_has_a_bracket(monkeypatch: pytest.Monkey
 
 
 def test_an_interrupt_returns_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    def audit(*_: object, **__: object) -> Any:  # noqa: ANN401
+    def solve(*_: object) -> Audit:
         signal.raise_signal(signal.SIGINT)
         return parity()
 
-    monkeypatch.setattr(api, "audit", audit)
+    monkeypatch.setattr(api, "solve", solve)
     profile = MECHANISMS[0].profile([0, 1])
     assert profile.stopped == "interrupted"
     assert len(profile.leakage.audits) == 1
@@ -378,7 +382,7 @@ def test_an_interrupt_returns_what_there_is(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ({"entropies": []}, "entropies is empty"),
         ({"entropies": 3}, r"entropies = 3 must list values of b, such as \[0, 0.5, 1\]"),
-        ({"entropies": [0, 9]}, "entropy = 9 nats is not between 0 and log"),
+        ({"entropies": [0, 9]}, "entropy = 9.0 nats is not between 0 and log"),
         ({"entropies": ["a"]}, "entropy = 'a' is not a number"),
         ({"epsilon": -1}, "epsilon = -1 is out of range"),
         ({"unit": "bytes"}, "unit = 'bytes' is unknown"),

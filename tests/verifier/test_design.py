@@ -22,6 +22,7 @@ from dalenius.gallery.parse import parse_query
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+from dalenius.model.written import Written
 from dalenius.verifier import design as checker
 from dalenius.verifier.verify import Verification, verify
 
@@ -91,7 +92,7 @@ def parity_mechanism(n: int, flip: float) -> Mechanism:
     """One row per count vector (zeros, ones), by ascending zeros."""
     query = dl.queries.modular_sum(n=n, modulus=2)
     rows = [[1 - flip, flip] if (n - zeros) % 2 == 0 else [flip, 1 - flip] for zeros in range(n + 1)]
-    return Mechanism(Histogram(n, 2), np.array(rows), (0, 1), query)
+    return Written(Histogram(n, 2), np.array(rows), (0, 1), query)
 
 
 def parity_pool(n: int, flip: float, weight: float = 1.0) -> Json:
@@ -451,7 +452,7 @@ def check_formula(  # noqa: PLR0913, PLR0917 - everything that a lower bound nee
     rng = np.random.default_rng(seed)
     pool = random_pool(statistic, noisy(d, 0.5), rng)
     rows = noisy(d, 0.01) if kind == "primal" else np.eye(d.shape[1])[[0] * len(d)]
-    mechanism = Mechanism(statistic, rows, tuple(range(d.shape[1])), query)
+    mechanism = Written(statistic, rows, tuple(range(d.shape[1])), query)
     spent = float((p0[:, None] * mechanism.rows * d).sum()) + 1e-12
     audit = unproved(mechanism, {"knowledge": 1.0})
     scales = np.geomspace(0.01, 100, 200).tolist()
@@ -584,7 +585,7 @@ def test_two_rows_suffice_for_a_parity(n: int) -> None:
 
 def partial_table() -> Json:
     mechanism = parity_mechanism(3, 0.1)
-    table = Mechanism(Table((2, 2, 2), np.array([0, 1, 1, 2, 1, 2, 2, 3])), mechanism.rows[::-1], (0, 1))
+    table = Written(Table((2, 2, 2), np.array([0, 1, 1, 2, 1, 2, 2, 3])), mechanism.rows[::-1], (0, 1))
     audit = audited(table, entropy=1.0)
     return parity(audit=audit, problem={"distortion": [[0, 1]] * 4, "distribution": "uniform"}, upper=audit["upper"])
 
@@ -592,7 +593,7 @@ def partial_table() -> Json:
 def wider() -> Json:
     mechanism = parity_mechanism(3, 0.1)
     rows = np.hstack([mechanism.rows, np.zeros((4, 1))])
-    audit = audited(Mechanism(mechanism.statistic, rows, (0, 1, 2), mechanism.query), entropy=1.0)
+    audit = audited(Written(mechanism.statistic, rows, (0, 1, 2), mechanism.query), entropy=1.0)
     pool = [{**item, "ratios": [[*row, 0.0] for row in item["ratios"]]} for item in parity_pool(3, 0.1)]
     return parity(audit=audit, pool=pool, upper=audit["upper"])
 
@@ -878,7 +879,7 @@ def test_large_designs_are_checked_in_seconds(
 ) -> None:
     rng = np.random.default_rng(1)
     rows = rng.dirichlet(np.ones(len(outputs)), statistic.size)
-    mechanism = Mechanism(statistic, rows, tuple(outputs), parse_query(query))
+    mechanism = Written(statistic, rows, tuple(outputs), parse_query(query))
     reference = np.exp(statistic.log_reference(0))
     shape = (len(reference), len(outputs))
     pool = [

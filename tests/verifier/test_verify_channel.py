@@ -14,6 +14,7 @@ from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram
 from dalenius.model.statistic import Statistic as FloatStatistic
+from dalenius.model.written import Written
 from dalenius.verifier.balls import float_above, float_below, log_sum_exp, precision, xlogx
 from dalenius.verifier.channel import rebuild
 from dalenius.verifier.counting import Histogram as BallHistogram
@@ -130,7 +131,7 @@ def test_count_vectors_have_rows_of_their_own(query: str) -> None:
     rows = np.random.default_rng(1).dirichlet(np.ones(2), statistic.size).tolist()
     with_query = {"query": query, "statistic": "histogram", "rows": rows}
     with_records = {"records": list(floats.records), "statistic": "histogram", "rows": rows}
-    for description in (with_query, with_records, Mechanism(statistic, np.array(rows), (0, 1), floats).describe()):
+    for description in (with_query, with_records, Written(statistic, np.array(rows), (0, 1), floats).describe()):
         channel = rebuild(description)
         assert channel.statistic.interchangeable
         assert channel.difference(rebuild(with_records)) is None

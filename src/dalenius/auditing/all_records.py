@@ -1,6 +1,8 @@
 """All records: one per orbit, the most exposed first, one time limit for all. Or one secret."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -10,9 +12,10 @@ from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_bel
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.gallery.parse import unwritten
 from dalenius.model.additive import Additive
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
-from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.problem import AuditProblem
+from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
@@ -22,6 +25,9 @@ from dalenius.search.deadline import Deadline
 TURN = 64  # batches of a record before the next one has its turn: some seconds
 WORTH = 1.05  # times the upper bound so far: a closed form above that is not worth a coarse audit
 LEAST_BATCHES = 16  # of a record that is not the worst, for its own bracket
+
+Orbits = tuple[range | tuple[int, ...], ...]
+Other = Group | Function
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +52,12 @@ class Audited:
         return self.record if self.other is None else self.other
 
 
-def audit_records(  # noqa: PLR0913 - one per limit
-    mechanism: Mechanism,
-    knowledge: float,
-    tolerance: float,
+def audit_records(
+    problem: AuditProblem,
     deadline: Deadline,
     seed: int,
     *,
     enough: float = -np.inf,
-    secret: Secret | None = None,
-    reference: Reference = UNIFORM,
     known: dict[int, WarmStart] | None = None,
 ) -> list[Audited]:
     """Bracket max I(X_i;Y) for every record i, or for one secret; lower and upper of the whole are the maxima.
@@ -67,27 +69,16 @@ def audit_records(  # noqa: PLR0913 - one per limit
     whatever the gap. `known` carries what was found from one audit to the next of the same mechanism, secret and
     reference.
     """
+    mechanism, secret, reference = problem.mechanism, problem.secret, problem.reference
+    knowledge, tolerance, settings = problem.knowledge, problem.tolerance, problem.settings
     other = None if isinstance(secret, int) else secret
-    orbits: tuple[range | tuple[int, ...], ...] = ((secret,) if isinstance(secret, int) else (),)
+    orbits: Orbits = ((secret,) if isinstance(secret, int) else (),)
     if secret is None:
         orbits = reference.orbits(mechanism.statistic)
-    if isinstance(mechanism, Additive):
-        problems = [(m, m[0] if other is None else other) for m in orbits]
-        return [
-            Audited(
-                m, *audit_large(mechanism, knowledge, tolerance, deadline, secret=about, reference=reference), other
-            )
-            for m, about in problems
-        ]
-    if isinstance(mechanism, NoisyHistogram):
-        members = orbits[0]  # records are all alike, or refused
-        about = members[0] if other is None else other
-        audit, lift, grid, count = audit_histogram(
-            mechanism, knowledge, tolerance, deadline, secret=about, reference=reference
-        )
-        return [Audited(members, audit, lift, grid, other, count)]
+    if mechanism.route in ROUTES:
+        return ROUTES[mechanism.route](problem, deadline, orbits, other)
     rng = np.random.default_rng(seed)
-    trivial = float(np.log(len(mechanism.labels)))
+    trivial = float(np.log(mechanism.n_outputs))
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
     common, found, known = SharedBounds(), list[Audited](), {} if known is None else known
@@ -98,7 +89,12 @@ def audit_records(  # noqa: PLR0913 - one per limit
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
         found_before = known.setdefault(k, WarmStart())
         audit = twin or SecretAudit(
-            Cells(lumped, knowledge), ceiling, tolerance, exact_cells=exact_cells, common=common, known=found_before
+            Cells(lumped, knowledge, settings),
+            ceiling,
+            tolerance,
+            exact_cells=exact_cells,
+            common=common,
+            known=found_before,
         )
         if twin is None:
             audit.open_bracket(deadline, rng)
@@ -112,6 +108,48 @@ def audit_records(  # noqa: PLR0913 - one per limit
     if len(found) == 1 and bracket(found)[1] > enough:
         found[0] = _without_rows(found[0], mechanism, deadline, reference)
     return found
+
+
+def _by_sums(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+    """Audit noise on a sum that is never written out."""
+    return [
+        Audited(
+            members,
+            *audit_large(
+                cast("Additive", problem.mechanism),
+                problem.knowledge,
+                problem.tolerance,
+                deadline,
+                secret=members[0] if other is None else other,
+                reference=problem.reference,
+                settings=problem.settings,
+            ),
+            other,
+        )
+        for members in orbits
+    ]
+
+
+def _by_counts(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+    """Audit noise on every count of a histogram; records are all alike, or refused."""
+    members = orbits[0]
+    audit, lift, grid, count = audit_histogram(
+        cast("NoisyHistogram", problem.mechanism),
+        problem.knowledge,
+        problem.tolerance,
+        deadline,
+        secret=members[0] if other is None else other,
+        reference=problem.reference,
+        settings=problem.settings,
+    )
+    return [Audited(members, audit, lift, grid, other, count)]
+
+
+# The audits that need no rows, by the route of the mechanism.
+ROUTES: dict[Route, Callable[[AuditProblem, Deadline, Orbits, Other | None], list[Audited]]] = {
+    "sum": _by_sums,
+    "counts": _by_counts,
+}
 
 
 def _without_rows(item: Audited, mechanism: Mechanism, deadline: Deadline, reference: Reference) -> Audited:
@@ -138,6 +176,7 @@ def _without_rows(item: Audited, mechanism: Mechanism, deadline: Deadline, refer
         proofs=proofs,
         outputs=len(noisy.labels),
         known=item.lift.masses(item.audit.pi),
+        settings=item.audit.cells.settings,
     )
     if audit.gap >= item.audit.gap:
         return item
@@ -186,7 +225,8 @@ def verifier_sees_same_rows(mechanism: Mechanism, merged: Merged) -> bool:
     query = mechanism.query
     if mechanism.name is None or query is None or not query.named:
         return True
-    rows = len(mechanism.rows)  # one per dataset in randomized_response
+    # One row per dataset in randomized_response.
+    rows = mechanism.statistic.size
     distinct = len(np.unique(np.asarray(query.answers), axis=0)) if query.statistic.size == rows else rows
     return int(merged.first.size) == distinct
 

@@ -21,7 +21,7 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
+from dalenius.settings import DEFAULT, Settings
 
 FEW = 2  # counts that are tried as witnesses
 MOST_TERMS = 2**22  # of the laws of different counts, which a verifier adds up
@@ -36,6 +36,7 @@ def audit_histogram(  # noqa: PLR0913 - a problem, and how hard to try
     *,
     secret: Secret,
     reference: Reference = UNIFORM,
+    settings: Settings = DEFAULT,
 ) -> tuple[SecretAudit, Lift, Grid, NoisyCount]:
     """Bracket max I(X_i;Y), with the way from coarse cells to the classes of one count, and the mechanism of it."""
     check_histogram(mechanism, secret, reference)
@@ -52,7 +53,15 @@ def audit_histogram(  # noqa: PLR0913 - a problem, and how hard to try
     for value in _telling(law):
         cell = mechanism.cell(value)
         below = from_below(
-            cell, knowledge, tolerance, deadline, secret=secret, reference=reference, proofs=proofs, outputs=outputs
+            cell,
+            knowledge,
+            tolerance,
+            deadline,
+            secret=secret,
+            reference=reference,
+            proofs=proofs,
+            outputs=outputs,
+            settings=settings,
         )
         found.append((*below, cell))
         if deadline.expired():

@@ -30,7 +30,7 @@ from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
 from dalenius.search.ascent import ascend, climb
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
+from dalenius.settings import DEFAULT, Settings
 
 ROUNDS = 400
 STILL = 1e-9  # a gain per round that is not worth another
@@ -47,13 +47,22 @@ def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
     *,
     secret: Secret,
     reference: Reference = UNIFORM,
+    settings: Settings = DEFAULT,
 ) -> tuple[SecretAudit, Lift, Grid]:
     """Bracket max I(secret;Y), with the way from coarse cells to classes."""
     if (reason := refusal(mechanism, secret, reference)) is not None:
         raise InputError(reason)
     proofs, outputs = closed_forms(mechanism, knowledge, secret, reference, deadline), len(mechanism.labels)
     return from_below(
-        mechanism, knowledge, tolerance, deadline, secret=secret, reference=reference, proofs=proofs, outputs=outputs
+        mechanism,
+        knowledge,
+        tolerance,
+        deadline,
+        secret=secret,
+        reference=reference,
+        proofs=proofs,
+        outputs=outputs,
+        settings=settings,
     )
 
 
@@ -82,6 +91,7 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     proofs: Sequence[Formula],
     outputs: float,
     known: Floats | None = None,
+    settings: Settings = DEFAULT,
 ) -> tuple[SecretAudit, Lift, Grid]:
     """Bracket max I(secret;Y) between the best prior on coarse cells and the best of these proofs.
 
@@ -89,7 +99,7 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     and classes, from which to begin as well.
     """
     lumped, lift, grid = coarsen(mechanism, secret, knowledge, reference)
-    cells = Cells(lumped, knowledge)
+    cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs))
     audit = SecretAudit(cells, trivial, tolerance)
     audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]

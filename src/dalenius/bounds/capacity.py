@@ -55,7 +55,7 @@ def capacity(
     # The margins take the other half of the tolerance.
     aim = max(0.5 * tolerance, margin)
     found = bracket(_rows(mechanism, merged), aim, deadline or Deadline(60.0))
-    prior = np.zeros(len(mechanism.rows))
+    prior = np.zeros(mechanism.statistic.size)
     prior[merged.first] = found.prior
     outward = margin * (1 + found.upper)
     return Capacity(max(0.0, found.lower - outward), min(found.upper + outward, _trivial(mechanism)), prior)
@@ -161,7 +161,7 @@ def _apart(rows: Ints, most: int) -> Ints:
 
 def _rows(mechanism: Mechanism, merged: Merged) -> Floats:
     """The different rows, proportional columns added: neither changes any mutual information."""
-    columns = mechanism.rows[merged.first].T
+    columns = mechanism.written().rows[merged.first].T
     alive = merged.outputs >= 0
     added = np.zeros((int(merged.outputs.max()) + 1, columns.shape[1]))
     np.add.at(added, merged.outputs[alive], columns[alive])
@@ -170,7 +170,8 @@ def _rows(mechanism: Mechanism, merged: Merged) -> Floats:
 
 def _trivial(mechanism: Mechanism) -> float:
     """The logarithm of the number of rows or of outputs, just above the smaller."""
-    return float(np.nextafter(np.log(min(mechanism.rows.shape)), np.inf)) if min(mechanism.rows.shape) > 1 else 0.0
+    fewest = min(mechanism.statistic.size, mechanism.n_outputs)
+    return float(np.nextafter(np.log(fewest), np.inf)) if fewest > 1 else 0.0
 
 
 def _bounds(p: Floats, q: Floats) -> tuple[float, Floats]:

@@ -12,7 +12,6 @@ from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.prior import Prior
 from dalenius.model.secret import Secret
 from dalenius.reductions.outputs import OriginalOutputs
@@ -80,12 +79,13 @@ def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
     if grid is None:
         return {"masses": witness.masses.tolist()}
     masses = np.add.reduceat(witness.masses, grid.starts, axis=1)
-    cell = {"cell": witness.mechanism.value} if isinstance(witness.mechanism, NoisyCount) else {}
+    part = witness.mechanism.part
+    cell = {} if part is None else {"cell": part}
     return {**cell, "blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
 
 
 def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
     mechanism = witness.mechanism
     proof, upper = with_rounding_margin(mechanism, item, witness.reference)
-    outputs = None if item.grid is not None else OriginalOutputs(mechanism.rows, item.lift)
+    outputs = None if item.grid is not None else OriginalOutputs(mechanism.written().rows, item.lift)
     return {"upper": upper, "kind": proof.kind, **proof.to_certificate(outputs)}

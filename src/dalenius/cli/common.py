@@ -264,7 +264,7 @@ def progress_line(unit: str, symbol: str = "L") -> Iterator[Any]:
     from rich.text import Text  # noqa: PLC0415 - the same
 
     from dalenius.numerics.rounding import short_up  # noqa: PLC0415
-    from dalenius.results.audit import NATS_PER_UNIT  # noqa: PLC0415 - numpy
+    from dalenius.results.units import NATS_PER_UNIT  # noqa: PLC0415 - numpy
 
     scale = NATS_PER_UNIT.get(unit, 1.0)
     with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:

@@ -8,19 +8,17 @@ on weak duality (weak_duality.py) below and on a certified audit of the mechanis
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from dalenius.designing.master import Best, Master, Plane
 from dalenius.designing.oracle import MOST_TAKEN, Attack, Oracle
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
+from dalenius.model.problem import Goal
 from dalenius.numerics.information import mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
 from dalenius.search.deadline import Deadline
-
-Goal = Literal["leakage", "distortion"]
 
 FIRST_STARTS, STARTS = 64, 24
 LEVEL = 0.4  # of the way from the lower to the upper bound

@@ -12,8 +12,8 @@ from dalenius.designing.cutting_planes import CuttingPlanes, Problem, leaked
 from dalenius.designing.independence import no_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
-from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import DesignProblem
+from dalenius.model.written import Written
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT
@@ -37,7 +37,7 @@ GRACE = 3.0  # seconds for an audit after the time is up or an interruption
 class Designed:
     """A mechanism with its certified leakage, its distortion, and the proof that little better exists."""
 
-    mechanism: Mechanism
+    mechanism: Written
     distortion: float  # never below the truth
     leakage: float  # never below the truth
     found: list[Audited]
@@ -59,11 +59,15 @@ class Designer:
     """One design: its problem, its limits, and how mechanisms are made fit for use and audited."""
 
     problem: Problem
-    distortion: Distortion
-    tolerance: float
+    asked: DesignProblem
     deadline: Deadline
     seed: int
     scale: float = 1.0  # what a distortion of 1 means to the user
+
+    @property
+    def tolerance(self) -> float:
+        """The gap to reach, as the goal is measured."""
+        return self.asked.tolerance
 
     def solve(self, known: tuple[Attack, ...] = ()) -> tuple[Designed, tuple[Attack, ...]]:
         """Return the best design within the limits, and the priors of the pool, for a next design.
@@ -81,7 +85,7 @@ class Designer:
                 domain=replace(self.problem.domain, distance=self.problem.domain.distance / scale),
                 budget=self.problem.budget / scale if primal else self.problem.budget,
             ),
-            tolerance=self.tolerance if primal else self.tolerance / scale,
+            asked=replace(self.asked, tolerance=self.tolerance if primal else self.tolerance / scale),
             scale=scale,
         )
         best, pool = scaled.solve_scaled(known)
@@ -198,18 +202,10 @@ class Designer:
             spare = 2 * rows.shape[1] * float(domain.distance.max()) / GRID
             rows = problem.within_distortion(rows, problem.budget * (1 - 2 * self._rounding) - spare)
         rows = _on_grid(rows)
-        query = self.distortion.query
-        mechanism = Mechanism(domain.statistic, rows, self.distortion.labels, query)
+        mechanism = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
         deadline = self.deadline.part(share * self.deadline.left) if not self.deadline.expired() else Deadline(GRACE)
-        found = audit_records(
-            mechanism,
-            problem.knowledge,
-            self._fine(lower),
-            deadline,
-            self.seed,
-            enough=enough - 1e-10,
-            reference=domain.reference,
-        )
+        audit = self.asked.audit(mechanism, self._fine(lower))
+        found = audit_records(audit, deadline, self.seed, enough=enough - 1e-10)
         self.deadline.nodes += deadline.nodes
         leakage = max(with_rounding_margin(mechanism, item, domain.reference)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)

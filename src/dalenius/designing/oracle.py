@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Statistic
+from dalenius.model.written import Written
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
@@ -43,7 +43,7 @@ class Oracle:
 
     def attack(self, rows: Floats, known: list[Attack], starts: int, deadline: Deadline) -> list[Attack]:
         """Return different bad priors for a mechanism, worst first; `known` ones are starting points."""
-        mechanism = Mechanism(self.statistic, rows, tuple(range(rows.shape[1])))
+        mechanism = Written(self.statistic, rows, tuple(range(rows.shape[1])))
         merged = Merged.of(mechanism)
         found: list[Attack] = []
         for members in self.reference.orbits(self.statistic):

@@ -5,13 +5,13 @@ Sensitivity is the query's unless overridden; sigma and flip are never scaled.
 
 import math
 from collections.abc import Mapping
-from contextvars import ContextVar
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
+from dalenius.gallery.parameters import Epsilon, Flip, Sigma
 from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.datasets import commas
@@ -23,17 +23,17 @@ from dalenius.model.real import Gaussian as RealGaussian
 from dalenius.model.real import Laplace as RealLaplace
 from dalenius.model.real import Real
 from dalenius.model.statistic import Table
+from dalenius.model.written import Written
 
 Floats = NDArray[np.float64]
 
 MOST_RESPONSES = 2**12  # datasets of randomized_response: its matrix has their square
-UNWRITTEN = ContextVar("UNWRITTEN", default=False)  # whether noise on a sum is kept alone, however few the records
 
 
-def symmetric(query: Query, *, flip: float) -> Mechanism:
+def symmetric(query: Query, *, flip: float) -> Written:
     """q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) at every other value of the range."""
     _asked(query)
-    p = checks.real("flip", flip, 0.0, 1.0)
+    p = Flip().checked(flip)
     others = len(query.outputs) - 1
     if others == 0 and p > 0:
         message = f"flip = {flip}: {query} has a single answer, so there is nothing to flip to; use flip=0"
@@ -48,8 +48,13 @@ def geometric(query: Query, *, epsilon: float, sensitivity: float | None = None)
 
     alpha = exp(-epsilon/sensitivity); the mass beyond an end point is put on it.
     """
-    noise = Geometric(_rate(query, epsilon, sensitivity))
-    return _additive(query, "geometric", {"epsilon": epsilon, "sensitivity": sensitivity}, noise)
+    arguments = {"epsilon": epsilon, "sensitivity": sensitivity}
+    return _additive(query, "geometric", arguments, geometric_noise(query, epsilon=epsilon, sensitivity=sensitivity))
+
+
+def geometric_noise(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Geometric:
+    """Return the law of the noise of `geometric`."""
+    return Geometric(_rate(query, epsilon, sensitivity))
 
 
 def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, output: str = "integer") -> Mechanism:
@@ -57,11 +62,16 @@ def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, o
 
     output="real": the real number itself, neither rounded nor clamped.
     """
-    rate = _rate(query, epsilon, sensitivity)
+    noise = laplace_noise(query, epsilon=epsilon, sensitivity=sensitivity)
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity}
     if _is_real(output):
-        return Real(query, _call("laplace", {**arguments, "output": "real"}), RealLaplace(rate))
-    return _additive(query, "laplace", arguments, Laplace(rate))
+        return Real(query, _call("laplace", {**arguments, "output": "real"}), RealLaplace(noise.rate))
+    return _additive(query, "laplace", arguments, noise)
+
+
+def laplace_noise(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Laplace:
+    """Return the law of the noise of `laplace`, rounded."""
+    return Laplace(_rate(query, epsilon, sensitivity))
 
 
 def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanism:
@@ -69,14 +79,19 @@ def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanis
 
     output="real": the real number itself, neither rounded nor clamped.
     """
-    _asked(query)
-    scale = checks.real("sigma", sigma, 0.0, math.inf, open_low=True)
+    noise = gaussian_noise(query, sigma=sigma)
     if _is_real(output):
-        return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), RealGaussian(scale))
-    return _additive(query, "gaussian", {"sigma": sigma}, Gaussian(scale))
+        return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), RealGaussian(noise.sigma))
+    return _additive(query, "gaussian", {"sigma": sigma}, noise)
 
 
-def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Mechanism:
+def gaussian_noise(query: Query, *, sigma: float) -> Gaussian:
+    """Return the law of the noise of `gaussian`, rounded."""
+    _asked(query)
+    return Gaussian(Sigma().checked(sigma))
+
+
+def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Written:
     """q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range."""
     rate = _rate(query, epsilon, sensitivity)
     weights = np.exp(-times(rate / 2, query.distance()))  # the nearest value, f(x), has weight 1
@@ -84,13 +99,13 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
     return _named(query, "exponential", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
 
 
-def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
+def randomized_response(query: Query, *, epsilon: float) -> Written:
     """Release the noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
 
     Otherwise another value of its alphabet, uniformly; epsilon is per record.
     """
     _asked(query)
-    rate = checks.real("epsilon", epsilon, 0.0, math.inf, open_low=True)
+    rate = Epsilon().checked(epsilon)
     checks.universe(query.records, MOST_RESPONSES)
     matrix: Floats = np.ones((1, 1))
     for k in query.records:
@@ -99,10 +114,10 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
         matrix = np.asarray(np.kron(matrix, np.where(np.eye(k) > 0, kept, other)), dtype=float)
     labels = tuple(commas(x) for x in product(*map(range, query.records)))
     name = call_string("randomized_response", (("epsilon", epsilon),))
-    return Mechanism(Table.everything(query.records), matrix, labels, query, name)
+    return Written(Table.everything(query.records), matrix, labels, query, name)
 
 
-def constant(query: Query) -> Mechanism:
+def constant(query: Query) -> Written:
     """Always the value of the range with least expected distance to f(x), x uniform; lowest on ties."""
     _asked(query)
     expected = np.exp(query.statistic.log_class_sizes()) @ query.distance()
@@ -118,8 +133,8 @@ def _named(
     arguments: Mapping[str, object],
     rows: Floats,
     labels: tuple[str | int, ...] | None = None,
-) -> Mechanism:
-    return Mechanism(query.statistic, rows, labels or query.labels, query, _call(family, arguments))
+) -> Written:
+    return Written(query.statistic, rows, labels or query.labels, query, _call(family, arguments))
 
 
 def _call(family: str, arguments: Mapping[str, object]) -> str:
@@ -132,8 +147,7 @@ def _additive(query: Query, family: str, arguments: Mapping[str, object], noise:
     On sums and histograms of too many records for a matrix the noise alone is kept.
     """
     if query.numeric:
-        many = len(query.answers) * len(query.outputs) > checks.MOST_ENTRIES
-        if Additive.fits(query) and (many or UNWRITTEN.get()):
+        if Additive.fits(query) and len(query.answers) * len(query.outputs) > checks.MOST_ENTRIES:
             return Additive(query, _call(family, arguments), noise)
         checks.entries(len(query.answers), len(query.outputs), f"{family} noise on {query}")
         answers = np.asarray(query.answers, dtype=float)[:, None]
@@ -160,7 +174,7 @@ def _additive(query: Query, family: str, arguments: Mapping[str, object], noise:
 def _rate(query: Query, epsilon: float, sensitivity: float | None) -> float:
     """epsilon / sensitivity; infinite, that is no noise, for a query with a single answer."""
     _asked(query)
-    number = checks.real("epsilon", epsilon, 0.0, math.inf, open_low=True)
+    number = Epsilon().checked(epsilon)
     spread: float = query.sensitivity
     if sensitivity is not None:
         spread = checks.real("sensitivity", sensitivity, 0.0, math.inf, open_low=True)

@@ -7,30 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
+from dalenius.gallery import queries
+from dalenius.gallery.families import FAMILIES
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 
-LONGEST = 10_000
 Built = TypeVar("Built")
 
 QUERIES: dict[str, Callable[..., Query]] = {
     f.__name__: f
     for f in (queries.modular_sum, queries.count, queries.pairs, queries.total, queries.histogram, queries.identity)
 }
-MECHANISMS: dict[str, Callable[..., Mechanism]] = {
-    f.__name__: f
-    for f in (
-        mechanisms.symmetric,
-        mechanisms.geometric,
-        mechanisms.laplace,
-        mechanisms.gaussian,
-        mechanisms.exponential,
-        mechanisms.randomized_response,
-        mechanisms.constant,
-    )
-}
+MECHANISMS: dict[str, Callable[..., Mechanism]] = {name: family.build for name, family in FAMILIES.items()}
 
 
 def parse_query(text: str) -> Query:
@@ -51,14 +40,14 @@ def unwritten(mechanism: Mechanism) -> Additive | None:
     It has the same description, so that whatever is certified of one is certified of the other.
     """
     query, name = mechanism.query, mechanism.name
-    if isinstance(mechanism, Additive) or query is None or name is None or not (query.named and Additive.fits(query)):
+    if mechanism.route != "rows" or query is None or name is None or not (query.named and Additive.fits(query)):
         return None
-    token = mechanisms.UNWRITTEN.set(True)
-    try:
-        built = parse_mechanism(name, query)
-    finally:
-        mechanisms.UNWRITTEN.reset(token)
-    return built if isinstance(built, Additive) else None
+    build, arguments = _call(name, "mechanism", MECHANISMS, skip=1)
+    noise = FAMILIES[build.__name__].noise
+    # Points in place of real outputs have rows, and the name of the real mechanism.
+    if noise is None or arguments.pop("output", "integer") != "integer":
+        return None
+    return Additive(query, name, noise(query, **arguments))
 
 
 def _call(
@@ -93,10 +82,10 @@ def _call(
     return known[name], arguments
 
 
-def _parts(text: str, what: str) -> tuple[str, list[Any], list[tuple[str, Any]]]:
+def _parts(text: str, what: str, longest: int = 10_000) -> tuple[str, list[Any], list[tuple[str, Any]]]:
     """Name, positional values and keyword values of a call written in literals."""
-    if len(text) > LONGEST:
-        message = f"the {what} string has {len(text)} characters; at most {LONGEST} are read"
+    if len(text) > longest:
+        message = f"the {what} string has {len(text)} characters; at most {longest} are read"
         raise InputError(message)
     try:
         call = ast.parse(text.strip(), mode="eval").body

@@ -1,4 +1,4 @@
-"""The named queries. Each returns a Query; n records, datasets uniform unless said otherwise."""
+"""The named queries. Each returns a Query; n records, datasets uniform unless stated otherwise."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,8 +16,6 @@ from dalenius.model.query import Name, Query, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table
 
 Ints = NDArray[np.int64]
-
-MOST_OUTPUTS = 10**7
 
 
 def modular_sum(n: int, modulus: int) -> Query:
@@ -124,10 +122,10 @@ def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> objec
         raise InputError(message) from error
 
 
-def _integers(low: int, high: int) -> tuple[int, ...]:
-    if high - low >= MOST_OUTPUTS:
+def _integers(low: int, high: int, most: int = 10**7) -> tuple[int, ...]:
+    if high - low >= most:
         message = (
-            f"the answers range over {high - low + 1} integers, above the limit of {MOST_OUTPUTS}; "
+            f"the answers range over {high - low + 1} integers, above the limit of {most}; "
             "use fewer records or rounder values"
         )
         raise InputError(message)

@@ -1,42 +1,42 @@
-"""Integer noise on the answer of a query of so many records that its channel is never written out."""
+"""Integer noise on the answer of a query whose channel has too many entries to be written out."""
 
 import math
+from dataclasses import dataclass, field
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks, datasets
-from dalenius.model.mechanism import Floats, Mechanism
+from dalenius.model.mechanism import Floats, Mechanism, Route
 from dalenius.model.neighbours import ROUNDING
-from dalenius.model.noise import Noise
+from dalenius.model.noise import Noise, least_contraction
 from dalenius.model.query import Query
-from dalenius.model.statistic import Sum
+from dalenius.model.statistic import MOST_VALUES, Statistic, Sum
 
 Ints = NDArray[np.int64]
 
-MOST_VALUES = 64  # of a record
-NEGLIGIBLE = 2.0**-60  # mass of the noise that is left out of sight
-LEAST_CONTRACTION = 1e-12
 
-
+@dataclass(frozen=True, eq=False, repr=False)
 class Additive(Mechanism):
     """Y = f(x) + noise, clamped to the range of f: a mechanism whose rows are too many to write out.
 
     f is a numeric query of a sum. Clamping puts what falls beyond the range on its ends, so that for every cut c inside
-    P(Y < c | f) = P(noise <= c - 1 - f). It is a Mechanism, so that it can stand where one is asked for; whoever
-    needs `rows` or `given` is told that they are not there.
+    P(Y < c | f) = P(noise <= c - 1 - f). `name` is the call string of the mechanism.
     """
 
+    query: Query
+    name: str
     noise: Noise
+    statistic: Statistic = field(init=False)
+    route: ClassVar[Route] = "sum"
 
-    def __init__(self, query: Query, name: str, noise: Noise) -> None:
-        """Take the query, the call string of the mechanism, and its noise."""
-        if not self.fits(query):
-            message = f"noise is added without writing out its channel to counts and totals only, not to {query}"
+    def __post_init__(self) -> None:
+        if not self.fits(self.query):
+            message = f"noise is added without writing out its channel to counts and totals only, not to {self.query}"
             raise InputError(message)
-        for key, value in (("statistic", query.statistic), ("query", query), ("name", name), ("noise", noise)):
-            object.__setattr__(self, key, value)
+        object.__setattr__(self, "statistic", self.query.statistic)
 
     @staticmethod
     def fits(query: Query) -> bool:
@@ -48,7 +48,7 @@ class Additive(Mechanism):
     @property
     def answers(self) -> Ints:
         """f of every class, ascending."""
-        return np.asarray(self._query.answers)
+        return np.asarray(self.query.answers)
 
     @property
     def low(self) -> int:
@@ -63,21 +63,20 @@ class Additive(Mechanism):
     @property
     def labels(self) -> tuple[int, ...]:
         """The outputs, every integer of the range."""
-        return self._query.outputs  # type: ignore[return-value]
+        return self.query.outputs  # type: ignore[return-value]
 
     @property
-    def rows(self) -> Floats:
-        """Refused: they would not fit."""
+    def n_outputs(self) -> int:
+        """The number of integers in the range."""
+        return len(self.labels)
+
+    def written(self) -> NoReturn:
+        """Raise InputError: the rows would not fit."""
         message = (
             f"{self.name} of {self.query} has {self.answers.size} rows of {len(self.labels)} outputs, too many to "
             "write out; it can be audited, profiled, run and saved, and for anything else use fewer records"
         )
         raise InputError(message)
-
-    @property
-    def given(self) -> Floats:
-        """Refused, as the rows."""
-        return self.rows
 
     def below(self, k: Ints) -> Floats:
         """P(noise <= k)."""
@@ -94,12 +93,12 @@ class Additive(Mechanism):
         """P(noise >= k) for k >= 1."""
         return float(self.noise.tail(np.array([float(k)]))[0])
 
-    def reach(self) -> int:
+    def reach(self, negligible: float = 2.0**-60) -> int:
         """The least k with P(noise >= k) negligible, or the width of the range if that is less."""
         low, high = 0, self.high - self.low + 1
         while high - low > 1:
             middle = (low + high) // 2
-            hidden = self.tail(middle) <= NEGLIGIBLE
+            hidden = self.tail(middle) <= negligible
             low, high = (low, middle) if hidden else (middle, high)
         return high
 
@@ -197,7 +196,7 @@ class Additive(Mechanism):
         if not isinstance(statistic, Sum) or not np.array_equal(self.answers, statistic.values):
             return 1.0
         spread = max(statistic.contributions) - min(statistic.contributions)
-        return max(self.noise.contraction(float(self.n) * spread**2, 1), LEAST_CONTRACTION) if spread else 1.0
+        return least_contraction(self.noise, float(self.n) * spread**2, 1) if spread else 1.0
 
     def _outermost(self) -> tuple[Ints, Ints]:
         """The least and the greatest answer of every line of neighbouring datasets."""
@@ -275,11 +274,3 @@ class Additive(Mechanism):
             f"<Additive {self.name} of {self.query}: {self.n} records, {self.answers.size} classes, "
             f"{len(self.labels)} outputs, never written out>"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<p>{repr(self)[1:-1]}</p>"
-
-    @property
-    def _query(self) -> Query:
-        assert self.query is not None  # noqa: S101 - for the type checker: __init__ sees to it
-        return self.query

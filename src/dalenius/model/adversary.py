@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from numbers import Real
-from typing import Literal
+from typing import ClassVar, Literal
 
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.reference import UNIFORM, Reference
 
-DIGITS = 50
 SLACK = Decimal("1e-9")
-ROUNDING = 1e-14  # relative, of log(1/rho_min)
-NOISE = Decimal("1e-40")  # differences below it are rounding of the DIGITS digits
+NOISE = Decimal("1e-40")  # differences below it are rounding of the digits
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,8 @@ class Adversary:
     value: float
     reference: Reference = UNIFORM
     free: bool = False  # every prior is allowed, where the reference has mass
+    # Of the difference log|X| - entropy.
+    digits: ClassVar[int] = 50
 
     @classmethod
     def from_user(
@@ -59,7 +59,7 @@ class Adversary:
                 "knowledge= with reference="
             )
             raise InputError(message)
-        with localcontext(Context(prec=DIGITS)):
+        with localcontext(Context(prec=cls.digits)):
             scale = Decimal(2).ln() if unit == "bits" else Decimal(1)
             if not reference.uniform:
                 return cls._beyond(reference, -reference.log_least(tuple(records)), knowledge, scale)
@@ -94,12 +94,14 @@ class Adversary:
         return cls(float(k), float(most - k), "knowledge", float(k))
 
     @classmethod
-    def _beyond(cls, reference: Reference, most: float, knowledge: float | None, scale: Decimal) -> "Adversary":
-        """Of D(p || rho) <= knowledge; log(1/rho_min), good to rounding, and more mean no constraint."""
+    def _beyond(
+        cls, reference: Reference, most: float, knowledge: float | None, scale: Decimal, rounding: float = 1e-14
+    ) -> "Adversary":
+        """D(p || rho) <= knowledge; log(1/rho_min), good to a relative `rounding`, and more mean no constraint."""
         free = _unlimited(knowledge)
         k = 0.0 if free else float(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale)
         if k >= most or free:
-            return cls(most, math.nan, "knowledge", max(k, most * (1 + ROUNDING)), reference, free=True)
+            return cls(most, math.nan, "knowledge", max(k, most * (1 + rounding)), reference, free=True)
         return cls(k, math.nan, "knowledge", k, reference)
 
 

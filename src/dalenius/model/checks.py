@@ -13,8 +13,7 @@ MOST_DATASETS = 2**24
 MOST_CLASSES = 2**22
 MOST_ENTRIES = 2**23
 MOST_RECORDS = 10**8
-LARGEST = 2**40
-MOST_DRAWN = 10**8
+SUM_TOLERANCE = 1e-9  # by which rows and laws may miss a sum of one; they are divided by it
 
 
 def whole(name: str, value: object, least: int = 1) -> int:
@@ -72,11 +71,11 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
-def size(value: object, least: int = 0) -> int:
+def size(value: object, least: int = 0, most: int = 10**8) -> int:
     """Return how many draws are asked for."""
     many = whole("size", value, least)
-    if many > MOST_DRAWN:
-        message = f"size = {many} is above the limit of {MOST_DRAWN} draws at a time"
+    if many > most:
+        message = f"size = {many} is above the limit of {most} draws at a time"
         raise InputError(message)
     return many
 
@@ -91,11 +90,11 @@ def listed(values: object, message: str) -> tuple[object, ...]:
         raise InputError(message) from None
 
 
-def integers(name: str, values: object) -> tuple[int, ...]:
+def integers(name: str, values: object, largest: int = 2**40) -> tuple[int, ...]:
     """Return a list of one or more integers, each below 2^40 in size, as a tuple."""
     entries = listed(values, f"{name} = {values!r} must be a list of integers, such as [0, 1, 5]")
-    found = tuple(whole(f"entry {i} of {name}", v, -LARGEST) for i, v in enumerate(entries))
-    if not found or max(found) > LARGEST:
+    found = tuple(whole(f"entry {i} of {name}", v, -largest) for i, v in enumerate(entries))
+    if not found or max(found) > largest:
         message = f"{name} = {list(found)} must hold one integer or more, none above 2^40"
         raise InputError(message)
     return found

@@ -13,12 +13,6 @@ from dalenius.model.checks import MOST_CLASSES
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MOST_DEGREE = 2 * 10**5  # of the exact polynomial power
-MOST_BITS = 2**28  # that its coefficients may occupy
-MOST_FOLDED = 10**4  # longest plain law that is folded into a modular one
-MOST_MODULUS = 5000  # cyclic convolutions cost its square
-MOST_MIXED = 4 * 10**4  # degree of a product of laws, which takes seconds there
-PRECISION = 128  # bits of its coefficients, of which some 20 are lost at that degree
 
 Law = tuple[float, ...]  # probabilities of a record's values, as given: they stand for themselves over their sum
 Parts = tuple[tuple[Law, int], ...]  # different laws, and how many records have each
@@ -31,7 +25,7 @@ def sum_law(n: int, contributions: tuple[int, ...], modulus: int | None) -> tupl
     Values ascend; with a modulus they are residues.
     """
     low, step, shape = _steps(contributions)
-    if modulus is None or n * max(shape) <= MOST_FOLDED:
+    if modulus is None or _short(n, shape):
         grid, log_p = _plain(n, shape)
         values = n * low + step * grid
         if modulus is not None:
@@ -52,7 +46,7 @@ def mixed_law(parts: Parts, contributions: tuple[int, ...], modulus: int | None)
     """
     n = sum(many for _, many in parts)
     low, step, shape = _steps(contributions)
-    if modulus is None or n * max(shape) <= MOST_FOLDED:
+    if modulus is None or _short(n, shape):
         grid, log_p = _product(parts, shape)
         values = n * low + step * grid
         if modulus is not None:
@@ -117,8 +111,16 @@ def _steps(contributions: tuple[int, ...]) -> tuple[int, int, tuple[int, ...]]:
     return low, step, tuple((c - low) // step for c in contributions)
 
 
-def _plain(n: int, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
-    """Law of a sum of n uniform picks from shape (least 0, gcd 1), on its attainable values."""
+def _short(n: int, shape: tuple[int, ...], longest: int = 10**4) -> bool:
+    """Whether a plain law is short enough to be folded into a modular one."""
+    return n * max(shape) <= longest
+
+
+def _plain(n: int, shape: tuple[int, ...], most_degree: int = 2 * 10**5, most_bits: int = 2**28) -> tuple[Ints, Floats]:
+    """Law of a sum of n uniform picks from shape (least 0, gcd 1), on its attainable values.
+
+    Refused beyond this degree of the exact polynomial power, and these bits that its coefficients may occupy.
+    """
     span = max(shape)
     if n * span >= MOST_CLASSES:
         message = (
@@ -129,10 +131,10 @@ def _plain(n: int, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
     if span == 1:
         return np.arange(n + 1), log_binomial(n, (float(len(shape) - sum(shape)), float(sum(shape))))
     bits = n * span * max(n, 1) * math.log2(len(shape)) if len(shape) > 1 else 0
-    if n * span > MOST_DEGREE or bits > MOST_BITS:
+    if n * span > most_degree or bits > most_bits:
         message = (
             f"a sum of n = {n} records with values spread over {span} steps is too large for exact "
-            f"counting (n x spread at most {MOST_DEGREE}); use fewer records, rounder values or a modulus"
+            f"counting (n x spread at most {most_degree}); use fewer records, rounder values or a modulus"
         )
         raise InputError(message)
     from flint import fmpz_poly  # noqa: PLC0415 - 50 ms that most sessions never need
@@ -154,23 +156,28 @@ def _fold(values: Ints, log_p: Floats, modulus: int) -> tuple[Ints, Floats]:
     return distinct, np.logaddexp.reduceat(log_p[order], first)
 
 
-def _product(parts: Parts, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
-    """Law of a sum of picks from shape (least 0, gcd 1): a binomial, or a product of polynomials in balls."""
+def _product(
+    parts: Parts, shape: tuple[int, ...], most_degree: int = 4 * 10**4, precision: int = 128
+) -> tuple[Ints, Floats]:
+    """Law of a sum of picks from shape (least 0, gcd 1): a binomial, or a product of polynomials in balls.
+
+    The product takes seconds at `most_degree`, and some 20 bits of the precision are lost there.
+    """
     n = sum(many for _, many in parts)
     if max(shape) == 1 and len(parts) == 1:
         none, one = (math.fsum(p for v, p in zip(shape, parts[0][0], strict=True) if v == step) for step in (0, 1))
         log_p = log_binomial(n, (none, one))
         grid = np.flatnonzero(np.isfinite(log_p))
         return grid, log_p[grid]
-    if n * max(shape) > MOST_MIXED:
+    if n * max(shape) > most_degree:
         message = (
             f"a sum of n = {n} records with given laws and values spread over {max(shape)} steps is too large for "
-            f"exact counting (n x spread at most {MOST_MIXED}); use fewer records, one law for all, or no reference"
+            f"exact counting (n x spread at most {most_degree}); use fewer records, one law for all, or no reference"
         )
         raise InputError(message)
     from flint import arb, arb_poly, ctx  # noqa: PLC0415 - 50 ms that most sessions never need
 
-    with ctx.workprec(PRECISION):
+    with ctx.workprec(precision):
         factors = [arb_poly([arb(1)])]
         for law, many in parts:
             total, coefficients = sum(map(arb, law), arb(0)), [arb(0)] * (max(shape) + 1)
@@ -183,12 +190,12 @@ def _product(parts: Parts, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
     return np.array([t for t, _ in power], dtype=np.int64), np.array([logarithm for _, logarithm in power])
 
 
-def _cyclic(parts: Parts, contributions: tuple[int, ...], modulus: int) -> tuple[Ints, Floats]:
-    """Law modulo m by repeated squaring of cyclic convolutions, renormalised at each step."""
-    if modulus > MOST_MODULUS:
+def _cyclic(parts: Parts, contributions: tuple[int, ...], modulus: int, most: int = 5000) -> tuple[Ints, Floats]:
+    """Law modulo m by repeated squaring of cyclic convolutions, renormalised at each step; they cost m^2."""
+    if modulus > most:
         message = (
             f"modulus = {modulus} with n = {sum(many for _, many in parts)} records is too large for exact counting "
-            f"(at most {MOST_MODULUS}); use a smaller modulus or fewer records"
+            f"(at most {most}); use a smaller modulus or fewer records"
         )
         raise InputError(message)
     residues = np.array([c % modulus for c in contributions])

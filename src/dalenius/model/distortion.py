@@ -19,8 +19,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MEASURES = ("absolute", "squared", "zero-one")
-SUM_TOLERANCE = 1e-9
-LARGEST_OUTPUT = 2**53  # floats hold every integer up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +136,7 @@ class Distortion:
             weights = np.bincount(classes, weights=self.data.of_counts(query, counts, classes))
         else:
             weights = np.bincount(query.statistic.class_table(), weights=self.data.of_datasets(query))
-        return float((weights[:, None] * mechanism.rows * self.table).sum())
+        return float((weights[:, None] * mechanism.written().rows * self.table).sum())
 
     @property
     def labels(self) -> tuple[str | int | float, ...]:
@@ -209,8 +207,10 @@ def _distribution(weights: Floats, where: str) -> Floats:
         raise InputError(message)
     with np.errstate(over="ignore"):  # refused then
         total = float(weights.sum())
-    if abs(total - 1) > SUM_TOLERANCE:
-        message = f"{where} sums to {total:.12g}; it must sum to 1 within {SUM_TOLERANCE:g}: divide it by its sum"
+    if abs(total - 1) > checks.SUM_TOLERANCE:
+        message = (
+            f"{where} sums to {total:.12g}; it must sum to 1 within {checks.SUM_TOLERANCE:g}: divide it by its sum"
+        )
         raise InputError(message)
     return np.asarray(weights / total)
 
@@ -250,8 +250,9 @@ def _plain(y: object) -> object:
     return int(y) if isinstance(y, bool) else y
 
 
-def _number(y: object) -> bool:
-    return isinstance(y, (int, float)) and abs(y) <= LARGEST_OUTPUT
+def _number(y: object, largest: int = 2**53) -> bool:
+    """Whether y is a number, and floats hold every integer up to its size."""
+    return isinstance(y, (int, float)) and abs(y) <= largest
 
 
 def _table(query: Query, matrix: ArrayLike, width: int) -> Floats:

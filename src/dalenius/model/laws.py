@@ -1,4 +1,4 @@
-"""Laws of records as users give them: lists of probabilities, or pandas data, of which the frequencies are taken."""
+"""Laws of records as users give them: lists of probabilities, or the frequencies in pandas data."""
 
 import math
 from collections.abc import Iterable
@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from dalenius.errors import InputError
+from dalenius.model import checks
 from dalenius.model.counting import Law
 
-SUM_TOLERANCE = 1e-9
-LARGEST = 1e100  # of a number that is added up at all
 WAYS = (
     "give one law for all records, one law per record, one weight per dataset, or a pandas column or frame of the data"
 )
@@ -24,8 +23,11 @@ def listed_in(value: object) -> list[object]:
     return list(np.atleast_1d(value).tolist() if isinstance(value, np.ndarray) else value)
 
 
-def checked_law(listed: object, place: str, size: int) -> Law:
-    """Return probabilities as a tuple of floats: finite, not negative, of sum one within 1e-9."""
+def checked_law(listed: object, place: str, size: int, largest: float = 1e100) -> Law:
+    """Return probabilities as a tuple of floats: finite, not negative, of sum one within 1e-9.
+
+    Numbers beyond `largest` are not added up, since their sum may be beyond floats.
+    """
     try:
         array = np.asarray(listed)
     except ValueError:
@@ -42,11 +44,11 @@ def checked_law(listed: object, place: str, size: int) -> Law:
         at = int(np.argmax(bad))
         message = f"{place} holds {numbers[at]} at place {at}; probabilities are finite and not negative"
         raise InputError(message)
-    total = math.fsum(numbers) if numbers.max(initial=0.0) < LARGEST else math.inf
-    if abs(total - 1) > SUM_TOLERANCE:
+    total = math.fsum(numbers) if numbers.max(initial=0.0) < largest else math.inf
+    if abs(total - 1) > checks.SUM_TOLERANCE:
         message = (
-            f"{place} sums to {total:.12g}; probabilities must sum to 1 within {SUM_TOLERANCE:g}: give more digits, "
-            "or divide them by their sum"
+            f"{place} sums to {total:.12g}; probabilities must sum to 1 within {checks.SUM_TOLERANCE:g}: give more "
+            "digits, or divide them by their sum"
         )
         raise InputError(message)
     return tuple((numbers + 0.0).tolist())

@@ -1,109 +1,75 @@
-"""A mechanism: the channel q(y|x), one row per class of a statistic."""
+"""A mechanism: a channel q(y|x) from datasets to outputs, and what every one of them can do."""
 
 import html
-import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, datasets, neighbours, storage, tables
+from dalenius.model import checks, storage, tables
 from dalenius.model.pickling import set_state
 from dalenius.model.query import Query
-from dalenius.model.statistic import Histogram, Statistic, Table
+from dalenius.model.statistic import Statistic
 
 if TYPE_CHECKING:
+    from dalenius.model.written import Label, Written
     from dalenius.results.profile import Profile
     from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]
-Label = str | int | float | tuple["Label", ...]  # tuples label joint releases
-
-ROW_TOLERANCE = 1e-9
-MOST_MATRIX = 2**24
-SHOWN = 8
-MOST_DIGITS = 50
+# How an audit goes about a mechanism: by its rows, by noise on a sum or on every count of a histogram that is never
+# written out, or by finitely many points in place of the real line.
+Route = Literal["rows", "sum", "counts", "points"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Mechanism:
-    """q(y | x) = rows[T(x), y] for a statistic T.
+class Mechanism(ABC):
+    """q(y | x), which depends on x through a statistic T alone.
 
-    Rows within 1e-9 of sum one are accepted and divided by their sum; `given` keeps them as they came.
+    Build one by `from_matrix`, `from_rows`, `load` or dl.mechanisms. A mechanism whose rows are all there is a
+    `Written`. Noise on very many records or with real outputs has no rows: `written` says why.
     """
 
     statistic: Statistic
-    rows: Floats
-    labels: tuple[Label, ...]
-    query: Query | None = None
-    name: str | None = None
-    given: Floats = field(init=False)
+    query: Query | None
+    name: str | None
+    # The way of its audits: the tables ROUTES have a line for each.
+    route: ClassVar[Route]
+    # Limits of the full matrix and of the digits in a table.
+    most_entries: ClassVar[int] = 2**24
+    most_digits: ClassVar[int] = 50
 
     __setstate__ = set_state
-
-    def __post_init__(self) -> None:
-        if not hasattr(self.statistic, "class_of"):
-            message = f"{self.statistic!r} is no statistic; build mechanisms by from_matrix, from_rows or dl.mechanisms"
-            raise InputError(message)
-        given = _numbers(self.rows)
-        object.__setattr__(self, "labels", _listed(self.labels))
-        if given.ndim != 2 or given.shape[1] == 0:  # noqa: PLR2004 - a matrix
-            message = f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}"
-            raise InputError(message)
-        if given.shape[0] != self.statistic.size:
-            raise InputError(_misfit(given.shape[0], self.statistic))
-        if len(self.labels) != given.shape[1]:
-            message = f"{len(self.labels)} labels for {given.shape[1]} outputs; give one per column"
-            raise InputError(message)
-        rows = _normalised(given, self.statistic)
-        for array in (given, rows):
-            array.flags.writeable = False
-        object.__setattr__(self, "given", given)
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "labels", tuple(map(_label, self.labels)))
 
     @classmethod
     def from_matrix(
         cls,
         matrix: ArrayLike | str | os.PathLike[str],
         records: Iterable[int],
-        labels: Sequence[Label] | None = None,
-    ) -> "Mechanism":
+        labels: "Sequence[Label] | None" = None,
+    ) -> "Written":
         """Return the mechanism of a full matrix, or of a .csv, .npy or .json file that holds one.
 
         Rows are datasets in lexicographic order (last record fastest), columns outputs.
         """
-        statistic = Table.everything(records)
-        header: Sequence[str] | None = None
-        content: Any = matrix
-        if isinstance(matrix, (str, os.PathLike)):
-            content, header = storage.read_matrix(storage.path_of(matrix))
-        try:
-            rows = _numbers(content)
-            if labels is None:
-                labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
-            return cls(statistic, rows, _listed(labels))
-        except InputError as error:
-            if not isinstance(matrix, (str, os.PathLike)):
-                raise
-            message = f"{os.fspath(matrix)}: {error}"
-            raise InputError(message) from error
+        from dalenius.model.written import of_matrix  # noqa: PLC0415 - it knows this class
+
+        return of_matrix(matrix, records, labels)
 
     @classmethod
-    def from_rows(cls, query: Query, rows: ArrayLike, labels: Sequence[Label] | None = None) -> "Mechanism":
+    def from_rows(cls, query: Query, rows: ArrayLike, labels: "Sequence[Label] | None" = None) -> "Written":
         """Return the mechanism that answers a query with one row of probabilities per class."""
-        if not isinstance(query, Query):
-            message = f"from_rows needs a Query, not {type(query).__name__}; see dl.queries"
-            raise InputError(message)
-        matrix = _numbers(rows)
-        if labels is None:
-            columns = matrix.shape[1] if matrix.ndim > 1 else 0
-            labels = query.labels if columns == len(query.outputs) else range(columns)
-        return cls(query.statistic, matrix, _listed(labels), query)
+        from dalenius.model.written import of_rows  # noqa: PLC0415 - it knows this class
+
+        return of_rows(query, rows, labels)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Mechanism":
+        """Read what save wrote as JSON."""
+        return storage.load_mechanism(storage.path_of(path))
 
     @property
     def records(self) -> tuple[int, ...]:
@@ -125,17 +91,36 @@ class Mechanism:
         """Whether certificates are about the formula of a named mechanism, not about rows."""
         return self.name is not None and self.query is not None and self.query.named
 
-    def matrix(self) -> Floats:
-        """Return the full matrix, datasets in lexicographic order; refused when it would not fit."""
-        width = self.rows.shape[1]
-        if self.log_universe + np.log(width) > np.log(MOST_MATRIX) + 1e-9:
-            message = (
-                f"the full matrix has {checks.size_text(self.records)} rows of {width} outputs, above the "
-                f"limit of {MOST_MATRIX} entries; use mechanism.rows, one row per class"
-            )
-            raise InputError(message)
-        return np.asarray(self.rows[self.statistic.class_table()])
+    @property
+    def part(self) -> int | None:
+        """The value whose noisy count this is, where it is a part of a larger release; else None."""
+        return None
 
+    @property
+    @abstractmethod
+    def n_outputs(self) -> float:
+        """The number of outputs; infinite where they are real numbers."""
+
+    @abstractmethod
+    def written(self) -> "Written":
+        """Return the mechanism with its rows; an InputError says why it has none."""
+
+    @abstractmethod
+    def dp_epsilon(self) -> float:
+        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record."""
+
+    @abstractmethod
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
+
+        It is the least delta for which the mechanism is (epsilon, delta)-differentially private.
+        """
+
+    @abstractmethod
+    def expected_distortion(self) -> float | None:
+        """Return E d(f(X), Y) for X uniform; None without a query, or where outputs are not answers to it."""
+
+    @abstractmethod
     def sample(
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
@@ -148,32 +133,37 @@ class Mechanism:
         rows as given divided by their exact sums, or the formula of a named mechanism; no 2^-k is lost to
         rounding. How long a draw takes is not hidden: keep timings from whoever must not learn the answer.
         """
-        if checks.flag("secure", secure):
-            from dalenius.tools.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
 
-            picks = np.array(columns(self, dataset, size, rng), dtype=np.int64)
-        else:
-            row = self.rows[int(self.statistic.class_of(datasets.one(dataset, self.records)))]
-            picks = datasets.generator(rng).choice(row.size, size=checks.size(size), p=row)
-        kinds = {type(label) for label in self.labels}
-        if len(kinds) > 1 or tuple in kinds:
-            return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
-        return np.array(self.labels)[picks]
+    def joint(self, masses: Floats) -> Floats:
+        """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
+        return np.asarray(masses @ self.written().rows)
 
-    def dp_epsilon(self) -> float:
-        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
+    def most_likely(self) -> float:
+        """Return sum_y max_x q(y|x), whose logarithm is the maximal leakage."""
+        return float(self.written().rows.max(axis=0).sum())
 
-        Infinite where one of them can give an output that the other cannot; computed from `rows`, in
-        which a probability too small for a float is zero.
-        """
-        return neighbours.dp_epsilon(self.statistic, self.rows)
+    def witnessed(self, cell: int | None) -> "Mechanism":  # noqa: ARG002 - a count has its value
+        """Return the part of the release that a witness on blocks of classes is about: all of it, or one count."""
+        return self
 
-    def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
+    def describe(self) -> dict[str, object]:
+        """Return the problem in plain data, as certificates carry it: a named mechanism by its call strings."""
+        return {"query": str(self.query), "mechanism": self.name}
 
-        It is the least delta for which the mechanism is (epsilon, delta)-differentially private.
-        """
-        return neighbours.dp_delta(self.statistic, self.rows, checks.real("epsilon", epsilon, 0.0, math.inf))
+    def stored(self) -> dict[str, object]:
+        """Return what a file carries beside the description; nothing where a name says everything."""
+        return {}
+
+    def matrix(self) -> Floats:
+        """Return the full matrix, datasets in lexicographic order; refused when it would not fit."""
+        rows = self.written().rows
+        if self.log_universe + np.log(rows.shape[1]) > np.log(self.most_entries) + 1e-9:
+            message = (
+                f"the full matrix has {checks.size_text(self.records)} rows of {rows.shape[1]} outputs, above the "
+                f"limit of {self.most_entries} entries; use mechanism.rows, one row per class"
+            )
+            raise InputError(message)
+        return np.asarray(rows[self.statistic.class_table()])
 
     def profile(  # noqa: PLR0913 - the public surface
         self,
@@ -208,15 +198,15 @@ class Mechanism:
         )
 
     def table(self, digits: int = 4) -> str:
-        """Return the rows as text for people: aligned, rounded to so many decimals, long ones cut.
+        """Return the rows as text for people: aligned, rounded to this number of decimals, long ones cut.
 
         0 and 1 stand only where a probability is exactly that.
         """
         decimals = checks.whole("digits", digits)
-        if decimals > MOST_DIGITS:
-            message = f"digits = {decimals} is above the limit of {MOST_DIGITS}"
+        if decimals > self.most_digits:
+            message = f"digits = {decimals} is above the limit of {self.most_digits}"
             raise InputError(message)
-        return tables.table_text(self, decimals)
+        return tables.table_text(self.written(), decimals)
 
     def integer_rows(self) -> list[list[int]]:
         """Return every row as whole numbers exactly proportional to it.
@@ -230,7 +220,7 @@ class Mechanism:
         1e-16 of each entry). Where that matters sample(secure=True), which draws from the formula, or
         audit Mechanism.from_rows(query, mechanism.given).
         """
-        return [tables.integer_row(row) for row in self.given.tolist()]
+        return [tables.integer_row(row) for row in self.written().given.tolist()]
 
     def save_table(self, path: str | os.PathLike[str]) -> None:
         """Write `integer_rows` as CSV, for use by any program; the file appears whole or not at all.
@@ -242,113 +232,17 @@ class Mechanism:
         the first column at which the sum is above r. That is exactly the channel, with no rounding.
         The weights have as many digits as they need: read them as integers of any size, not as floats.
         """
-        storage.write(storage.path_of(path), tables.integer_csv(self).encode())
-
-    def describe(self) -> dict[str, object]:
-        """Return the problem in plain data, as certificates carry it.
-
-        Named mechanisms by their call strings, others by their rows as given, before they are
-        divided by their sums: one per class of the query, or per count vector of the records
-        (`statistic` histogram), or per class of a table, where `classes` null means that every
-        dataset has its own row.
-        """
-        named = self.query is not None and self.query.named
-        about: dict[str, object] = {"query": str(self.query)} if named else {"records": list(self.records)}
-        if self.by_formula:
-            return {**about, "mechanism": self.name}
-        rows = self.given.tolist()
-        if named and self.query is not None and self.statistic == self.query.statistic:
-            return {**about, "rows": rows}
-        if isinstance(self.statistic, Histogram):
-            return {**about, "statistic": "histogram", "rows": rows}
-        finest = isinstance(self.statistic, Table) and self.statistic.finest
-        classes = None if finest else self.statistic.class_table().tolist()
-        return {"records": list(self.records), "classes": classes, "rows": rows}
+        storage.write(storage.path_of(path), tables.integer_csv(self.written()).encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to .json; or the full matrix to .csv or .npy. The file appears whole or not at all."""
         target = storage.path_of(path)
         if target.suffix == ".csv":
-            storage.write(target, storage.csv_text(self.matrix(), self.labels).encode())
+            storage.write(target, storage.csv_text(self.matrix(), self.written().labels).encode())
         elif target.suffix == ".npy":
             storage.write(target, storage.npy_bytes(self.matrix()))
         else:
             storage.write(target, storage.mechanism_text(self).encode())
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Mechanism":
-        """Read what save wrote as JSON."""
-        return storage.load_mechanism(storage.path_of(path))
-
-    def __repr__(self) -> str:
-        what = self.name or "channel"
-        of = f" of {self.query}" if self.query is not None else ""
-        return f"<Mechanism {what}{of}: {self.n} records, {self.rows.shape[0]} rows x {self.rows.shape[1]} outputs>"
-
     def _repr_html_(self) -> str:
-        names = tables.row_names(self, min(SHOWN, self.statistic.size))
-        head = "".join(f"<th>{html.escape(str(label))}</th>" for label in self.labels[:SHOWN])
-        body = "".join(
-            f"<tr><th>{html.escape(name)}</th>" + "".join(f"<td>{q:.4g}</td>" for q in row) + "</tr>"
-            for name, row in zip(names, self.rows[:SHOWN, :SHOWN], strict=True)
-        )
-        return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr><th></th>{head}</tr>{body}</table>"
-
-
-def _numbers(matrix: ArrayLike) -> Floats:
-    """Return a fresh array of floats; texts, ragged rows and complex numbers are refused."""
-    message = "the channel is not a matrix of numbers; give rows of equal length"
-    try:
-        array = np.asarray(matrix)
-    except ValueError as error:
-        raise InputError(message) from error
-    if array.dtype.kind not in "biuf":
-        raise InputError(message)
-    return array.astype(float)
-
-
-def _listed(labels: object) -> tuple[Any, ...]:
-    if isinstance(labels, str):  # one letter for each output
-        return tuple(labels)
-    return checks.listed(labels, f"labels = {labels!r} must be a list, one label for each output")
-
-
-def _label(label: Label) -> Label:
-    """Return a label as a text, a number or a tuple of plain Python, so that a file can hold it."""
-    if isinstance(label, tuple) and label:
-        return tuple(map(_label, label))
-    plain = label.item() if isinstance(label, np.generic) else label
-    if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
-        message = f"{label!r} cannot label an output; labels are texts and finite numbers, or tuples of them"
-        raise InputError(message)
-    return plain
-
-
-def _misfit(rows: int, statistic: Statistic) -> str:
-    if isinstance(statistic, Table) and statistic.finest:
-        return (
-            f"the matrix has {rows} rows, but {statistic.size} datasets are described by records "
-            f"{list(statistic.records)}; give one row per dataset in lexicographic order"
-        )
-    return f"{rows} rows for {statistic.size} classes; give one row per class of the query"
-
-
-def _normalised(given: Floats, statistic: Statistic) -> Floats:
-    sums = given.sum(axis=1, dtype=np.longdouble).astype(float)  # the exact sums, nearly always rounded right
-    bad = ~(np.isfinite(given) & (given >= 0))
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        message = (
-            f"row {row} ({statistic.class_name(row)}) holds {given[row, column]} in column {column}; "
-            "entries of a channel are finite and not negative"
-        )
-        raise InputError(message)
-    off = np.abs(sums - 1) > ROW_TOLERANCE
-    if off.any():
-        row = int(np.argmax(off))
-        message = (
-            f"row {row} ({statistic.class_name(row)}) sums to {sums[row]:.12g}; rows of a channel must sum to 1 "
-            f"within {ROW_TOLERANCE:g}: give more digits, or divide each row by its sum"
-        )
-        raise InputError(message)
-    return np.asarray(given / sums[:, None])
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>"

@@ -11,22 +11,20 @@ from dalenius.model.statistic import Statistic
 Floats = NDArray[np.float64]
 
 MOST_COMPARED = 2**32
-BLOCK = 2**20  # entries compared at a time
-CACHED = 2**15  # the same where every pair is compared: few enough to stay near the processor
 ROUNDING = 1e-15
-LARGEST_EPSILON = 1400.0  # more than the log ratio of any two floats
 
 
-def dp_epsilon(statistic: Statistic, rows: Floats) -> float:
+def dp_epsilon(statistic: Statistic, rows: Floats, block: int = 2**20) -> float:
     """max log( q(y|x) / q(y|x') ) over neighbours x, x' and outputs y; infinite where a zero meets a non-zero.
 
     Among the datasets of one line, which agree in all records but one, the worst pair at y is the
     largest q against the smallest, so that no pairs are listed. 0/0 counts as nothing.
+    block: entries compared at a time.
     """
     worst, width = 0.0, rows.shape[1]
     for lines in statistic.neighbours():
         _check_work(lines.size * width * len(statistic.orbits))  # one array of this size per orbit
-        step = max(1, BLOCK // width)
+        step = max(1, block // width)
         for start in range(0, len(lines), step):
             worst = max(worst, _widest(lines[start : start + step], rows))
         if worst == math.inf:
@@ -34,15 +32,18 @@ def dp_epsilon(statistic: Statistic, rows: Floats) -> float:
     return worst
 
 
-def dp_delta(statistic: Statistic, rows: Floats, epsilon: float) -> float:
+def dp_delta(statistic: Statistic, rows: Floats, epsilon: float, block: int = 2**15, largest: float = 1400.0) -> float:
     """max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over neighbours x, x'.
 
     The least delta for which the channel is (epsilon, delta)-differentially private; at epsilon = 0 the
     largest total variation between neighbours. Every ordered pair of a line is compared. A difference that
     rounding of the rows may have made, 1e-15 of a probability, counts as none.
+    block: entries compared at a time, few enough to stay near the processor. largest: more than the log ratio of any
+    two floats.
     """
-    worst, step = 0.0, max(1, CACHED // rows.shape[1])
-    half = math.exp(min(epsilon, LARGEST_EPSILON) / 2)  # twice, for e^epsilon itself may be beyond floats
+    worst, step = 0.0, max(1, block // rows.shape[1])
+    # Its square is e^epsilon, which itself may be beyond floats.
+    half = math.exp(min(epsilon, largest) / 2)
     with np.errstate(over="ignore"):
         raised = rows * half * half * (1 + ROUNDING)
     for lines in statistic.neighbours():

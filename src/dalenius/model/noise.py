@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 class Noise(Protocol):
-    """Integer noise that is symmetric around 0 with a log-concave law, by what is asked of it."""
+    """Integer noise that is symmetric around 0 with a log-concave law."""
 
     def tail(self, k: Floats) -> Floats:
         """P(noise >= k) for k >= 1."""
@@ -31,10 +31,15 @@ class Noise(Protocol):
 
 
 class Clamped(Noise, Protocol):
-    """Noise of which the channel of a few answers can be written out."""
+    """Noise whose channel can be written out where answers are few."""
 
     def rows(self, answers: Floats, outputs: Floats) -> Floats:
         """P(answer + noise, clamped to the outputs) as (K, Y), for answers (K, 1)."""
+
+
+def least_contraction(noise: Noise, spread: float, counts: int, least: float = 1e-12) -> float:
+    """Return what a divergence keeps under this noise; never below `least`, which serves as well as 0."""
+    return max(noise.contraction(spread, counts), least)
 
 
 @dataclass(frozen=True)

@@ -1,38 +1,43 @@
-"""Integer noise on every count of a histogram of so many records that its channel is never written out."""
+"""Integer noise on every count of a histogram whose channel has too many entries to be written out."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.additive import LEAST_CONTRACTION, MOST_VALUES, Additive
+from dalenius.model.additive import Additive
 from dalenius.model.datasets import commas, generator, one
-from dalenius.model.mechanism import Floats, Label, Mechanism
-from dalenius.model.noise import Noise
+from dalenius.model.mechanism import Mechanism, Route
+from dalenius.model.noise import Noise, least_contraction
 from dalenius.model.query import Query
-from dalenius.model.statistic import Histogram, Sum
+from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class NoisyHistogram(Mechanism):
     """Y_v = t_v + noise for every value v of a record, independently, each clamped to 0..n; t the count vector.
 
-    Given t the noisy counts are independent, and each is noise on a count: `cell` is that mechanism. It is a Mechanism,
-    so that it can stand where one is asked for; whoever needs `rows`, `given` or `labels` is told that they are not
-    there.
+    Given t the noisy counts are independent, and each is noise on a count: `cell` is that mechanism. `name` is the call
+    string of the mechanism, `noise` that of one count.
     """
 
+    query: Query
+    name: str
     noise: Noise
+    statistic: Statistic = field(init=False)
+    route: ClassVar[Route] = "counts"
 
-    def __init__(self, query: Query, name: str, noise: Noise) -> None:
-        """Take the query, the call string of the mechanism, and the noise of one count."""
-        if not self.fits(query):
+    def __post_init__(self) -> None:
+        if not self.fits(self.query):
             message = (
                 f"noise is added to every count without writing out its channel for histograms of 2 to {MOST_VALUES} "
-                f"values and fewer than {checks.MOST_CLASSES} records, not for {query}"
+                f"values and fewer than {checks.MOST_CLASSES} records, not for {self.query}"
             )
             raise InputError(message)
-        for key, value in (("statistic", query.statistic), ("query", query), ("name", name), ("noise", noise)):
-            object.__setattr__(self, key, value)
+        object.__setattr__(self, "statistic", self.query.statistic)
 
     @staticmethod
     def fits(query: Query) -> bool:
@@ -47,30 +52,32 @@ class NoisyHistogram(Mechanism):
         return self.records[0]
 
     @property
-    def rows(self) -> Floats:
-        """Refused: they would not fit."""
+    def n_outputs(self) -> int:
+        """The number of vectors of noisy counts."""
+        return int((self.n + 1) ** self.k)
+
+    def written(self) -> NoReturn:
+        """Raise InputError: the rows would not fit."""
         message = (
             f"{self.name} of {self.query} has {self.n + 1}^{self.k} outputs, too many to write out; it can be audited, "
             "run and saved, and for anything else use fewer records or values"
         )
         raise InputError(message)
 
-    @property
-    def given(self) -> Floats:
-        """Refused, as the rows."""
-        return self.rows
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """Refused, as the rows."""
-        return tuple(self.rows.tolist())
-
     def cell(self, value: int) -> "NoisyCount":
         """Return the part of the release that is the noisy count of one value."""
         if checks.whole("value", value, 0) >= self.k:
             message = f"value {value} does not exist; values are numbered 0 to {self.k - 1}"
             raise InputError(message)
-        return NoisyCount(self, value)
+        n, k = self.n, self.k
+        statistic = Sum(n, tuple(int(v == value) for v in range(k)))
+        arguments = (("value", value), ("n", n), ("k", k))
+        query = Query("count_of", arguments, statistic, np.arange(n + 1), tuple(range(n + 1)), 1, named=False)
+        return NoisyCount(query, self.name, self.noise, self, value)
+
+    def witnessed(self, cell: int | None) -> "NoisyCount":
+        """Return the noisy count that a witness is about."""
+        return self.cell(checks.whole('"cell" of a witness', cell, 0))
 
     def dp_epsilon(self) -> float:
         """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
@@ -83,7 +90,7 @@ class NoisyHistogram(Mechanism):
         return 2 * self.cell(0).dp_epsilon()
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Refused: it has no closed form."""
+        """Raise InputError: it has no closed form."""
         message = (
             f"dp_delta at epsilon = {epsilon:g} of two counts that change together has no closed form, and "
             f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"
@@ -92,7 +99,7 @@ class NoisyHistogram(Mechanism):
 
     def contraction(self) -> float:
         """Return eta as `Additive.contraction`: a record moves two counts by one each."""
-        return max(self.noise.contraction(float(self.n), self.k), LEAST_CONTRACTION)
+        return least_contraction(self.noise, float(self.n), self.k)
 
     def expected_distortion(self) -> float:
         """Return E sum_v |Y_v - t_v| for X uniform: the same for every v."""
@@ -119,29 +126,22 @@ class NoisyHistogram(Mechanism):
             f"<NoisyHistogram {self.name} of {self.query}: {self.n} records, {self.k} noisy counts, never written out>"
         )
 
-    def _repr_html_(self) -> str:
-        return f"<p>{repr(self)[1:-1]}</p>"
 
-
+@dataclass(frozen=True, eq=False, repr=False)
 class NoisyCount(Additive):
     """The noisy count of one value: what is left of a NoisyHistogram when the other counts are ignored.
 
     Its dataset is the same, records of k values, and so is every prior on it. It describes itself as the release that
-    it is part of: what it tells, that release tells.
+    it is part of: what it tells, that release tells. `NoisyHistogram.cell` builds it.
     """
 
     whole: NoisyHistogram
     value: int
 
-    def __init__(self, whole: NoisyHistogram, value: int) -> None:
-        """Take the release and the value whose count it is."""
-        n, k = whole.n, whole.k
-        statistic = Sum(n, tuple(int(v == value) for v in range(k)))
-        arguments = (("value", value), ("n", n), ("k", k))
-        query = Query("count_of", arguments, statistic, np.arange(n + 1), tuple(range(n + 1)), 1, named=False)
-        super().__init__(query, str(whole.name), whole.noise)
-        object.__setattr__(self, "whole", whole)
-        object.__setattr__(self, "value", value)
+    @property
+    def part(self) -> int:
+        """The value whose count it is."""
+        return self.value
 
     def describe(self) -> dict[str, object]:
         """Return the release that it is part of, in plain data."""

@@ -1,6 +1,7 @@
 """A prior on datasets that follows the reference inside every pair of a secret value and a class."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,19 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.additive import Additive
 from dalenius.model.datasets import generator, one
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.pickling import set_state
-from dalenius.model.real import Real
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.information import mutual_information
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-MOST_WEIGHTS = 2**22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +28,8 @@ class Prior:
     secret: Secret
     masses: Floats
     reference: Reference = UNIFORM
+    # Datasets that are listed one by one.
+    most_weights: ClassVar[int] = 2**22
 
     __setstate__ = set_state
 
@@ -41,7 +40,7 @@ class Prior:
             message = f"masses have shape {masses.shape}; {secrets.name(self.secret)} needs {log_rho.shape}"
             raise InputError(message)
         impossible = (masses > 0) & ~np.isfinite(log_rho)
-        if not (masses >= 0).all() or impossible.any() or abs(masses.sum() - 1) > 1e-9:  # noqa: PLR2004
+        if not (masses >= 0).all() or impossible.any() or abs(masses.sum() - 1) > checks.SUM_TOLERANCE:
             message = "masses of a prior are not negative, sum to 1, and vanish where no dataset is"
             raise InputError(message)
         masses.flags.writeable = False
@@ -80,10 +79,10 @@ class Prior:
     def weights(self) -> Floats:
         """Return p(x) for every dataset, in the order of the matrix rows; refused when too many."""
         statistic = self.mechanism.statistic
-        if statistic.log_universe > np.log(MOST_WEIGHTS) + 1e-9:
+        if statistic.log_universe > np.log(self.most_weights) + 1e-9:
             message = (
                 f"the prior is over {checks.size_text(statistic.records)} datasets, above the limit of "
-                f"{MOST_WEIGHTS}; use prior.probability(dataset), prior.sample() or prior.masses"
+                f"{self.most_weights}; use prior.probability(dataset), prior.sample() or prior.masses"
             )
             raise InputError(message)
         values = secrets.table(self.secret, statistic.records)
@@ -118,9 +117,7 @@ class Prior:
 
     def joint(self) -> Floats:
         """Return P(secret = a, Y = y) as (A, Y)."""
-        if isinstance(self.mechanism, (Additive, Real)):
-            return self.mechanism.joint(self.masses)
-        return np.asarray(self.masses @ self.mechanism.rows)
+        return self.mechanism.joint(self.masses)
 
     def leakage(self) -> float:
         """Return I(secret; Y), in nats."""

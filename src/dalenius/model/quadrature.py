@@ -51,10 +51,6 @@ from dalenius.errors import InputError
 
 Floats = NDArray[np.float64]
 
-MOST_ENTRIES = 2**20  # answers x points
-MOST_POINTS = 2**14
-MOST_PER_PIECE = 256
-WIDEST = 8.0  # pieces between Laplace answers, in units of 1/rate
 ANGLES = np.linspace(0.02, 0.98, 49) * (math.pi / 2)
 ROUNDING = 1 + 1e-9  # how much the floats below may have lost
 
@@ -74,11 +70,14 @@ def spread(error: float, answers: int) -> float:
     return error / (2 + 4 * math.log(answers))
 
 
-def laplace(f: Floats, rate: float, error: float) -> Quadrature:
-    """Return the rule for Laplace noise of this rate (1/scale) around the answers f."""
+def laplace(f: Floats, rate: float, error: float, widest: float = 8.0, most_per_piece: int = 256) -> Quadrature:
+    """Return the rule for Laplace noise of this rate (1/scale) around the answers f.
+
+    Pieces between answers are at most `widest`/rate wide and have fewer than `most_per_piece` points.
+    """
     distinct = np.unique(f)
     gaps = np.diff(distinct)
-    pieces = np.maximum(1, np.ceil(gaps * (rate / WIDEST)))
+    pieces = np.maximum(1, np.ceil(gaps * (rate / widest)))
     _fits(2 * float(pieces.sum()), f.size)
     inside = [
         np.linspace(a, b, int(k), endpoint=False) for a, b, k in zip(distinct, distinct[1:], pieces, strict=False)
@@ -86,7 +85,7 @@ def laplace(f: Floats, rate: float, error: float) -> Quadrature:
     edges = np.append(np.concatenate(inside), distinct[-1])
     half = np.diff(edges) / 2
     target = spread(error, distinct.size)
-    for m in range(2, MOST_PER_PIECE):
+    for m in range(2, most_per_piece):
         errors = laplace_error(half, rate, m, distinct.size)
         best = int(np.argmin(errors))
         if errors[best] <= target:
@@ -142,12 +141,12 @@ def _constant(angles: Floats, answers: int) -> Floats:
     return np.asarray(math.log(answers) + 2 / math.e - np.log(np.cos(angles)) + 2 * angles)
 
 
-def _fits(points: float, rows: int) -> None:
-    """Refuse more points than can be worked on."""
-    if not (points <= MOST_POINTS and points * rows <= MOST_ENTRIES):
+def _fits(points: float, rows: int, most: int = 2**14, most_entries: int = 2**20) -> None:
+    """Refuse more points, or answers x points, than can be worked on."""
+    if not (points <= most and points * rows <= most_entries):
         message = (
             f"noise with real outputs on these {rows} answers needs about {points:.3g} points, above the limit of "
-            f"{min(MOST_POINTS, MOST_ENTRIES // rows)}; use fewer records or more noise, or leave output='real' out: "
+            f"{min(most, most_entries // rows)}; use fewer records or more noise, or leave output='real' out: "
             "rounded outputs are audited at any size"
         )
         raise InputError(message)

@@ -116,10 +116,10 @@ class Query:
 
 
 class UnlistedHistogram(Query):
-    """f(x) = how many records equal each value, of so many records that the answers are too many to list.
+    """f(x) = how many records equal each value, where the answers are too many to list.
 
-    It is a Query, so that it can stand where one is asked for; whoever needs `answers` or `outputs` is told that they
-    are not there. Noise can be added to every count by itself (model/noisy_histogram.py).
+    It is a Query and can stand for one; `answers` and `outputs` raise InputError, since they are too many.
+    Noise can be added to every count by itself (model/noisy_histogram.py).
     """
 
     numeric = real = False

@@ -1,20 +1,18 @@
 """Laplace and Gaussian noise as it is added: outputs are real numbers, neither rounded nor clamped."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks, datasets, quadrature
-from dalenius.model.mechanism import Floats, Mechanism
+from dalenius.model.mechanism import Floats, Mechanism, Route
 from dalenius.model.query import Query
-
-FINE = (1e-11, 1e-7, 1e-3)  # accuracy at which a single prior's leakage is computed: the first whose points fit
-LEAST, MOST = 1e-100, 1e100  # of a rate or a deviation
+from dalenius.model.statistic import Statistic
 
 
 @dataclass(frozen=True)
@@ -81,17 +79,25 @@ class Gaussian:
         return max(0.0, math.exp(near) * -math.expm1(epsilon + far - near))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Real(Mechanism):
     """Y = f(x) + noise, a real number; f is a named query with integer answers.
 
-    It is a Mechanism, so that it can stand where one is asked for; whoever needs `rows`, `given` or `labels` is told
-    that they are not there. Audits see it through finitely many points, see model/quadrature.py.
+    `name` is the call string of the mechanism. Audits see it through finitely many points, see model/quadrature.py.
     """
 
+    query: Query
+    name: str
     noise: Laplace | Gaussian
+    statistic: Statistic = field(init=False)
+    route: ClassVar[Route] = "points"
+    # Accuracy at which a single prior's leakage is computed: the first whose points fit.
+    accuracies: ClassVar[tuple[float, ...]] = (1e-11, 1e-7, 1e-3)
+    # Of a rate or a deviation.
+    limits: ClassVar[tuple[float, float]] = (1e-100, 1e100)
 
-    def __init__(self, query: Query, name: str, noise: Laplace | Gaussian) -> None:
-        """Take the query, the call string of the mechanism, and its noise."""
+    def __post_init__(self) -> None:
+        query, noise = self.query, self.noise
         if not (query.numeric and query.named):
             message = (
                 f"output='real' adds noise to a named query with integer answers (count, total, modular_sum, pairs, "
@@ -101,33 +107,26 @@ class Real(Mechanism):
         if len(query.outputs) == 1:
             message = f"{query} has a single answer, which noise does not change; leave output='real' out"
             raise InputError(message)
-        checks.real(noise.parameter, noise.value, LEAST, MOST)
-        for key, value in (("statistic", query.statistic), ("query", query), ("name", name), ("noise", noise)):
-            object.__setattr__(self, key, value)
+        checks.real(noise.parameter, noise.value, *self.limits)
+        object.__setattr__(self, "statistic", query.statistic)
 
     @property
     def answers(self) -> Floats:
         """f of every class."""
-        return np.asarray(self._query.answers, dtype=float)
+        return np.asarray(self.query.answers, dtype=float)
 
     @property
-    def rows(self) -> Floats:
-        """Refused: there is one output for every real number."""
+    def n_outputs(self) -> float:
+        """Infinite: there is one for every real number."""
+        return math.inf
+
+    def written(self) -> NoReturn:
+        """Raise InputError: there is one output for every real number."""
         message = (
-            f"the outputs of {self.name} are real numbers, of which there is no table; the mechanism can be audited, "
+            f"the outputs of {self.name} are real numbers and have no table; the mechanism can be audited, "
             "run and saved, and for anything else leave output='real' out"
         )
         raise InputError(message)
-
-    @property
-    def given(self) -> Floats:
-        """Refused, as the rows."""
-        return self.rows
-
-    @property
-    def labels(self) -> tuple[int, ...]:
-        """Refused, as the rows."""
-        return tuple(self.rows)
 
     def joint(self, masses: Floats) -> Floats:
         """A finite table (A, points) that leaks what P(A = a, Y) does, up to some 1e-11, for masses (A, K)."""
@@ -152,31 +151,26 @@ class Real(Mechanism):
 
     def dp_epsilon(self) -> float:
         """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""
-        return self.noise.dp_epsilon(self._query.sensitivity)
+        return self.noise.dp_epsilon(self.query.sensitivity)
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Return the least delta for which the mechanism is (epsilon, delta)-differentially private.
 
         It grows with the distance of the answers, so that the two farthest of neighbouring datasets have it.
         """
-        return self.noise.dp_delta(self._query.sensitivity, checks.real("epsilon", epsilon, 0.0, math.inf))
+        return self.noise.dp_delta(self.query.sensitivity, checks.real("epsilon", epsilon, 0.0, math.inf))
+
+    def expected_distortion(self) -> None:
+        """None: distortions here are of outputs in the range of the query."""
 
     def __repr__(self) -> str:
         return f"<Real {self.name} of {self.query}: {self.n} records, {self.statistic.size} classes, real outputs>"
 
-    def _repr_html_(self) -> str:
-        return f"<p>{repr(self)[1:-1]}</p>"
-
     @cached_property
     def _fine(self) -> Floats:
-        for error in FINE[:-1]:
+        for error in self.accuracies[:-1]:
             try:
                 return self.noise.quadrature(self.answers, error).masses
             except InputError:
                 continue  # too many points
-        return self.noise.quadrature(self.answers, FINE[-1]).masses
-
-    @property
-    def _query(self) -> Query:
-        assert self.query is not None  # noqa: S101 - for the type checker: __init__ sees to it
-        return self.query
+        return self.noise.quadrature(self.answers, self.accuracies[-1]).masses

@@ -288,7 +288,7 @@ UNIFORM = Reference()
 
 
 def group_sums(contributions: tuple[int, ...], many: int) -> Ints:
-    """Return what so many records add to the sum, by their values in lexicographic order."""
+    """Return what this number of records adds to the sum, by their values in lexicographic order."""
     total = np.zeros(1, dtype=np.int64)
     for _ in range(many):
         total = np.add.outer(total, np.asarray(contributions)).ravel()

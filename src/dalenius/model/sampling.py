@@ -10,8 +10,6 @@ from dalenius.model.counting import log_binomial
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MOST_STATES = 10**7
-
 
 def draw_sum(
     log_laws: Floats, contributions: tuple[int, ...], modulus: int | None, target: int, rng: np.random.Generator
@@ -41,8 +39,14 @@ def binary_sum(
     return x
 
 
-def general_sum(
-    log_laws: Floats, contributions: tuple[int, ...], modulus: int | None, target: int, rng: np.random.Generator
+def general_sum(  # noqa: PLR0913 - a law, a sum, and a limit
+    log_laws: Floats,
+    contributions: tuple[int, ...],
+    modulus: int | None,
+    target: int,
+    rng: np.random.Generator,
+    *,
+    most_states: int = 10**7,
 ) -> Ints:
     """Draw records with a given sum, one after the other.
 
@@ -54,10 +58,10 @@ def general_sum(
     shift = np.array([c % modulus if modulus else c - low for c in contributions])
     target = target % modulus if modulus else target - n * low
     width = modulus or n * int(shift.max()) + 1
-    if n * width * len(contributions) > MOST_STATES:
+    if n * width * len(contributions) > most_states:
         message = (
             f"drawing a dataset of n = {n} records with a given sum needs {n} x {width} states, "
-            f"above the limit of {MOST_STATES}; use fewer records or evaluate probability(dataset)"
+            f"above the limit of {most_states}; use fewer records or evaluate probability(dataset)"
         )
         raise InputError(message)
     _require(0 <= target < width)

@@ -22,7 +22,6 @@ Ints = NDArray[np.int64]
 
 MOST_DATASETS = 2**20  # whose values are listed one by one
 MOST_VALUES = 2**16
-SHOWN = 6  # records of a group that are named
 
 
 @dataclass(frozen=True)
@@ -109,16 +108,16 @@ def values(secret: Secret, a: int, records: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(v) for v in np.unravel_index(a, tuple(records[i] for i in members(secret) or ())))
 
 
-def name(secret: Secret) -> str:
-    """Return `record 0`, `records 0 and 1`, `the secret (3 values)`."""
+def name(secret: Secret, shown: int = 6) -> str:
+    """Return `record 0`, `records 0 and 1`, `the secret (3 values)`; of a group at most `shown` records."""
     if isinstance(secret, Function):
         many = len(secret.names)
         return f"the secret ({many} value{'' if many == 1 else 's'})"
     if not isinstance(secret, Group):
         return f"record {secret}"
     group = secret.records
-    if len(group) > SHOWN:
-        return f"records {commas(group[: SHOWN - 2])},...,{group[-1]} ({len(group)} of them)"
+    if len(group) > shown:
+        return f"records {commas(group[: shown - 2])},...,{group[-1]} ({len(group)} of them)"
     return f"records {', '.join(map(str, group[:-1]))} and {group[-1]}"
 
 

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_FREE = 64  # of records, or of free counts: beyond it a histogram has over 2^64 count vectors
-MOST_VALUES = 64  # of a record, where count vectors are too many to list
+MOST_VALUES = 64  # of a record, where a channel or its count vectors are too many to write out
 MOST_LINES = 2**26  # entries of a table of neighbours
 
 
@@ -158,7 +158,7 @@ class Sum:
 class Histogram:
     """T(x) = (number of records equal to v, for v in 0..k-1); n interchangeable records.
 
-    Of very many records the count vectors are too many to list: whoever asks for them is told so.
+    Very many records have too many count vectors to list: `check_listed` raises InputError then.
     """
 
     n: int

@@ -25,7 +25,6 @@ __all__ = ["path_of", "read_bytes", "read_format", "read_json", "write"]  # of f
 
 FORMAT = "dalenius/mechanism"
 VERSION = 1
-MOST_NESTED = 32  # joint releases of joint releases
 
 
 def read_matrix(path: Path) -> tuple[Any, list[str] | None]:
@@ -114,11 +113,7 @@ def mechanism_text(mechanism: "Mechanism") -> str:
     Rows that are never written out are left out here, and the labels with them.
     """
     content = {"format": FORMAT, "version": VERSION, **mechanism.describe()}
-    if isinstance(mechanism, _unwritten()):
-        return json.dumps(content) + "\n"
-    content["labels"] = list(mechanism.labels)
-    content["rows"] = mechanism.given.tolist()
-    return json.dumps(content) + "\n"
+    return json.dumps(content | mechanism.stored()) + "\n"
 
 
 def load_mechanism(path: Path) -> "Mechanism":
@@ -135,43 +130,34 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
-    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415
+    from dalenius.model.written import Written, of_matrix, of_rows  # noqa: PLC0415 - the same
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
-        if isinstance(named, _unwritten()):
+        if named.route != "rows":
             return named
     rows, labels = _field(content, "rows", list), _labels(content)
     if "mechanism" in content:
         query = parse_query(_field(content, "query", str))
-        mechanism = parse_mechanism(_field(content, "mechanism", str), query)
-        stored = Mechanism(mechanism.statistic, rows, labels, mechanism.query)
+        mechanism = parse_mechanism(_field(content, "mechanism", str), query).written()
+        stored = Written(mechanism.statistic, rows, labels, mechanism.query)
         if stored.rows.shape != mechanism.rows.shape or np.abs(stored.rows - mechanism.rows).max() > 1e-9:  # noqa: PLR2004
             message = f"the rows stored are not those of {mechanism.name} of {query}; the file was altered"
             raise InputError(message)
         return mechanism
     own = parse_query(_field(content, "query", str)) if "query" in content else None
     if "statistic" in content:
-        return Mechanism(_histogram(content, own.records if own else None), rows, labels, own)
+        return Written(_histogram(content, own.records if own else None), rows, labels, own)
     if own is not None:
-        return Mechanism.from_rows(own, rows, labels)
+        return of_rows(own, rows, labels)
     records = _field(content, "records", list)
     classes = content.get("classes")
     if classes is None:
-        return Mechanism.from_matrix(rows, records, labels)
+        return of_matrix(rows, records, labels)
     if not isinstance(classes, list) or not all(type(c) is int for c in classes):
         message = '"classes" must be null or a list of whole numbers'
         raise InputError(message)
-    return Mechanism(Table(records, np.array(classes)), rows, labels)
-
-
-def _unwritten() -> "tuple[type[Mechanism], ...]":
-    """The mechanisms whose rows are never written out."""
-    from dalenius.model.additive import Additive  # noqa: PLC0415 - mechanisms, which know of this file
-    from dalenius.model.noisy_histogram import NoisyHistogram  # noqa: PLC0415
-    from dalenius.model.real import Real  # noqa: PLC0415
-
-    return Additive, NoisyHistogram, Real
+    return Written(Table(records, np.array(classes)), rows, labels)
 
 
 def _histogram(content: dict[str, Any], records: Sequence[int] | None) -> Histogram:
@@ -198,9 +184,9 @@ def _labels(content: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(map(_label, _field(content, "labels", list)))
 
 
-def _label(label: object, depth: int = 0) -> object:
-    """Return a text, a number, or a list of them, which stands for a tuple."""
-    if isinstance(label, list) and label and depth < MOST_NESTED:
+def _label(label: object, depth: int = 0, deepest: int = 32) -> object:
+    """Return a text, a number, or a list of them, which stands for a tuple: joint releases of joint releases nest."""
+    if isinstance(label, list) and label and depth < deepest:
         return tuple(_label(part, depth + 1) for part in label)
     if not isinstance(label, (str, int, float)):
         message = '"labels" must hold texts, numbers and short lists of them only'

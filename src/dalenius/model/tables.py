@@ -13,16 +13,13 @@ from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 
 if TYPE_CHECKING:
-    from dalenius.model.mechanism import Mechanism
     from dalenius.model.query import Query
+    from dalenius.model.written import Written
 
 Ints = NDArray[np.int64]
 
-MOST_ROWS = 40
-MOST_COLUMNS = 12
 
-
-def row_names(mechanism: "Mechanism", many: int) -> list[str]:
+def row_names(mechanism: "Written", many: int) -> list[str]:
     """Return the first rows in the words of the query: `count = 2`, `pairs = 0 (sum 1)`, `counts 3,1 (total = 5)`.
 
     Without a query, or where its answer may differ inside a class, the class alone: `sum 2`, `x = 0,1,1`.
@@ -75,10 +72,10 @@ def _datasets(index: Ints, statistic: Table) -> Ints:
     return np.stack(np.unravel_index(index, statistic.records), axis=-1)
 
 
-def table_text(mechanism: "Mechanism", digits: int) -> str:
+def table_text(mechanism: "Written", digits: int, most_rows: int = 40, most_columns: int = 12) -> str:
     """Return the rows, aligned; a last line says how much was left out of a long table."""
     rows, columns = (
-        min(size, most) for size, most in zip(mechanism.rows.shape, (MOST_ROWS, MOST_COLUMNS), strict=True)
+        min(size, most) for size, most in zip(mechanism.rows.shape, (most_rows, most_columns), strict=True)
     )
     body = [["", *(printable(str(label)) for label in mechanism.labels[:columns])]]
     shown = zip(row_names(mechanism, rows), mechanism.rows[:rows, :columns].tolist(), strict=True)
@@ -101,7 +98,7 @@ def table_text(mechanism: "Mechanism", digits: int) -> str:
 
 
 def _rounded(q: float, digits: int) -> str:
-    """Return a probability with so many decimals; 0 and 1 only where it is exactly that."""
+    """Return a probability with this number of decimals; 0 and 1 only where it is exactly that."""
     if q in (0.0, 1.0):
         return f"{q:.0f}"
     least = 10.0**-digits
@@ -118,7 +115,7 @@ def integer_row(given: Sequence[float]) -> list[int]:
     return [numerator * (scale // denominator) for numerator, denominator in parts]
 
 
-def integer_csv(mechanism: "Mechanism") -> str:
+def integer_csv(mechanism: "Written") -> str:
     """Return the table of whole numbers: a header, then one line per class with its total."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

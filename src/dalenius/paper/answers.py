@@ -4,9 +4,7 @@ from dataclasses import replace
 
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import NOTHING
-from dalenius.model.adversary import Adversary
-from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.paper.method import Alternated, Searched
 from dalenius.results.answers import Run, audit_of_witness, design_answer, ended
 from dalenius.results.audit import Audit
@@ -15,22 +13,22 @@ from dalenius.results.design import Design
 CONSTANT_ROUNDING = 1e-12  # more, relatively, than the sum of a distortion over datasets can lose
 
 
-def paper_audit_answer(mechanism: Mechanism, adversary: Adversary, searched: Searched, run: Run) -> Audit:
+def paper_audit_answer(problem: AuditProblem, searched: Searched, run: Run) -> Audit:
     """Return what the paper's search proves: its witness below, the trivial bound above."""
-    answer = audit_of_witness(mechanism, adversary, searched.found, searched.witness, run)
+    answer = audit_of_witness(problem, searched.found, searched.witness, run)
     stopped = ended(run.deadline, finished=searched.finished)
     return replace(answer, proved="lower", stopped=stopped, history=searched.history)
 
 
-def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
-    distortion: Distortion, adversary: Adversary, problem: Problem, found: Alternated, *, budget: float, run: Run
+def paper_design_answer(
+    asked: DesignProblem, problem: Problem, found: Alternated, *, budget: float, run: Run
 ) -> Design:
     """Return the mechanism of the paper's alternation with what its audit proves; budget as the user gave it.
 
     Where the audit does not prove that a leakage budget is kept, the least distortion is still at most that of the
     best constant, which leaks nothing, and what is certified is the leakage of the mechanism.
     """
-    answer = design_answer(distortion, adversary, problem, found.designed, budget=budget, run=run)
+    answer = design_answer(asked, problem, found.designed, budget=budget, run=run)
     stopped = ended(run.deadline, finished=found.finished and run.deadline.left > 0)
     answer = replace(answer, proved="upper", stopped=stopped, history=found.history, reported=found.reported / run.nats)
     if problem.goal == "leakage" or _kept(problem, answer.leakage):
@@ -41,6 +39,7 @@ def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
 
 def _kept(problem: Problem, leakage: Audit) -> bool:
     """Whether a verifier agrees that the leakage budget is kept: a constant leaks nothing, whatever is stated."""
-    constant = bool((leakage.mechanism.rows == leakage.mechanism.rows[0]).all())
+    rows = leakage.mechanism.written().rows
+    constant = bool((rows == rows[0]).all())
     slack = NOTHING if problem.budget == 0 and problem.knowledge == 0 else 0.0
     return constant or leakage.certificate.upper <= problem.budget + slack

@@ -5,7 +5,7 @@ or 9 is a mechanism and no more, so it is audited anew, with both bounds, and no
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.datasets import values_of
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import DesignProblem
 from dalenius.paper.choices import DEFAULT, Reading
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
@@ -69,9 +70,13 @@ def search_leakage(
     Guarantee: the witness holds a prior that the adversary may have and what it leaks, so it is a lower bound.
     Every upper bound is the trivial min(log|A|, log|Y|).
     """
-    _check_size(mechanism.records, len(mechanism.labels), MOST_AUDITED, "an audit")
+    outputs = mechanism.n_outputs
+    # Real outputs have no table at all: `written` says so.
+    if outputs == math.inf:
+        mechanism.written()
+    _check_size(mechanism.records, outputs, MOST_AUDITED, "an audit")
     channel, records = mechanism.matrix(), mechanism.records
-    ceiling = min(math.log(max(records)), math.log(len(mechanism.labels)))
+    ceiling = min(math.log(max(records)), math.log(outputs))
     starts: list[Leakage] = []
     while len(starts) < STARTS and not (starts and deadline.expired()):
         rng = np.random.default_rng([seed, len(starts)])
@@ -89,10 +94,8 @@ def search_leakage(
 
 def search_mechanism(  # noqa: PLR0913 - one per limit
     problem: Problem,
-    task: Distortion,
-    adversary: Adversary,
+    asked: DesignProblem,
     *,
-    tolerance: float,
     deadline: Deadline,
     seed: int,
     repairs: frozenset[str] = DEFAULT,
@@ -103,7 +106,7 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     Guarantee: that of the audit, and a distortion within its budget: a mechanism that Algorithm 6 returns beyond D is
     first moved towards the noiseless one until it keeps D. A leakage budget may be exceeded.
     """
-    part = deadline.part(SEARCH_SHARE * deadline.left)
+    part, adversary = deadline.part(SEARCH_SHARE * deadline.left), asked.adversary
     tried: list[Tradeoff] = []
     leaks: list[float] = []
     while len(tried) < DESIGN_STARTS and not (tried and part.expired()):
@@ -120,7 +123,8 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     finished = not part.expired()
     chosen = tried[_chosen(problem, tried, leaks)]
     history = tuple(step for start in tried for step in start.history)
-    designer = Designer(problem, task, tolerance / AUDIT_SHARE, deadline, seed)
+    coarse = replace(asked, tolerance=asked.tolerance / AUDIT_SHARE)
+    designer = Designer(problem, coarse, deadline, seed)
     enough = -math.inf if problem.goal == "leakage" else problem.budget
     designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
     return Alternated(designed, chosen.reported, history, finished)
@@ -131,7 +135,7 @@ def check_designable(task: Distortion) -> None:
     _check_size(task.query.records, len(task.outputs), MOST_DESIGNED, "a design")
 
 
-def _check_size(records: tuple[int, ...], outputs: int, most: int, what: str) -> None:
+def _check_size(records: tuple[int, ...], outputs: float, most: int, what: str) -> None:
     if sum(map(math.log, records)) + math.log(outputs) > math.log(most) + 1e-9:
         message = (
             f"the paper's method works on all {checks.size_text(records)} datasets x {outputs} outputs, above its "
@@ -152,7 +156,7 @@ def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> 
     for members in mechanism.statistic.orbits:
         lumped, lift = lump(mechanism, members[0], merged)
         cells = Cells(lumped, knowledge)
-        record = SecretAudit(cells, min(math.log(lumped.secrets), math.log(len(mechanism.labels))), 0.0)
+        record = SecretAudit(cells, min(math.log(lumped.secrets), math.log(mechanism.n_outputs)), 0.0)
         met = [(start.prior, start.record if start.record in members else members[0]) for start in starts]
         best = best_of(cells, lift.cells(np.stack([_masses(mechanism, *prior) for prior in met]), cells.size))
         record.pi, record.lower = best.pi, best.value

@@ -75,10 +75,11 @@ class Merged:
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Merged":
         """Find them."""
-        group, first = _equal_rows(mechanism.given)
+        written = mechanism.written()
+        group, first = _equal_rows(written.given)
         different = first.size < group.size
-        outputs = _proportional_columns(mechanism.given[first] if different else mechanism.given)
-        rows = mechanism.rows[first] if different else mechanism.rows
+        outputs = _proportional_columns(written.given[first] if different else written.given)
+        rows = written.rows[first] if different else written.rows
         same = np.array_equal(outputs, np.arange(outputs.size))
         return cls(group, first, outputs, rows if same else _add_columns(rows, outputs))
 

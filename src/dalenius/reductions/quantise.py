@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.real import Real
+from dalenius.model.written import Written
 
 # More than the sums of a row can lose by rounding.
 ROUNDED = 1e-13
@@ -28,7 +28,7 @@ ROUNDED = 1e-13
 class Quantised:
     """A finite channel in place of a real one, and how far the two can differ."""
 
-    channel: Mechanism
+    channel: Written
     # Of the rule.
     description: dict[str, object]
     # K
@@ -57,7 +57,7 @@ def quantise(mechanism: Real, error: float) -> Quantised:
     rest = np.maximum(1 - inner.sum(axis=1), 0.0)
     rows = np.column_stack([inner, rest])
     return Quantised(
-        channel=Mechanism(mechanism.statistic, rows, tuple(range(rows.shape[1])), mechanism.query, mechanism.name),
+        channel=Written(mechanism.statistic, rows, tuple(range(rows.shape[1])), mechanism.query, mechanism.name),
         description=rule.description,
         answers=int(np.unique(mechanism.answers).size),
         slack=slack,

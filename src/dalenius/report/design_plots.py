@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalenius.model.datasets import commas
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.statistic import Histogram, Table
+from dalenius.model.written import Written
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.plots import DARK, LIGHT, axes_of, class_axis, figure_of, tick_step, tidy
 from dalenius.results.audit import limit_words
@@ -39,7 +39,7 @@ def plot_design(design: Design, ax: Any = None) -> "Figure":  # noqa: ANN401 - m
     return figure
 
 
-def plot_channels(channels: list[tuple[str, Mechanism]]) -> "Figure":
+def plot_channels(channels: list[tuple[str, Written]]) -> "Figure":
     """Draw channels side by side under their titles, in the same shades."""
     figure = figure_of(4.8 * len(channels), 3.8)
     for ax, (title, mechanism) in zip(figure.subplots(1, len(channels), squeeze=False)[0], channels, strict=True):
@@ -86,7 +86,7 @@ def plot_frontier(frontier: Frontier, ax: Any = None) -> "Figure":  # noqa: ANN4
     return figure
 
 
-def draw_channel(mechanism: Mechanism, ax: Any) -> None:  # noqa: ANN401
+def draw_channel(mechanism: Written, ax: Any) -> None:  # noqa: ANN401
     """Draw q(y|x) as a heat map, written out when small; the true answer of each row is framed."""
     rows = mechanism.rows
     shown = ax.imshow(rows, aspect="auto", cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
@@ -116,7 +116,7 @@ def draw_channel(mechanism: Mechanism, ax: Any) -> None:  # noqa: ANN401
     ax.set_title("probability of each output" + ("; the true answer is framed" if truth else ""), fontsize=10)
 
 
-def _frame_truth(mechanism: Mechanism, truth: list[str], ax: Any) -> None:  # noqa: ANN401
+def _frame_truth(mechanism: Written, truth: list[str], ax: Any) -> None:  # noqa: ANN401
     from matplotlib.patches import Rectangle  # noqa: PLC0415 - a second
 
     for t, answer in enumerate(truth):
@@ -125,7 +125,7 @@ def _frame_truth(mechanism: Mechanism, truth: list[str], ax: Any) -> None:  # no
                 ax.add_patch(Rectangle((y - 0.47, t - 0.47), 0.94, 0.94, fill=False, edgecolor="black", linewidth=1.1))
 
 
-def _answers(mechanism: Mechanism) -> list[str] | None:
+def _answers(mechanism: Written) -> list[str] | None:
     """The true answer of each row in words; None where the rows have none, or the outputs are something else."""
     query, statistic = mechanism.query, mechanism.statistic
     if query is None:

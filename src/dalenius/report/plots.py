@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model.datasets import commas
-from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.text import secret_name, secret_value
-from dalenius.results.audit import Audit, Curve, in_unit
+from dalenius.results.audit import Audit, Curve
+from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,8 +107,8 @@ def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     masses = audit.prior.masses
     about = secret_name(audit)
     name, axis = class_axis(audit.prior.mechanism.statistic)
-    if isinstance(audit.prior.mechanism, NoisyCount):
-        axis = f"how many records have value {audit.prior.mechanism.value}"
+    if audit.prior.mechanism.part is not None:
+        axis = f"how many records have value {audit.prior.mechanism.part}"
     longest = len(name(masses.shape[1] - 1))
     values = [secret_value(audit, a) for a in range(masses.shape[0])]
     if masses.shape[1] <= MOST_BARS and masses.shape[0] <= len(SHADES):
@@ -178,7 +178,7 @@ def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
         ax.barh(place, high - low, 0.55, left=low, color="white", hatch="////", edgecolor="black", linewidth=0.6)
         digits = decimals(high)
         if name == names[2]:
-            one_count = isinstance(audit.prior.mechanism, NoisyCount)  # of those that are released
+            one_count = audit.prior.mechanism.part is not None  # of those that are released
             words = f"at least {round_down(low, digits)}" if one_count else f"{low:.{digits}f}"
         else:
             words = f"{round_down(low, digits)}\n{round_up(high, digits)}"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.text import Facts, all_checked_words, problem
-from dalenius.results.profile import UNWRITTEN, Profile
+from dalenius.results.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +35,7 @@ def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 
     from dalenius.report.plots import axes_of, plot_curve  # noqa: PLC0415 - matplotlib takes a second
 
     ax = None if ax is None else axes_of(ax)[-1]
-    many = isinstance(profile.mechanism, UNWRITTEN)
+    many = profile.mechanism.route != "rows"
     figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax)
     axes = figure.axes[-1] if ax is None else ax
     lines = {

@@ -13,13 +13,13 @@ from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
-from dalenius.results.audit import Audit, Stopped, in_unit
+from dalenius.results.audit import Audit, Stopped
 from dalenius.results.history import Step
+from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
@@ -53,7 +53,7 @@ class Cell:
 
 def problem(mechanism: Mechanism) -> str:
     """Return what was audited: `symmetric(flip=0.3) of modular_sum(n=4, modulus=2), 4 records, 16 datasets`."""
-    name = mechanism.name or f"a channel of {mechanism.rows.shape[0]} rows and {mechanism.rows.shape[1]} outputs"
+    name = mechanism.name or f"a channel of {mechanism.statistic.size} rows and {mechanism.n_outputs} outputs"
     of = f" of {mechanism.query}" if mechanism.query is not None else ""
     records = "1 record" if mechanism.n == 1 else f"{mechanism.n} records"
     return f"{name}{of}: {records}, {checks.size_text(mechanism.records)} datasets"
@@ -144,7 +144,7 @@ def heaviest(audit: Audit, many: int = SHOWN) -> tuple[list[Cell], int]:
 def cell_words(audit: Audit, value: int, cls: int) -> str:
     """Return `record 0 = 1 and sum mod 2 = 1`, or the dataset itself where the cell is one dataset."""
     channel = audit.prior.mechanism
-    words = f"count of value {channel.value} = {cls}" if isinstance(channel, NoisyCount) else ""
+    words = "" if channel.part is None else f"count of value {channel.part} = {cls}"
     words = words or class_words(channel.statistic, cls)
     return words if words.startswith("x = ") else f"{secret_name(audit)} = {secret_value(audit, value)} and {words}"
 
@@ -296,7 +296,8 @@ def _compare(audit: Audit) -> list[str]:
     if audit.extremes is None:
         return []
     digits = decimals(audit.extremes.uniform)
-    if isinstance(audit.prior.mechanism, NoisyCount):  # one count of those that are released
+    # The witness may be about one count of those that are released.
+    if audit.prior.mechanism.part is not None:
         uniform = f"at least {round_down(audit.extremes.uniform, digits)} {audit.unit}"
     else:
         uniform = f"{audit.extremes.uniform:.{digits}f} {audit.unit}"
@@ -347,9 +348,9 @@ def _witness(audit: Audit) -> list[str]:
     lines = [f"this prior attains the lower bound; {known}, its heaviest cells are"]
     lines += [f"  {cell.words}: {cell.mass:.4g}" for cell in cells]
     lines += [f"  and {more} more cells"] if more else []
-    if isinstance(audit.prior.mechanism, NoisyCount):
+    if audit.prior.mechanism.part is not None:
         lines.append(
-            f"it speaks of the noisy count of value {audit.prior.mechanism.value} alone, which leaks so much already"
+            f"it speaks of the noisy count of value {audit.prior.mechanism.part} alone, which leaks so much already"
         )
     return lines
 

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from dalenius.api import SOLVER_SHARE, audit, design, verify
+from dalenius.api import audit, design, verify
 from dalenius.auditing.all_records import audit_records
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem
 from dalenius.model.query import Query
 from dalenius.numerics.information import entropy, mutual_information
 from dalenius.paper.descent import Tradeoff
@@ -27,8 +28,10 @@ from dalenius.reproduce import text
 from dalenius.reproduce.printed import LN2, RATIONAL, binary_entropy
 from dalenius.reproduce.rows import Row
 from dalenius.results.answers import Run, audit_answer
-from dalenius.results.audit import NATS_PER_UNIT, Audit, finite
+from dalenius.results.audit import Audit, finite
+from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 
 # Tolerance of Algorithm 1 and of the two below it: where claims rest on it, and along the figures' grids.
 EPS, GRID_EPS = 1e-9, 1e-7
@@ -334,8 +337,9 @@ def _unhurried(mechanism: Mechanism, b: float, tolerance: float, seed: int) -> t
     """
     adversary = Adversary.from_user(mechanism.records, entropy=b)
     with _Unhurried(TIME_LIMIT) as deadline:
-        found = audit_records(mechanism, adversary.knowledge, SOLVER_SHARE * tolerance, deadline, seed)
-    answer = audit_answer(mechanism, adversary, found, Run("nats", tolerance, seed, deadline))
+        problem = AuditProblem(mechanism, adversary, tolerance=DEFAULT.tolerance_share * tolerance)
+        found = audit_records(problem, deadline, seed)
+    answer = audit_answer(problem, found, Run("nats", tolerance, seed, deadline))
     _completed(answer.stopped)
     return answer, bool(verify(answer, mechanism=mechanism))
 

@@ -1,10 +1,10 @@
 """From what the solvers found to what users hold: results in the user's unit, with their certificates in nats."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
-from dalenius.auditing.all_records import Audited
+from dalenius.auditing.all_records import Audited, audit_records
+from dalenius.auditing.one_secret import WarmStart
 from dalenius.certificates.audits import (
     MARGIN_COARSE,
     MARGIN_DOWN,
@@ -16,18 +16,14 @@ from dalenius.certificates.audits import (
 from dalenius.certificates.certificate import Certificate
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed
-from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import MEASURES, Distortion
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.secret import Secret
+from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.statistic import Table
-from dalenius.results.audit import NATS_PER_UNIT, Audit, Extremes, Records, Stopped
+from dalenius.results.audit import Audit, Extremes, Records, Stopped
 from dalenius.results.design import Design
+from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT
-
-LATE = 0.2  # of its time: a design with no more left has had its last audit cut short
-TIE = 1e-9  # records this close in leakage are tied, and the lowest index is named
 
 
 @dataclass(frozen=True)
@@ -45,25 +41,26 @@ class Run:
         return NATS_PER_UNIT[self.unit]
 
 
-def audit_answer(
-    mechanism: Mechanism, adversary: Adversary, found: list[Audited], run: Run, secret: Secret | None = None
+def certified_answer(
+    problem: AuditProblem, deadline: Deadline, run: Run, known: dict[int, WarmStart] | None = None
 ) -> Audit:
-    """Return the bracket of the worst record, or of the one secret that was asked for, with its certificate."""
+    """Search within a deadline, and return what was found with its certificate."""
+    return audit_answer(problem, audit_records(problem, deadline, run.seed, known=known), run)
+
+
+def audit_answer(problem: AuditProblem, found: list[Audited], run: Run, tie: float = 1e-9) -> Audit:
+    """Return the bracket of the worst record, or of the one secret that was asked for, with its certificate.
+
+    Records within `tie` of the worst are tied, and the lowest index is named.
+    """
     best = max(item.audit.lower for item in found)
-    worst = min((item for item in found if item.audit.lower >= best - TIE), key=lambda item: item.record)
-    return audit_of_witness(mechanism, adversary, found, worst, run, secret=secret)
+    worst = min((item for item in found if item.audit.lower >= best - tie), key=lambda item: item.record)
+    return audit_of_witness(problem, found, worst, run)
 
 
-def audit_of_witness(  # noqa: PLR0913 - what was asked, and what was found
-    mechanism: Mechanism,
-    adversary: Adversary,
-    found: list[Audited],
-    worst: Audited,
-    run: Run,
-    *,
-    secret: Secret | None = None,
-) -> Audit:
+def audit_of_witness(problem: AuditProblem, found: list[Audited], worst: Audited, run: Run) -> Audit:
     """Return the audit whose witness is that of `worst`."""
+    mechanism, adversary, secret = problem.mechanism, problem.adversary, problem.secret
     prior = prior_of(mechanism, worst, adversary.reference)
     leaked = prior.leakage() if worst.grid is None else worst.audit.lower - MARGIN_COARSE
     lower = max(0.0, leaked - MARGIN_DOWN)
@@ -75,9 +72,9 @@ def audit_of_witness(  # noqa: PLR0913 - what was asked, and what was found
     lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}
     nats = run.nats
     records = tuple(
-        (item.members or (None,), _down(lowers[item.record], nats), _up(uppers[item.record], nats)) for item in found
+        (item.members or (None,), down(lowers[item.record], nats), up(uppers[item.record], nats)) for item in found
     )
-    in_user_units = _down(lower, nats), _up(upper, nats)
+    in_user_units = down(lower, nats), up(upper, nats)
     return Audit(
         mechanism=mechanism,
         adversary=adversary,
@@ -110,14 +107,13 @@ def _extremes(found: list[Audited], bracket: tuple[float, float], nats: float, *
     if free:
         high = min(high, bracket[1])
     uniform = max(float(item.audit.cells.leakage(item.audit.cells.rho[None])[0]) for item in found)
-    return Extremes((_down(low, nats), _up(max(low, high), nats)), uniform / nats)
+    return Extremes((down(low, nats), up(max(low, high), nats)), uniform / nats)
 
 
-def design_answer(  # noqa: PLR0913 - what was asked, and what was found
-    distortion: Distortion, adversary: Adversary, problem: Problem, designed: Designed, *, budget: float, run: Run
-) -> Design:
+def design_answer(asked: DesignProblem, problem: Problem, designed: Designed, *, budget: float, run: Run) -> Design:
     """Return the designed mechanism with the bracket on the optimum; budget as the user gave it."""
-    leakage = audit_answer(designed.mechanism, adversary, designed.found, run)
+    distortion, adversary = asked.distortion, asked.adversary
+    leakage = audit_answer(asked.audit(designed.mechanism), designed.found, run)
     primal = problem.goal == "leakage"
     upper = leakage.certificate.upper if primal else designed.distortion
     lower = min(max(designed.lower.value, 0.0), upper)
@@ -139,7 +135,7 @@ def design_answer(  # noqa: PLR0913 - what was asked, and what was found
         "symmetries": list(problem.domain.symmetries),
         "audit": leakage.certificate.data,
     }
-    bracket = _down(lower, scale), _up(upper, scale)
+    bracket = down(lower, scale), up(upper, scale)
     return Design(
         query=distortion.query,
         adversary=adversary,
@@ -152,7 +148,7 @@ def design_answer(  # noqa: PLR0913 - what was asked, and what was found
         distortion=designed.distortion,
         leakage=leakage,
         certificate=Certificate.of(data),
-        stopped=_stopped(bracket, run, late=LATE * run.deadline.time_limit),
+        stopped=_stopped(bracket, run, late_share=0.2),
         proved="both",
         tolerance=run.tolerance,
         seed=run.seed,
@@ -176,8 +172,11 @@ def _described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
     return data
 
 
-def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, late: float = 0.0) -> Stopped:
-    """Why a search ended; "gap" where the bracket that the user sees is within the tolerance, and nowhere else."""
+def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, late_share: float = 0.0) -> Stopped:
+    """Why a search ended; "gap" where the bracket that the user sees is within the tolerance, and nowhere else.
+
+    late_share: a design with no more than this share of its time left has had its last audit cut short.
+    """
     gap, deadline = bracket[1] - bracket[0], run.deadline
     if gap <= run.tolerance:
         return "gap"
@@ -185,19 +184,9 @@ def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, lat
         return "interrupted"
     if deadline.left > 0 and gap <= nearly:
         return "nearly"
-    return "time_limit" if deadline.left <= late else "method"
+    return "time_limit" if deadline.left <= late_share * deadline.time_limit else "method"
 
 
 def ended(deadline: Deadline, *, finished: bool) -> Stopped:
     """Why a search that knows no gap ended."""
     return "interrupted" if deadline.interrupted else "method" if finished else "time_limit"
-
-
-def _down(nats: float, scale: float) -> float:
-    """Divide and round down."""
-    return nats if scale == 1 else max(0.0, math.nextafter(nats / scale, -math.inf))
-
-
-def _up(nats: float, scale: float) -> float:
-    """Divide and round up."""
-    return nats if scale == 1 else math.nextafter(nats / scale, math.inf)

@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.results.history import Step
+from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,9 +33,6 @@ Floats = NDArray[np.float64]
 Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
 Group = tuple[Members, float, float]
 Stopped = Literal["gap", "nearly", "time_limit", "interrupted", "method"]
-
-MOST_LISTED = 1000  # records that to_dict lists one by one
-NATS_PER_UNIT = {"nats": 1.0, "bits": math.log(2)}
 
 
 @dataclass(frozen=True)
@@ -150,6 +148,8 @@ class Audit:
     loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
     verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
     refused: str = field(default="", init=False, compare=False)  # the same
+    # Records that to_dict lists one by one.
+    most_listed: ClassVar[int] = 1000
 
     @property
     def bounds(self) -> str:
@@ -218,7 +218,7 @@ class Audit:
         }
 
     def _record_list(self) -> list[dict[str, float | int | None]]:
-        if len(self.records) <= MOST_LISTED:
+        if len(self.records) <= self.most_listed:
             return [{"record": r.record, "lower": finite(r.lower), "upper": finite(r.upper)} for r in self.records]
         return [
             {"record": members[0], "lower": finite(lower), "upper": finite(upper), "count": len(members)}
@@ -233,7 +233,7 @@ class Audit:
         return "function" if group is None else list(group)
 
     def verify(self, time_limit: float = 60.0) -> "Verification":
-        """Check the certificate, in at most so many seconds; `verified` is True afterwards if it is accepted."""
+        """Check the certificate within this number of seconds; `verified` is True afterwards if it is accepted."""
         from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
 
         return check(self, time_limit)
@@ -330,11 +330,6 @@ class Curve:
             f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
             f"widest gap {widest:.1e}>"
         )
-
-
-def in_unit(nats: float, unit: str) -> float:
-    """Return nats in the unit; in bits to 15 digits, which gives back the decimal number that a user gave."""
-    return nats if unit == "nats" else float(f"{nats / NATS_PER_UNIT[unit]:.15g}")
 
 
 def _index(record: int | None) -> int:

@@ -7,8 +7,9 @@ from typing import Literal, TypeVar
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.results.audit import NATS_PER_UNIT, Audit
+from dalenius.results.audit import Audit
 from dalenius.results.design import Design
+from dalenius.results.units import NATS_PER_UNIT
 from dalenius.verifier import verify as verifier
 from dalenius.verifier import work
 from dalenius.verifier.limits import TIME_LIMIT
@@ -16,9 +17,6 @@ from dalenius.verifier.limits import TIME_LIMIT
 Verify = Literal["auto"] | bool
 Result = TypeVar("Result", Audit, Design)
 
-LEAST_SECONDS = 0.1  # a check may always take so long
-SHARE = 0.2  # of the time that the result took: what a check may take where nobody asked for it
-RESERVED = 0.1  # of the time limit: kept from the search, so that a result that was cut short can be checked
 NOT_CHECKED = "not checked:"  # how the verifier begins when it gave up for want of time or memory
 
 
@@ -29,22 +27,26 @@ def check_option(verify: Verify) -> None:
         raise InputError(message)
 
 
-def searching(time_limit: float, verify: Verify) -> float:
-    """Return the seconds that are for the search."""
-    return time_limit if verify is False else (1 - RESERVED) * time_limit
+def searching(time_limit: float, verify: Verify, reserved: float = 0.1) -> float:
+    """Return the seconds that are for the search.
+
+    A share of the time limit is reserved, so that a result that was cut short can be checked.
+    """
+    return time_limit if verify is False else (1 - reserved) * time_limit
 
 
-def checked(result: Result, verify: Verify, left: float) -> Result:
+def checked(result: Result, verify: Verify, left: float, *, share: float = 0.2, least_seconds: float = 0.1) -> Result:
     """Check the certificate of a new result as `verify` asks, in the seconds left; return the result.
 
-    "auto" checks where the estimate is at most a fifth of the time that the result took, or 0.1 s. After a Ctrl-C
+    "auto" checks where the estimate is at most a share of the time that the result took, or `least_seconds`, which a
+    check may always take. After a Ctrl-C
     nothing more is begun. A Ctrl-C during the check ends the check only: the result is there and is returned.
     """
     if verify is False or result.stopped == "interrupted":
         return result
-    allowed = max(left, LEAST_SECONDS)
+    allowed = max(left, least_seconds)
     if verify == "auto":
-        most = min(allowed, max(LEAST_SECONDS, SHARE * result.seconds))
+        most = min(allowed, max(least_seconds, share * result.seconds))
         if work.seconds(result.certificate.data) > most:
             return result
     with contextlib.suppress(KeyboardInterrupt):

@@ -13,9 +13,11 @@ from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
+from dalenius.model.written import Written
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
-from dalenius.results.audit import NATS_PER_UNIT, Audit, Stopped, finite, frame, in_unit, limit_words
+from dalenius.results.audit import Audit, Stopped, finite, frame, limit_words
 from dalenius.results.history import Step
+from dalenius.results.units import NATS_PER_UNIT, in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +50,7 @@ class Design:
     budget: float
     lower: float
     upper: float
-    mechanism: Mechanism
+    mechanism: Written
     distortion: float
     leakage: Audit
     certificate: Certificate
@@ -145,7 +147,7 @@ class Design:
         }
 
     def verify(self, time_limit: float = 60.0) -> "Verification":
-        """Check the certificate, in at most so many seconds; `verified` is True afterwards if it is accepted."""
+        """Check the certificate within this number of seconds; `verified` is True afterwards if it is accepted."""
         from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
 
         return check(self, time_limit)

@@ -4,16 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.results.audit import Audit, Curve, Stopped, finite, in_unit
+from dalenius.results.audit import Audit, Curve, Stopped, finite
+from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-UNWRITTEN = (Additive, NoisyHistogram)  # channels that are never written out
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Profile:
     dp_epsilon: max log( q(y|x) / q(y|x') ) over datasets that differ in one record; infinite where one
         of them can give an output that the other cannot.
     dp_delta: max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over the same pairs, at `epsilon`.
-    distortion: E |y - f(X)| under uniform data; None without a query, or where outputs are not its range.
+    distortion: E |y - f(X)| under uniform data; None without a query, or where outputs are not answers to it.
 
     Informations and leakages are in `unit`. dp_epsilon and epsilon are natural logarithms in every unit;
     they are None, as dp_delta, where `notes` says that they would take too long. So are measures that have no closed

@@ -1,74 +1,69 @@
 """Audits of real outputs: through finite channels, coarse before fine, and back."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from dalenius.certificates.audits import MARGIN_DOWN
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem
 from dalenius.model.real import Real
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.quantise import Quantised, quantise
-from dalenius.results.answers import Run
+from dalenius.results.answers import Run, certified_answer
 from dalenius.results.audit import Audit, Extremes, Records
+from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
+from dalenius.settings import DEFAULT, Quantising
 
-Certified = Callable[[Mechanism, float, Deadline], Audit]  # a finite channel, the gap to reach in nats -> its audit
-
-SHARE = 0.1  # of the tolerance that may be lost between the real channel and the finite one
-LEAST = 1e-10  # loss below which floats are no help
 DONE = ("gap", "nearly")
-CLOSED = 1.2  # a bracket no wider than so many times the loss has been closed
-COARSER = (
-    (1e-3, 64),
-    (1e-5, DEFAULT.portfolio.most_outputs),
-)  # loss of a first look, where the tolerance asks for more outputs than that
 
 
-def real_answer(mechanism: Real, certified: Certified, run: Run) -> Audit:
+def real_answer(problem: AuditProblem, run: Run) -> Audit:
     """Return the bracket of a mechanism with real outputs.
 
     Few points are taken as they are. Where the tolerance asks for many, coarser channels come first: the best bracket
     stands when a finer channel, whose audit takes longer, does no better in the time that is left.
     """
-    tolerance = run.tolerance * run.nats
-    finest, fine = _finest(mechanism, max(SHARE * tolerance, LEAST))
-    many = len(finest.channel.labels)
-    coarser = [error for error, most in COARSER if many > most and fine < SHARE * error]
+    mechanism, tolerance = cast("Real", problem.mechanism), run.tolerance * run.nats
+    pace = problem.settings.quantising
+    finest, fine = _finest(mechanism, max(pace.loss_share * tolerance, pace.least_loss), pace)
+    many = finest.channel.n_outputs
+    first = zip(pace.first_losses, pace.first_outputs, strict=True)
+    coarser = [error for error, most in first if many > most and fine < pace.loss_share * error]
     looks: list[Audit] = []
     for error in (*coarser, fine):
         last = error == fine
         seen = finest if last else quantise(mechanism, error)
-        gap = max(0.9 * tolerance - fine, 0.5 * tolerance) if last else SHARE * error
-        looks.append(_look(mechanism, seen, gap, certified, run, finest=None if last else finest))
-        if looks[-1].stopped in DONE or looks[-1].gap * run.nats > CLOSED * error or run.deadline.expired():
+        gap = max(0.9 * tolerance - fine, 0.5 * tolerance) if last else pace.loss_share * error
+        look = replace(problem, mechanism=seen.channel, tolerance=gap)
+        looks.append(_look(mechanism, seen, look, run, finest=None if last else finest))
+        if looks[-1].stopped in DONE or looks[-1].gap * run.nats > pace.closed * error or run.deadline.expired():
             break
     best = min(looks, key=lambda look: look.gap)
     stopped = best.stopped if best.stopped in DONE else looks[-1].stopped
     return replace(best, stopped=stopped, seconds=looks[-1].seconds, nodes=looks[-1].nodes)
 
 
-def _finest(mechanism: Real, error: float) -> tuple[Quantised, float]:
+def _finest(mechanism: Real, error: float, pace: Quantising) -> tuple[Quantised, float]:
     """Return the channel for this loss; for a greater one where its points would not fit, and which."""
     try:
         return quantise(mechanism, error), error
     except InputError:
-        coarse = max(COARSER[0][0], error)
+        coarse = max(pace.first_losses[0], error)
         return quantise(mechanism, coarse), coarse
 
 
-def _look(  # noqa: PLR0913 - what is asked, of which channels, within which limits
-    mechanism: Real, seen: Quantised, gap: float, certified: Certified, run: Run, *, finest: Quantised | None = None
+def _look(
+    mechanism: Real, seen: Quantised, problem: AuditProblem, run: Run, *, finest: Quantised | None = None
 ) -> Audit:
     """Audit one finite channel, within the limits of the whole, and say what that proves of the real one."""
     whole = run.deadline
     deadline = Deadline(whole.time_limit, whole.report, began=whole.began, nodes=whole.nodes, parent=whole)
-    answer = certified(seen.channel, gap, deadline)
+    answer = certified_answer(problem, deadline, run)
     whole.nodes = deadline.nodes
     return _carried(mechanism, seen, answer, run, finest)
 
@@ -98,12 +93,12 @@ def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: 
     orbits = (
         (
             m,
-            _down(lower if answer.record in m else below(a * nats), nats),
-            _up(upper if b == answer.upper else above(b * nats), nats),
+            down(lower if answer.record in m else below(a * nats), nats),
+            up(upper if b == answer.upper else above(b * nats), nats),
         )
         for m, a, b in answer.records.orbits
     )
-    bracket = _down(lower, nats), _up(upper, nats)
+    bracket = down(lower, nats), up(upper, nats)
     gap, stopped = bracket[1] - bracket[0], answer.stopped
     if gap <= run.tolerance:
         stopped = "gap"
@@ -112,7 +107,7 @@ def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: 
     extremes = answer.extremes
     if extremes is not None:
         low, high = extremes.unconstrained
-        free = max(bracket[0], _down(below(low * nats), nats)), _up(above(high * nats), nats)
+        free = max(bracket[0], down(below(low * nats), nats)), up(above(high * nats), nats)
         extremes = Extremes(free, _uniform(answer, finest or seen) / nats)
     return replace(
         answer,
@@ -134,11 +129,3 @@ def _uniform(answer: Audit, seen: Quantised) -> float:
     secrets = [m[0] or 0 for m, _, _ in answer.records.orbits] if answer.secret is None else [answer.secret]
     joints = (np.exp(answer.reference.log_joint(statistic, secret)) @ seen.channel.rows for secret in secrets)
     return max(float(mutual_information(joint)) for joint in joints) / (1 - seen.slack)
-
-
-def _down(nats: float, scale: float) -> float:
-    return nats if scale == 1 else max(0.0, math.nextafter(nats / scale, -math.inf))
-
-
-def _up(nats: float, scale: float) -> float:
-    return nats if scale == 1 else math.nextafter(nats / scale, math.inf)

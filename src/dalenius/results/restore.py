@@ -19,15 +19,16 @@ from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret, describe, from_user
 from dalenius.model.statistic import Table
+from dalenius.model.written import Written
 from dalenius.results.audit import Audit, Extremes, Group, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step
+from dalenius.results.units import up
 from dalenius.verifier import saved
 
 Plain = dict[str, tuple[type, ...]]  # fields that are stored as they are, and their types
@@ -65,20 +66,23 @@ ALLOWED = {
     "given": ("entropy", "knowledge"),
     "distortion_name": ("absolute error", "squared error", "share of wrong answers", "distortion"),
 }
-LEAST = {"tolerance": 0, "seconds": 0, "seed": 0, "nodes": 0, "rounds": 0, "budget": 0, "distortion": 0}
-LONGEST = 40  # characters of the name of a bound
+NOT_NEGATIVE = {"tolerance", "seconds", "seed", "nodes", "rounds", "budget", "distortion"}
 NEAR = 1e-9  # relative: by how much bounds of real outputs may differ that were rounded on different ways
-ULPS = 8 * 2.0**-52  # relative: log|X| - b in bits is rounded once more than in nats
 
 
-def _adversary(content: dict[str, Any], certificate: dict[str, Any], records: tuple[int, ...]) -> Adversary:
-    """The adversary of the certificate; refused where the file says another."""
+def _adversary(
+    content: dict[str, Any], certificate: dict[str, Any], records: tuple[int, ...], rounding: float = 8 * 2.0**-52
+) -> Adversary:
+    """The adversary of the certificate; refused where the file says another.
+
+    log|X| - b in bits is rounded once more than in nats: by a relative `rounding`.
+    """
     plain = _plain(content, OF_ADVERSARY)
     reference = _reference(certificate, records)
     found = Adversary.from_user(records, **{plain["given"]: plain["value"]}, reference=reference)
     stored = math.nan if plain["entropy"] is None else plain["entropy"]
     most = checks.log_universe(records) if reference.uniform else -reference.log_least(records)
-    slack = ULPS * max(1.0, most)
+    slack = rounding * max(1.0, most)
     free = content.get("free", stored == 0)  # older files do not say it
     agree = abs(plain["knowledge"] - found.knowledge) <= slack and math.isnan(stored) == math.isnan(found.entropy)
     agree = agree and not abs(stored - found.entropy) > slack
@@ -154,7 +158,7 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
     if "bounds" in content:
         content = {"upper_by": content["bounds"], **content}  # its name in version 0.1
     plain = _plain(content, {**OF_AUDIT, "record": (int if one else type(None),)})
-    if plain["proved"] == "upper" or len(plain["upper_by"]) > LONGEST or not plain["upper_by"].isprintable():
+    if plain["proved"] == "upper" or _short(plain["upper_by"]) != plain["upper_by"]:
         message = f"it is proved {plain['proved']!r}, the upper bound by {plain['upper_by']!r}"
         raise InputError(message)
     witness = certificate["witness"]
@@ -203,38 +207,49 @@ def _records(content: dict[str, Any], certificate: dict[str, Any], record: int |
     It tells the lower bound of the worst record and, but for real outputs, every upper bound.
     """
     groups = [_orbit(orbit) for orbit in content["orbits"]]
-    if "secret" in certificate:
-        sound = [group[0] for group in groups] == [(record,)]
-    else:
-        spans = sorted(span for members, _, _ in groups for span in _spans(members))
-        ends = [(0, 0), *spans, (n, n)]
-        sound = all(before[1] == after[0] for before, after in pairwise(ends)) and len(spans) > 0
-    if not sound:
-        message = f"its brackets are not of {'the secret' if 'secret' in certificate else f'the {n} records'}"
+    about = "the secret" if "secret" in certificate else f"the {n} records"
+    if not ([group[0] for group in groups] == [(record,)] if "secret" in certificate else _cover(groups, n)):
+        message = f"its brackets are not of {about}"
         raise InputError(message)
     records = Records(tuple(groups))
-    whose = record if "secret" in certificate else certificate["witness"]["record"]
     worst = max(content["lower"], *(upper for _, _, upper in groups))
-    agree = records.orbit_of(whose)[1] == content["lower"] and abs(worst - content["upper"]) <= NEAR * max(1.0, worst)
-    if "quadrature" not in certificate["problem"]:
-        nats, proofs = saved.NATS[content["unit"]], certificate["proofs"]
-        agree = agree and len(proofs) == len(groups)
-        for proof in proofs:
-            _, _, stated = records.orbit_of(record if "secret" in certificate else proof["record"])
-            agree = agree and stated == (
-                proof["upper"] if nats == 1 else math.nextafter(proof["upper"] / nats, math.inf)
-            )
-    if not agree:
+    near = abs(worst - content["upper"]) <= NEAR * max(1.0, worst)
+    if not (near and _proved(records, content, certificate, record)):
         message = "the brackets of its records are not those of the certificate"
         raise InputError(message)
     return records
+
+
+def _proved(records: Records, content: dict[str, Any], certificate: dict[str, Any], record: int | None) -> bool:
+    """Whether the brackets of records are those of the certificate, in the unit of the file."""
+    one, proofs = "secret" in certificate, certificate["proofs"]
+    if records.orbit_of(record if one else certificate["witness"]["record"])[1] != content["lower"]:
+        return False
+    if "quadrature" in certificate["problem"]:
+        return True
+    stated = [up(proof["upper"], saved.NATS[content["unit"]]) for proof in proofs]
+    found = [records.orbit_of(record if one else proof["record"])[2] for proof in proofs]
+    return found == stated and len(proofs) == len(records.orbits)
+
+
+def _cover(groups: list[Group], n: int) -> bool:
+    """Whether the orbits hold each of the records 0..n-1 once."""
+    spans = sorted(span for members, _, _ in groups for span in _spans(members))
+    ends = [(0, 0), *spans, (n, n)]
+    return len(spans) > 0 and all(before[1] == after[0] for before, after in pairwise(ends))
+
+
+def _short(value: object, longest: int = 40) -> str:
+    """The first characters of a text that can be printed."""
+    text = str(value)[:longest]
+    return text if text.isprintable() else ""
 
 
 def _orbit(orbit: dict[str, Any]) -> Group:
     listed, spread = orbit["records"], orbit["range"]
     lower, upper = (checks.real("a bound of a record", orbit[key], 0.0, math.inf) for key in ("lower", "upper"))
     if type(listed) is not list or not listed or (listed != [None] and not _whole_numbers(listed)) or lower > upper:
-        message = f"it has no sound bracket of the records {str(listed)[:LONGEST]}"
+        message = f"it has no sound bracket of the records {_short(listed)}"
         raise InputError(message)
     if spread is True:
         first, last = listed
@@ -251,9 +266,8 @@ def _spans(members: range | tuple[int | None, ...]) -> list[tuple[int, int]]:
 
 def _witness(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
     if "blocks" in witness:
-        if isinstance(mechanism, NoisyHistogram):
-            mechanism = mechanism.cell(witness["cell"])
-        return Prior.on_blocks(mechanism, secret, witness["blocks"], witness["masses"], reference)
+        part = mechanism.witnessed(witness.get("cell"))
+        return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
     return Prior(mechanism, secret, witness["masses"], reference)
 
 
@@ -261,7 +275,7 @@ def design_of(content: dict[str, Any]) -> Design:
     """Rebuild a saved design."""
     plain = _plain(content, OF_DESIGN)
     query = _query(content["query"])
-    mechanism = storage.mechanism_from(content["mechanism"])
+    mechanism = storage.mechanism_from(content["mechanism"]).written()
     if query.records != mechanism.records or plain["proved"] == "lower":
         message = f"its query is not about the records of its mechanism, or it is proved {plain['proved']!r}"
         raise InputError(message)
@@ -269,7 +283,7 @@ def design_of(content: dict[str, Any]) -> Design:
         classes = mechanism.statistic.class_table()
         own = not query.named and np.array_equal(classes, query.statistic.class_table())
         statistic = query.statistic if own else mechanism.statistic
-        mechanism = Mechanism(statistic, mechanism.given, mechanism.labels, query)
+        mechanism = Written(statistic, mechanism.given, mechanism.labels, query)
     certificate = Certificate.of(content["certificate"])
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
     _check_words(plain["distortion_name"], query, mechanism, certificate.data)
@@ -288,7 +302,7 @@ def design_of(content: dict[str, Any]) -> Design:
     return design
 
 
-def _check_words(name: str, query: Query, mechanism: Mechanism, certificate: dict[str, Any]) -> None:
+def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[str, Any]) -> None:
     """Refuse words for the distortion and labels of outputs other than the certificate's, where it has them."""
     problem = certificate["problem"]
     if "query" not in problem or "distortion" not in problem:
@@ -313,7 +327,7 @@ def _plain(content: dict[str, Any], fields: Plain) -> dict[str, Any]:
             message = f'"{key}" cannot be {value!r}'
             raise InputError(message)
         if float in types and value is not None:
-            value = checks.real(f'"{key}"', value, LEAST.get(key, -math.inf), math.inf)
+            value = checks.real(f'"{key}"', value, 0.0 if key in NOT_NEGATIVE else -math.inf, math.inf)
         elif int in types and value is not None:
             checks.whole(f'"{key}"', value, 0)
         found[key] = value

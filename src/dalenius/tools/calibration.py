@@ -1,80 +1,26 @@
 """Calibration: the least noise of a named family whose certified leakage is within a budget."""
 
-import difflib
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import product
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
 from dalenius import api
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms
+from dalenius.gallery.families import Family, family_of
+from dalenius.gallery.parameters import Parameter
 from dalenius.model import checks
-from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
+from dalenius.options import Options
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.search.deadline import Deadline, Progress
-from dalenius.settings import DEFAULT
-
-LOUDEST = 20.0  # of the noise level: leakage falls with its exponential, squared
-FAINTEST = 40.0  # exp(-40) added to 1 is 1
-COARSE = 0.1  # of the budget: the gap of an audit that stays clear of it
-FINE = 0.25  # of the accuracy, and that of the budget: the gap of an audit that comes near
-COARSEST = 0.5  # accuracy
-
-
-@dataclass(frozen=True)
-class Family:
-    """Mechanisms of one parameter, on a scale of noise levels s on which more is noisier.
-
-    epsilon = exp(-s), sigma = sensitivity exp(s), flip = top / (1 + exp(-s)): at flip = top = 1 - 1/|range|
-    the answer is uniform, at `quietest` less noise would change nothing.
-    """
-
-    build: Callable[..., Mechanism]
-    parameter: str
-    faintest: float = FAINTEST  # epsilon / sensitivity beyond which the noise is nothing
-
-    def quietest(self, query: Query) -> float:
-        """Return the least noise level worth trying."""
-        if self.parameter == "sigma":
-            return math.log(0.05 / _positive(query.sensitivity))  # rounding hides ten standard deviations
-        if self.parameter == "epsilon":
-            scale = 1.0 if self.build is mechanisms.randomized_response else _positive(query.sensitivity)
-            return -math.log(self.faintest * scale)
-        return -FAINTEST
-
-    def value(self, query: Query, level: float, accuracy: float) -> float:
-        """Return the parameter at a noise level, in no more digits than the accuracy asks for."""
-        if self.parameter == "epsilon":
-            exact = room = math.exp(-level)
-        elif self.parameter == "sigma":
-            exact = room = _positive(query.sensitivity) * math.exp(level)
-        else:
-            top = 1 - 1 / len(query.outputs)
-            if level <= -FAINTEST or top == 0:
-                return 0.0
-            exact = top / (1 + math.exp(-level))
-            room = min(exact, top / (1 + math.exp(level)))
-        return round(exact, math.ceil(-math.log10(0.05 * accuracy * room)))
-
-
-FAMILIES = {
-    "symmetric": Family(mechanisms.symmetric, "flip"),
-    "geometric": Family(mechanisms.geometric, "epsilon"),
-    "laplace": Family(mechanisms.laplace, "epsilon", 2 * FAINTEST),
-    "exponential": Family(mechanisms.exponential, "epsilon", 2 * FAINTEST),
-    "randomized_response": Family(mechanisms.randomized_response, "epsilon"),
-    "gaussian": Family(mechanisms.gaussian, "sigma"),
-}
+from dalenius.settings import Calibrating, Settings
 
 
 def calibrate(  # noqa: PLR0913 - the public surface
@@ -90,6 +36,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
     time_limit: float = 300.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
+    settings: Settings | None = None,
 ) -> Calibration:
     """Return the least noise of a named family whose certified leakage is at most `leakage`.
 
@@ -103,22 +50,26 @@ def calibrate(  # noqa: PLR0913 - the public surface
     `time_limit` seconds, or on Ctrl-C, always with the least noise certified so far. No audit is asked for
     a gap below `tolerance`: where that is more than `accuracy` of the budget, the accuracy is as coarse.
     """
-    chosen = _family(family)
+    chosen, parameter = family_of(family)
     if not isinstance(query, Query):
         message = f"calibrate needs a Query, not {type(query).__name__}; see dl.queries"
         raise InputError(message)
-    Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit)
+    options = Options.from_user(
+        unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+    )
+    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit)
     budget = checks.real("leakage", leakage, 0.0, math.inf)
-    limit = checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
-    checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True)
-    checks.real("accuracy", accuracy, 1e-9, COARSEST)
-    checks.whole("seed", seed, 0)
+    coarsest = options.settings.calibrating.coarsest_accuracy
+    checks.real("accuracy", accuracy, 1e-9, coarsest)
     if budget == 0:
         raise InputError(_too_small(family, query, budget, unit))
-    accuracy = max(accuracy, min(COARSEST, tolerance / budget))  # audits show no more of a budget as small as that
-    adversary = {"entropy": entropy, "knowledge": knowledge, "unit": unit, "seed": seed}
-    with Deadline(limit) as deadline, np.errstate(all="ignore"):
-        search = _Search(family, chosen, query, budget, tolerance, accuracy, adversary, progress, deadline)
+    # Audits show no more of a budget as small as that.
+    accuracy = max(accuracy, min(coarsest, tolerance / budget))
+    named = progress is True
+    with Deadline(options.time_limit) as deadline, np.errstate(all="ignore"):
+        search = _Search(
+            family, chosen, parameter, query, budget, accuracy, adversary, options, deadline, name_progress=named
+        )
         return search.run()
 
 
@@ -146,13 +97,14 @@ class _Search:
 
     family: str
     chosen: Family
+    parameter: Parameter
     query: Query
     budget: float
-    tolerance: float
     accuracy: float
-    adversary: dict[str, Any]
-    progress: bool | Callable[[Progress], None]
+    adversary: Adversary
+    options: Options
     deadline: Deadline
+    name_progress: bool = False  # whether a line of progress names the parameter at hand
     tried: list[Tried] = field(default_factory=list)
     audits: int = 0
     interrupted: bool = False
@@ -179,46 +131,59 @@ class _Search:
         """Whether a level this close below the best could not be certified."""
         return any(best.level - t.level <= self.accuracy for t in self._below(best))
 
+    @property
+    def pace(self) -> Calibrating:
+        """Gaps and times of the audits."""
+        return self.options.settings.calibrating
+
+    def _value(self, level: float) -> float:
+        """The parameter at a noise level, in no more digits than the accuracy asks for."""
+        value, room = self.parameter.at(self.query, level)
+        return round(value, math.ceil(-math.log10(0.05 * self.accuracy * room))) if room > 0 else value
+
     def _try(self, level: float) -> None:
         """Audit a noise level: a glance, which shows most of those that leak too much; then with more care."""
-        value = self.chosen.value(self.query, level, self.accuracy)
-        mechanism = self.chosen.build(self.query, **{self.chosen.parameter: value})
-        unwritten = isinstance(mechanism, (Additive, NoisyHistogram))
-        if unwritten or len(mechanism.labels) > DEFAULT.portfolio.most_outputs:  # such audits give all they can at once
-            self.tried.append(Tried(level, value, self._audit(mechanism, FINE * self.accuracy, 0.3)))
+        value, pace = self._value(level), self.pace
+        mechanism = self.chosen.with_parameter(self.query, value)
+        fine = pace.fine_gap * self.accuracy
+        # Audits without rows, or with very many outputs, give all they can at once.
+        if mechanism.route != "rows" or mechanism.n_outputs > self.options.settings.portfolio.most_outputs:
+            self.tried.append(Tried(level, value, self._audit(mechanism, fine, pace.fine_share)))
             return
-        audit = self._audit(mechanism, 1.0, 0.03)
-        if audit.lower <= (1 - COARSE) * self.budget and not self.interrupted:
-            audit = self._audit(mechanism, COARSE, 0.1)
+        audit = self._audit(mechanism, pace.glance_gap, pace.glance_share)
+        if audit.lower <= (1 - pace.coarse_gap) * self.budget and not self.interrupted:
+            audit = self._audit(mechanism, pace.coarse_gap, pace.coarse_share)
         best = self.best
-        worth = best is None or not self._settled(best)  # else only its lower bound is wanted
+        # Below a settled best only the lower bound of a level is wanted.
+        worth = best is None or not self._settled(best)
         if audit.lower <= self.budget < audit.upper and worth and not self.interrupted:
-            audit = self._audit(mechanism, FINE * self.accuracy, 0.3)
+            audit = self._audit(mechanism, fine, pace.fine_share)
         self.tried.append(Tried(level, value, audit))
 
     def _audit(self, mechanism: Mechanism, relative: float, share: float) -> Audit:
         """Audit to a gap relative to the budget, in a share of the time left."""
-        report = _printer(mechanism) if self.progress is True else self.progress
-        tolerance = max(relative * self.budget, self.tolerance)
-        seconds = max(share * self.deadline.left, 0.05)
-        audit = api.audit(
-            mechanism, tolerance=tolerance, time_limit=seconds, progress=report, verify=False, **self.adversary
+        options = replace(
+            self.options,
+            tolerance=max(relative * self.budget, self.options.tolerance),
+            time_limit=max(share * self.deadline.left, self.pace.least_seconds),
+            report=_printer(mechanism) if self.name_progress else self.options.report,
         )
+        audit = api.solve(options.audit(mechanism, self.adversary), options)
         self.audits += 1
         self.interrupted = self.interrupted or self.deadline.interrupted or audit.stopped == "interrupted"
         return audit
 
     def _next(self) -> float | None:
         """The next noise level, or None when there is nothing left to gain."""
-        quietest = self.chosen.quietest(self.query)
-        step = 0.2 * 2.0 ** (len(self.tried) - 1)
+        quietest, loudest = self.parameter.quietest(self.query), self.pace.loudest
+        step = self.pace.first_step * 2.0 ** (len(self.tried) - 1)
         best = self.best
         if best is None:
             last = self.tried[-1]
-            if last.level >= LOUDEST or self.chosen.value(self.query, last.level, self.accuracy) == 0:
+            if last.level >= loudest or self._value(last.level) == 0:
                 raise InputError(self._refusal(last))
             excess = math.log(last.audit.upper / self.budget)
-            return min(LOUDEST, last.level + max(step, 0.5 * excess + 0.1))
+            return min(loudest, last.level + max(step, 0.5 * excess + 0.1))
         below = self._below(best)
         if not below:
             if best.level <= quietest:
@@ -226,15 +191,15 @@ class _Search:
             return max(quietest, best.level - max(step, 0.1 - 0.5 * best.excess(self.budget)))
         if self._settled(best):
             return self._proof(best, below)
-        margin = 0.4 * self.accuracy  # just past an end that seems right, so that the bracket closes
+        margin = self.pace.margin * self.accuracy
         return min(max(self._secant(best, below[0]), below[0].level + margin), best.level - margin)
 
     def _refusal(self, loudest: Tried) -> str:
         """Why no noise will do: the loudest leaks too much, or there is no proof that it does not."""
-        unit, audit = self.adversary["unit"], loudest.audit
+        unit, audit = self.options.unit, loudest.audit
         if audit.lower > self.budget:
             return _too_small(self.family, self.query, self.budget, unit)
-        value = f"{self.chosen.parameter} = {loudest.value:g}"
+        value = f"{self.parameter.name} = {loudest.value:g}"
         return (
             f"no {self.family} noise on {self.query} could be certified to leak at most {self.budget:g} {unit}: with "
             f"{value} it leaks {audit.lower:.3g} to {audit.upper:.3g}, and no bound is closer; give a larger leakage "
@@ -244,7 +209,7 @@ class _Search:
     def _proof(self, best: Tried, below: list[Tried]) -> float | None:
         """Where to look, in doubling steps, for a level near the best that provably leaks too much."""
         proved = next((t for t in below if t.audit.lower > self.budget), None)
-        end = self.chosen.quietest(self.query) if proved is None else proved.level
+        end = self.parameter.quietest(self.query) if proved is None else proved.level
         undecided = [t for t in below if t.level > end]
         level = best.level - max(self.accuracy, 2 * (best.level - undecided[-1].level)) if undecided else end
         return level if level > end else None
@@ -263,7 +228,7 @@ class _Search:
             raise KeyboardInterrupt
         if best is None:
             message = (
-                f"no {self.family} noise was certified to leak at most {self.budget:g} {self.adversary['unit']} within "
+                f"no {self.family} noise was certified to leak at most {self.budget:g} {self.options.unit} within "
                 f"{self.deadline.time_limit:g} s; allow more time (time_limit=) or a larger leakage"
             )
             raise InputError(message)
@@ -271,28 +236,19 @@ class _Search:
         mechanism = best.audit.mechanism
         return Calibration(
             family=self.family,
-            parameter=self.chosen.parameter,
+            parameter=self.parameter.name,
             value=best.value,
             mechanism=mechanism,
             leakage=best.audit,
             budget=self.budget,
-            distortion=_distortion(mechanism, self.query),
+            distortion=mechanism.expected_distortion(),
             too_little=next(proved, None),
             stopped=stopped,
-            quietest=best.level <= self.chosen.quietest(self.query),
+            quietest=best.level <= self.parameter.quietest(self.query),
             accuracy=self.accuracy,
             audits=self.audits,
             seconds=self.deadline.seconds,
         )
-
-
-def _family(name: str) -> Family:
-    if str(name) in FAMILIES:
-        return FAMILIES[str(name)]
-    close = difflib.get_close_matches(str(name), FAMILIES, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    message = f"there is no family {name!r}; {hint}it must be one of {', '.join(FAMILIES)}"
-    raise InputError(message)
 
 
 def _too_small(family: str, query: Query, budget: float, unit: str) -> str:
@@ -300,27 +256,6 @@ def _too_small(family: str, query: Query, budget: float, unit: str) -> str:
         f"leakage = {budget:g} {unit} is too small for {family} noise on {query}: no such noise can be certified "
         "to leak so little; give a larger leakage, or use dl.mechanisms.constant(query), which leaks nothing"
     )
-
-
-def _positive(sensitivity: float) -> float:
-    """The scale of the noise; 1 for a query with a single answer."""
-    return sensitivity if sensitivity > 0 else 1.0
-
-
-def _distortion(mechanism: Mechanism, query: Query) -> float | None:
-    """E d(f(X), Y), X uniform, or None where the outputs are no answers, as for randomized response."""
-    if isinstance(mechanism, (Additive, NoisyHistogram)):
-        return mechanism.expected_distortion()
-    if mechanism.statistic is not query.statistic:
-        return None
-    weights = np.exp(query.statistic.log_class_sizes())
-    if mechanism.labels == query.labels:
-        distance = query.distance()
-    else:  # noise on every cell of a histogram: any vector of counts
-        counts = np.asarray(query.answers)
-        outputs = np.array(list(product(range(query.n + 1), repeat=counts.shape[1])))
-        distance = sum(np.abs(np.subtract.outer(c, y)) for c, y in zip(counts.T, outputs.T, strict=True))
-    return float(weights @ (mechanism.rows * distance).sum(axis=1))
 
 
 def _printer(mechanism: Mechanism) -> Callable[[Progress], None]:

@@ -1,7 +1,7 @@
 """Joint releases: several mechanisms run independently on the same data, and all outputs are seen."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -15,12 +15,12 @@ from dalenius.bounds.closed_forms import Centres
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.additive import Additive
 from dalenius.model.counting import log_binomial, log_multinomial
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
+from dalenius.model.written import Written
 from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
@@ -28,11 +28,6 @@ Ints = NDArray[np.int64]
 Group = tuple[Mechanism, int]  # a mechanism, and how often it runs
 
 MOST_ENTRIES = 2**22  # rows x outputs of a joint release
-LARGEST = 2**64
-BITS = 2
-ITERATIONS = 300
-LARGEST_S = 1e6
-ROUNDING = 2e-15  # error of log reference masses, times 10 + log|X|
 MARGIN = 1e-12  # how far rounding in divergences may reach, relative to 1 + the bound
 
 
@@ -53,44 +48,53 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
         raise InputError(message)
     if often == len(mechanisms) == 1:
         return mechanisms[0]
-    rows, columns, entries = joint_size([(m, often) for m in mechanisms])
+    parts = [_written(m) for m in mechanisms]
+    rows, columns, entries = joint_size([(m, often) for m in parts])
     if entries > MOST_ENTRIES:
         size = "more than 2^64" if columns == math.inf else columns
-        remedy = "compose fewer releases, use times= where one mechanism is repeated"
-        if any(isinstance(m, Additive) for m in mechanisms):  # too much already alone
-            remedy = "use fewer records"
         message = (
-            f"the joint release would have {rows} rows x {size} outputs, above the limit of "
-            f"{MOST_ENTRIES} entries; {remedy}, or keep a dl.Ledger, which bounds what does not fit"
+            f"the joint release would have {rows} rows x {size} outputs, above the limit of {MOST_ENTRIES} entries; "
+            "compose fewer releases, use times= where one mechanism is repeated, or keep a dl.Ledger, which bounds "
+            "what does not fit"
         )
         raise InputError(message)
-    return _repeated(mechanisms[0], often) if often > 1 else _product(mechanisms)
+    return _repeated(parts[0], often) if often > 1 else _product(parts)
+
+
+def _written(mechanism: Mechanism) -> Written:
+    """The mechanism with its rows; a refusal also names what does without them."""
+    try:
+        return mechanism.written()
+    except InputError as error:
+        message = f"{error}; or keep a dl.Ledger, which bounds what does not fit"
+        raise InputError(message) from error
 
 
 def joint(groups: Sequence[Group]) -> Mechanism:
-    """Return the joint release of mechanisms, each so many times; what is repeated goes through counts."""
+    """Return the joint release of mechanisms, each run as often as its number says; repeated ones go through counts."""
     return compose(*(compose(mechanism, times=often) for mechanism, often in groups))
 
 
-def joint_size(groups: Sequence[Group]) -> tuple[int, float, float]:
-    """Return rows, outputs and entries of a joint release before it is built; outputs beyond 2^64 are infinite.
+def joint_size(groups: Sequence[Group], largest: int = 2**64) -> tuple[int, float, float]:
+    """Return rows, outputs and entries of a joint release before it is built; outputs beyond `largest` are infinite.
 
     Entries are rows x outputs, or the numbers in the labels where counts of outputs are longer than columns.
     """
     rows = carrier([mechanism for mechanism, _ in groups]).size
     columns: float = 1
     for mechanism, often in groups:
-        columns *= _outputs(len(mechanism.labels), often)
-        columns = columns if columns <= LARGEST else math.inf
-    longest = max(len(mechanism.labels) if often > 1 else 1 for mechanism, often in groups)
+        columns *= _outputs(mechanism.n_outputs, often)
+        columns = columns if columns <= largest else math.inf
+    longest = max(mechanism.n_outputs if often > 1 else 1 for mechanism, often in groups)
     return rows, columns, columns * max(rows, longest)
 
 
-def _outputs(labels: int, often: int) -> float:
+def _outputs(labels: float, often: int) -> float:
     """How many counts of outputs there are, or outputs of a single run."""
     if often == 1:
         return labels
-    return math.comb(often + labels - 1, often) if min(often, labels - 1) <= MOST_FREE else math.inf
+    few = min(often, labels - 1) <= MOST_FREE and labels < math.inf
+    return math.comb(often + int(labels) - 1, often) if few else math.inf
 
 
 def check_parts(mechanisms: Sequence[Mechanism]) -> None:
@@ -149,8 +153,10 @@ def same_channel(one: Mechanism, other: Mechanism) -> bool:
         return True
     if all(m.name is not None and m.query is not None and m.query.named for m in (one, other)):
         return one.name == other.name and str(one.query) == str(other.query)
-    same = one.labels == other.labels and _equal(one.statistic, other.statistic)
-    return same and np.array_equal(one.given, other.given)
+    if one.route != "rows" or other.route != "rows":
+        return False
+    mine, its = one.written(), other.written()
+    return mine.labels == its.labels and _equal(mine.statistic, its.statistic) and np.array_equal(mine.given, its.given)
 
 
 def _equal(one: Statistic, other: Statistic) -> bool:
@@ -173,12 +179,12 @@ def _classes(fine: Statistic, coarse: Statistic) -> Ints | slice:
     raise AssertionError(message)
 
 
-def _product(mechanisms: Sequence[Mechanism]) -> Mechanism:
+def _product(mechanisms: Sequence[Written]) -> Written:
     statistic = carrier(mechanisms)
     rows = np.ones((statistic.size, 1))
     for m in mechanisms:
         rows = (rows[:, :, None] * m.rows[_classes(statistic, m.statistic)][:, None, :]).reshape(len(rows), -1)
-    return Mechanism(statistic, rows, tuple(product(*(m.labels for m in mechanisms))), _common_query(mechanisms))
+    return Written(statistic, rows, tuple(product(*(m.labels for m in mechanisms))), _common_query(mechanisms))
 
 
 def _common_query(mechanisms: Sequence[Mechanism]) -> Query | None:
@@ -191,20 +197,21 @@ def _common_query(mechanisms: Sequence[Mechanism]) -> Query | None:
     return query if same else None
 
 
-def _repeated(mechanism: Mechanism, often: int) -> Mechanism:
+def _repeated(mechanism: Written, often: int) -> Written:
     """log q(c|x) = log( k! / prod_y c_y! ) + sum_y c_y log q(y|x); equal rows stay equal, being computed once."""
     q, group = np.unique(mechanism.rows, axis=0, return_inverse=True)
     counts = Histogram(often, q.shape[1]).counts
-    pair = q.shape[1] == BITS  # binomial coefficients have a form that is accurate at every size
+    # Binomial coefficients have a form that is accurate at every size: log_binomial is that of two halves, 2^-k C(k,c).
+    pair = q.shape[1] == 2  # noqa: PLR2004 - two outputs
     ways = log_binomial(often)[counts[:, 0]] if pair else log_multinomial(counts)
-    log_q = np.log(np.where(q > 0, q * (BITS if pair else 1), 1.0))
+    log_q = np.log(np.where(q > 0, q * (2 if pair else 1), 1.0))
     rows = np.exp(ways + log_q @ counts.T)
     rows[(q == 0).astype(float) @ (counts.T > 0) > 0] = 0.0
     rows /= rows.sum(axis=1, keepdims=True)
-    return Mechanism(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
+    return Written(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
 
 
-def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline) -> float:
+def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline, rounding: float = 2e-15) -> float:
     """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || uniform) <= knowledge.
 
     The smaller of the channel's capacity and of a dual bound. For every output law r and s > 0, with
@@ -215,16 +222,24 @@ def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline
     The first, because another law than the true one of Y only adds their divergence; the second is Gibbs'
     variational inequality. It is convex in (log r, s) and minimised by L-BFGS; every iterate is a bound. Where it
     is tight, it is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
-    a margin. Where the channel is never written out, the same dual bound is taken by convolution at a few laws r, or
-    of a noisy histogram at noise around the mean counts.
+    a margin; log reference masses are good to `rounding` times 10 + log|X|. Where the channel is never written out, the
+    same dual bound is taken by convolution at a few laws r, or of a noisy histogram at noise around the mean counts.
     """
-    known = knowledge * (1 + ROUNDING) + ROUNDING * (10 + mechanism.log_universe)
-    if isinstance(mechanism, Additive):
-        return knowledge_bound(mechanism, known, deadline)
-    if isinstance(mechanism, NoisyHistogram):
-        centres = Centres.best(mechanism, known, np.full(mechanism.k, 1 / mechanism.k))
-        return centres.upper + MARGIN * (1 + centres.upper)
-    rows = mechanism.rows
+    known = knowledge * (1 + rounding) + rounding * (10 + mechanism.log_universe)
+    return INFORMATION_BOUNDS.get(mechanism.route, _dual_bound)(mechanism, known, deadline)
+
+
+def _around_the_mean(mechanism: NoisyHistogram, known: float, _: Deadline) -> float:
+    """The dual bound at noise around the mean counts."""
+    centres = Centres.best(mechanism, known, np.full(mechanism.k, 1 / mechanism.k))
+    return centres.upper + MARGIN * (1 + centres.upper)
+
+
+def _dual_bound(
+    mechanism: Mechanism, known: float, deadline: Deadline, iterations: int = 300, largest_s: float = 1e6
+) -> float:
+    """The smaller of the capacity and of the dual bound, of a channel that is written out."""
+    rows = mechanism.written().rows
     whole, log_rho = capacity(mechanism, deadline), mechanism.statistic.log_class_sizes()
     own = xlogy(rows, rows).sum(axis=1)
 
@@ -249,8 +264,15 @@ def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline
         jac=True,
         method="L-BFGS-B",
         callback=stop,
-        bounds=[(-690, 10)] * law.size + [(-20, math.log(LARGEST_S))],
-        options={"maxiter": ITERATIONS, "ftol": 1e-13, "gtol": 1e-9},
+        bounds=[(-690, 10)] * law.size + [(-20, math.log(largest_s))],
+        options={"maxiter": iterations, "ftol": 1e-13, "gtol": 1e-9},
     )
     tilted = max(0.0, float(found.fun)) + MARGIN * (1 + whole.upper) if math.isfinite(found.fun) else math.inf
     return min(whole.upper, tilted)
+
+
+# The bound of a release that is never written out, by the route of its audits.
+INFORMATION_BOUNDS: dict[Route, Callable[[Any, float, Deadline], float]] = {
+    "sum": knowledge_bound,
+    "counts": _around_the_mean,
+}

@@ -22,6 +22,7 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError
+from dalenius.gallery.families import FAMILIES
 from dalenius.model import checks
 from dalenius.model.datasets import one
 from dalenius.model.mechanism import Mechanism
@@ -37,7 +38,6 @@ Chances = Callable[[int, int], Ball]  # (j, bits of precision) -> P(Y <= j)
 Tails = Callable[[], Callable[[int], Ball]]  # P(noise >= k) by k, as fine as the balls of the moment
 
 BITS = 64  # of U to begin with, and once more whenever they do not decide
-GUARD = 64  # bits by which balls are finer than U
 
 
 def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
@@ -45,7 +45,7 @@ def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) ->
     _check_bits(rng)
     many = checks.size(size, 1)
     t = int(mechanism.statistic.class_of(one(dataset, mechanism.records)))
-    draw = _by_formula(mechanism, t) if mechanism.by_formula else _by_weights(integer_row(mechanism.given[t].tolist()))
+    draw = _by_formula(mechanism, t) if mechanism.by_formula else _by_row(mechanism, t)
     return [draw() for _ in range(many)]
 
 
@@ -74,6 +74,11 @@ def _by_weights(weights: Sequence[int]) -> Draw:
     return lambda: bisect_right(sums, randbelow(sums[-1]))
 
 
+def _by_row(mechanism: Mechanism, t: int) -> Draw:
+    """The row of class t as given, divided by its exact sum."""
+    return _by_weights(integer_row(mechanism.written().given[t].tolist()))
+
+
 def _by_formula(mechanism: Mechanism, t: int) -> Draw:
     """The row of class t of a named mechanism, by the definition that the verifier knows."""
     query, name = mechanism.query, mechanism.name
@@ -81,7 +86,7 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
     try:
         asked = named.query(str(query))
         family, given = named.call(name, named.MECHANISMS, "the mechanism")
-        if family in ("geometric", "laplace", "gaussian"):
+        if FAMILIES[family].noise is not None:
             named.added(name, asked)  # what it refuses it refuses now
             return _additive(query, t, lambda: named.added(name, asked).tail)
         if family == "exponential":
@@ -92,7 +97,8 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
         raise InputError(_refusal(reason)) from reason
     if family == "symmetric":
         return _symmetric(query, t, Fraction(given["flip"]))
-    return _by_weights(integer_row(mechanism.given[t].tolist()))  # constant: zeros and a one
+    # What is left is `constant`: zeros and a one.
+    return _by_row(mechanism, t)
 
 
 def _refusal(reason: Refused) -> str:
@@ -102,13 +108,17 @@ def _refusal(reason: Refused) -> str:
     )
 
 
-def _least(many: int, chances: Chances) -> int:
-    """Return the least j < many with U < C(j), where C rises to C(many-1) = 1 and U is uniform on [0, 1)."""
-    bits, u = BITS, randbits(BITS)  # u <= 2^bits U < u + 1
+def _least(many: int, chances: Chances, guard: int = 64) -> int:
+    """Return the least j < many with U < C(j), where C rises to C(many-1) = 1 and U is uniform on [0, 1).
+
+    guard: bits by which balls are finer than U.
+    """
+    # u <= 2^bits U < u + 1
+    bits, u = BITS, randbits(BITS)
     low, high = -1, many - 1
     while high - low > 1:
         middle = (low + high) // 2
-        with precision(bits + GUARD):
+        with precision(bits + guard):
             edge = chances(middle, bits) * arb(2) ** bits
             above, below = arb(u + 1) <= edge, edge <= arb(u)
         if above:

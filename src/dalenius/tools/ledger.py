@@ -7,17 +7,19 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
-from dalenius.api import audit as run_audit
+from dalenius import api
 from dalenius.errors import InputError
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.options import Options
 from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, problem, stacked
-from dalenius.results.audit import NATS_PER_UNIT, Audit, in_unit
+from dalenius.results.audit import Audit
+from dalenius.results.units import NATS_PER_UNIT, in_unit
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT
 from dalenius.tools.composition import (
@@ -34,9 +36,7 @@ Bound = Literal["audit", "chain rule", "trivial"]
 
 FORMAT = "dalenius/ledger"
 VERSION = 1
-LEAST_SECONDS = 0.05  # of an audit that is begun at all
 ROUNDING = 1e-14  # relative: more than sums of a few thousand numbers lose
-LOOSE = 1e-9  # by which numbers of a file may contradict each other: rounding and the margins of audits
 HOW: dict[str, str] = {
     "audit": "by an audit of all releases together",
     "chain rule": "a sound bound: what an audited part leaks, plus what the others can tell at all",
@@ -119,6 +119,9 @@ class Ledger:
     is accounted for as if it had been fixed beforehand.
     """
 
+    # Of an audit that is begun at all.
+    least_seconds: ClassVar[float] = 0.05
+
     def __init__(  # noqa: PLR0913 - the public surface
         self,
         data: Query | Iterable[int],
@@ -198,7 +201,11 @@ class Ledger:
 
     def _capacity(self, mechanism: Mechanism, deadline: Deadline) -> float:
         bound = information_bound(mechanism, self.adversary.knowledge, deadline)
-        return bound / NATS_PER_UNIT[self.unit] * (1 + ROUNDING)
+        return self._in_unit(bound)
+
+    def _in_unit(self, nats: float) -> float:
+        """Guarantee: result >= nats in the unit, also where a few sums were rounded before."""
+        return nats / NATS_PER_UNIT[self.unit] * (1 + ROUNDING)
 
     def _after(self, new: Release) -> Account:
         """The account after one more release; see `account` for what is proved."""
@@ -207,7 +214,7 @@ class Ledger:
         part = groups if self._fits(groups, DEFAULT.portfolio.most_outputs) else self._auditable(groups)
         lower, told = before.lower, math.fsum(r.capacity for r in releases)
         ways: list[tuple[float, Bound]] = [
-            (math.log(max(self.records)) / NATS_PER_UNIT[self.unit] * (1 + ROUNDING), "trivial"),
+            (self._in_unit(math.log(max(self.records))), "trivial"),
             ((before.upper + new.capacity) * (1 + ROUNDING), "chain rule"),
         ]
         whole = None
@@ -225,16 +232,14 @@ class Ledger:
         return Account(len(releases), self.unit, lower, upper, bound, added, left, whole, before.loaded)
 
     def _audit(self, groups: Sequence[Group], seconds: float) -> Audit:
-        limit = max(LEAST_SECONDS, seconds)
-        return run_audit(
-            joint(groups),
-            self._given.get("entropy"),
-            self._given.get("knowledge"),
+        options = Options.from_user(
             unit=self.unit,
             tolerance=self.tolerance,
-            time_limit=limit,
-            verify=False,
+            time_limit=max(self.least_seconds, seconds),
+            seed=0,
+            progress=False,
         )
+        return api.solve(options.audit(joint(groups), self.adversary), options)
 
     def _fits(self, groups: Sequence[Group], most_outputs: int = MOST_ENTRIES) -> bool:
         """Whether a joint release may be built; a single one always may."""
@@ -343,8 +348,11 @@ class Ledger:
         return [("Data", [records_text(self.records)]), ("Adversary", [self._knows()]), *_facts(self._account, shown)]
 
 
-def _account(content: dict[str, Any], ledger: Ledger) -> Account:
-    """The account of a file, its numbers checked as far as they can be without computing them."""
+def _account(content: dict[str, Any], ledger: Ledger, loose: float = 1e-9) -> Account:
+    """The account of a file, its numbers checked as far as they can be without computing them.
+
+    They may contradict each other by `loose`: rounding and the margins of audits.
+    """
     lower, upper, left, least, most = (
         checks.real("a number of the account", x, 0.0, math.inf)
         for x in (content["lower"], content["upper"], content["entropy_left"], *content["added"])
@@ -355,8 +363,8 @@ def _account(content: dict[str, Any], ledger: Ledger) -> Account:
     trivial = math.log(max(ledger.records)) / NATS_PER_UNIT[ledger.unit]
     highest = in_unit(ledger.adversary.entropy, ledger.unit)
     crossed = lower > upper or least > most or (not many and (upper > 0 or most > 0))
-    beyond = upper > (trivial + LOOSE) * (1 + LOOSE) or most > (upper + LOOSE) * (1 + LOOSE)
-    beyond = beyond or lower > (told + LOOSE) * (1 + LOOSE) or left > highest * (1 + LOOSE)
+    beyond = upper > (trivial + loose) * (1 + loose) or most > (upper + loose) * (1 + loose)
+    beyond = beyond or lower > (told + loose) * (1 + loose) or left > highest * (1 + loose)
     if not sound or crossed or beyond:
         message = f"its account is not one of {_counted(many)}"
         raise InputError(message)

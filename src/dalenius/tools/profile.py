@@ -1,11 +1,11 @@
 """One profile per mechanism: the usual measures of what a release tells, side by side and in one unit."""
 
 import math
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius import api
 from dalenius.bounds.capacity import Capacity, capacity
@@ -14,20 +14,12 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
-from dalenius.model.distortion import class_of_counts
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.query import Query
-from dalenius.model.real import Real
-from dalenius.model.statistic import Histogram, Table
-from dalenius.results.audit import NATS_PER_UNIT, Audit, Curve
-from dalenius.results.profile import UNWRITTEN, Bracket, Profile
+from dalenius.options import Options, entropies_of
+from dalenius.results.audit import Audit, Curve
+from dalenius.results.profile import Bracket, Profile
+from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
-
-SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # of log|X|
-KNOWN = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0)  # nats: of very many records any share of log|X| reveals a record
-CAPACITY_SHARE = 0.25  # of the time, for a capacity by convolution
-EPSILON = 1.0
-LEAST_SECONDS = 0.05  # for an audit when time is up: every point has a true bracket
 
 Measure = TypeVar("Measure", float, Capacity)
 
@@ -44,27 +36,20 @@ def profile(  # noqa: PLR0913 - the public surface
     progress: bool | Callable[[Progress], None] = False,
 ) -> Profile:
     """Return the profile of a mechanism; the method `Mechanism.profile` describes the options."""
+    options = Options.from_user(unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress)
     points = _adversaries(mechanism, entropies, unit)
-    at = checks.real("epsilon", EPSILON if epsilon is None else epsilon, 0.0, math.inf)
-    limit = checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
-    checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True)
-    checks.whole("seed", seed, 0)
-    if isinstance(mechanism, Real):
-        _ = mechanism.rows  # refused: hardly a measure is left without a table
+    at = checks.real("epsilon", 1.0 if epsilon is None else epsilon, 0.0, math.inf)
+    # Hardly a measure is left where outputs are real numbers: `written` says so.
+    if mechanism.n_outputs == math.inf:
+        mechanism.written()
     notes: list[str] = []
-    scale = NATS_PER_UNIT[unit]
-    with Deadline(limit) as deadline, np.errstate(all="ignore"):
+    scale = options.nats
+    with Deadline(options.time_limit) as deadline, np.errstate(all="ignore"):
         found = _unless_refused("capacity", lambda: _capacity(mechanism, deadline), notes)
         dp_epsilon = _unless_refused("dp_epsilon", mechanism.dp_epsilon, notes)
         dp_delta = _unless_refused("dp_delta", lambda: mechanism.dp_delta(at), notes)
-        distortion = _unless_refused("distortion", lambda: _distortion(mechanism), notes)
-        audits: list[Audit] = []
-        for k, point in enumerate(points):
-            seconds = max(deadline.left / (len(points) - k), LEAST_SECONDS)
-            options: dict[str, Any] = {"tolerance": tolerance, "seed": seed, "progress": progress, **point}
-            audits.append(api.audit(mechanism, unit=unit, time_limit=seconds, verify=False, **options))
-            if deadline.interrupted:
-                break
+        distortion = _unless_refused("distortion", mechanism.expected_distortion, notes)
+        audits = _audits(mechanism, points, options, deadline)
     reasons = {audit.stopped for audit in audits} | ({"interrupted"} if deadline.interrupted else set())
     maximal = _unless_refused("maximal_leakage", lambda: _maximal(mechanism) / scale, notes)
     guessed = _unless_refused("record_min_entropy_leakage", lambda: _record_guessing(mechanism) / scale, notes)
@@ -85,29 +70,40 @@ def profile(  # noqa: PLR0913 - the public surface
     )
 
 
-def _adversaries(mechanism: Mechanism, entropies: Iterable[float] | None, unit: str) -> list[dict[str, float]]:
-    """What to audit against, in `unit`, checked before any work.
+def _audits(
+    mechanism: Mechanism, points: list[Adversary], options: Options, deadline: Deadline, least_seconds: float = 0.05
+) -> list[Audit]:
+    """Audit against every adversary, in equal shares of the time; each has `least_seconds` when time is up."""
+    audits: list[Audit] = []
+    for k, adversary in enumerate(points):
+        part = replace(options, time_limit=max(deadline.left / (len(points) - k), least_seconds))
+        audits.append(api.solve(part.audit(mechanism, adversary), part))
+        if deadline.interrupted:
+            break
+    return audits
 
-    The default is given as knowledge, which says "the uniform prior" and "no limit" exactly.
+
+def _adversaries(
+    mechanism: Mechanism,
+    entropies: Iterable[float] | None,
+    unit: str,
+    shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0),
+    known: Sequence[float] = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0),
+) -> list[Adversary]:
+    """What to audit against, checked before any work.
+
+    By default b is one of these shares of log|X|. Any share of the entropy of very many records reveals one of them:
+    there the adversary knows one of these numbers of nats. The default is given as knowledge, which says "the uniform
+    prior" and "no limit" exactly.
     """
-    if entropies is None and isinstance(mechanism, UNWRITTEN):
-        Adversary.from_user(mechanism.records, knowledge=0.0, unit=unit)
-        return [{"knowledge": k / NATS_PER_UNIT[unit]} for k in KNOWN]
-    if entropies is None:
-        most = Adversary.from_user(mechanism.records, knowledge=math.inf, unit=unit).knowledge
-        known = {(1 - share) * most if share > 0 else math.inf for share in SHARES} if most > 0 else {0.0}
-        return [{"knowledge": k / NATS_PER_UNIT[unit]} for k in sorted(known, reverse=True)]
-    try:
-        points = [{"entropy": b} for b in entropies]
-    except TypeError:
-        message = f"entropies = {entropies!r} must list values of b, such as [0, 0.5, 1]"
-        raise InputError(message) from None
-    if not points:
-        message = "entropies is empty; give at least one value of b"
-        raise InputError(message)
-    for point in points:
-        Adversary.from_user(mechanism.records, entropy=point["entropy"], unit=unit)
-    return points
+    records = mechanism.records
+    if entropies is not None:
+        return [Adversary.from_user(records, entropy=b, unit=unit) for b in entropies_of(entropies)]
+    if mechanism.route == "rows":
+        most = Adversary.from_user(records, knowledge=math.inf, unit=unit).knowledge
+        some = {(1 - share) * most if share > 0 else math.inf for share in shares} if most > 0 else {0.0}
+        known = sorted(some, reverse=True)
+    return [Adversary.from_user(records, knowledge=k / NATS_PER_UNIT[unit], unit=unit) for k in known]
 
 
 def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: list[str]) -> Measure | None:
@@ -119,22 +115,16 @@ def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: lis
         return None
 
 
-def _capacity(mechanism: Mechanism, deadline: Deadline) -> Capacity:
-    if isinstance(mechanism, Additive):
-        return capacity_by_convolution(mechanism, deadline.part(CAPACITY_SHARE * deadline.time_limit))
+def _capacity(mechanism: Mechanism, deadline: Deadline, share: float = 0.25) -> Capacity:
+    """The capacity of the channel; by convolution in this share of the time, where it is not written out."""
+    if mechanism.route == "sum":
+        return capacity_by_convolution(cast("Additive", mechanism), deadline.part(share * deadline.time_limit))
     return capacity(mechanism, deadline)
 
 
 def _maximal(mechanism: Mechanism) -> float:
-    """log sum_y max_x q(y|x)."""
-    if isinstance(mechanism, Additive):
-        return max(0.0, math.log(mechanism.most_likely()))
-    return _guessing(mechanism.rows)
-
-
-def _guessing(rows: NDArray[np.float64]) -> float:
     """log sum_y max_x q(y|x), never below 0 by rounding."""
-    return max(0.0, math.log(float(rows.max(axis=0).sum())))
+    return max(0.0, math.log(mechanism.most_likely()))
 
 
 def _record_guessing(mechanism: Mechanism) -> float:
@@ -144,30 +134,5 @@ def _record_guessing(mechanism: Mechanism) -> float:
         record = members[0]
         given = np.exp(mechanism.statistic.log_reference(record) + math.log(mechanism.records[record]))
         given /= given.sum(axis=1, keepdims=True)
-        outputs = mechanism.joint(given) if isinstance(mechanism, Additive) else given @ mechanism.rows
-        worst = max(worst, _guessing(outputs))
+        worst = max(worst, math.log(float(mechanism.joint(given).max(axis=0).sum())))
     return worst
-
-
-def _distortion(mechanism: Mechanism) -> float | None:
-    """E d(f(X), Y), X uniform; None without a query, or where outputs are not its range."""
-    if isinstance(mechanism, UNWRITTEN):
-        return mechanism.expected_distortion()
-    query, statistic = mechanism.query, mechanism.statistic
-    if query is None or mechanism.labels != query.labels:
-        return None
-    classes = _query_classes(query, mechanism)
-    if classes is None:
-        return None
-    distance = query.distance()[classes]
-    return float(np.exp(statistic.log_class_sizes()) @ (mechanism.rows * distance).sum(axis=1))
-
-
-def _query_classes(query: Query, mechanism: Mechanism) -> NDArray[np.int64] | None:
-    """The class of the query for every row; None where the rows are not at least as fine, as far as is known."""
-    statistic = mechanism.statistic
-    if statistic is query.statistic or statistic == query.statistic:
-        return np.arange(statistic.size)
-    if isinstance(statistic, Histogram):
-        return class_of_counts(query.statistic, statistic.counts)
-    return query.statistic.class_table() if isinstance(statistic, Table) and statistic.finest else None

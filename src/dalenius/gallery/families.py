@@ -1,0 +1,73 @@
+"""The registry of named mechanisms: one line for each family, and whatever depends on a family is read from it."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dalenius.errors import InputError
+from dalenius.gallery import mechanisms
+from dalenius.gallery.parameters import Epsilon, Flip, Parameter, Sigma
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.noise import Noise
+from dalenius.model.query import Query
+
+
+@dataclass(frozen=True)
+class Family:
+    """Named mechanisms that differ in one parameter.
+
+    build: the function of the gallery, which takes a query and keyword arguments.
+    parameter: None where there is no choice of noise.
+    noise: the law of the integer noise that is added to the answer, of the same arguments; None where outputs are
+        drawn in another way.
+    integers: whether answers must be integers, or vectors of counts.
+    shown: parameters at which a frontier shows the family; none where outputs are not the range of the query.
+    """
+
+    build: Callable[..., Mechanism]
+    parameter: Parameter | None = None
+    noise: Callable[..., Noise] | None = None
+    integers: bool = True
+    shown: tuple[float, ...] = ()
+
+    def with_parameter(self, query: Query, value: float) -> Mechanism:
+        """Return the mechanism with this much noise."""
+        return self.build(query, **({} if self.parameter is None else {self.parameter.name: value}))
+
+
+FAMILIES: dict[str, Family] = {
+    "symmetric": Family(mechanisms.symmetric, Flip(), integers=False, shown=(0.1, 0.25, 0.5, 0.75)),
+    "geometric": Family(mechanisms.geometric, Epsilon(), mechanisms.geometric_noise, shown=(0.5, 1.0, 2.0, 4.0)),
+    "laplace": Family(mechanisms.laplace, Epsilon(80.0), mechanisms.laplace_noise, shown=(0.5, 1.0, 2.0, 4.0)),
+    "exponential": Family(mechanisms.exponential, Epsilon(80.0), integers=False, shown=(1.0, 2.0, 4.0, 8.0)),
+    "randomized_response": Family(mechanisms.randomized_response, Epsilon(of_record=True), integers=False),
+    "gaussian": Family(mechanisms.gaussian, Sigma(), mechanisms.gaussian_noise, shown=(0.4, 0.7, 1.2, 2.0)),
+    "constant": Family(mechanisms.constant, integers=False),
+}
+
+
+def with_noise() -> list[str]:
+    """Return the names of the families whose noise can be more or less."""
+    return [name for name, family in FAMILIES.items() if family.parameter is not None]
+
+
+def family_of(name: object) -> tuple[Family, Parameter]:
+    """Return the family that a user names, and its parameter."""
+    known = with_noise()
+    found = FAMILIES.get(str(name))
+    if found is not None and found.parameter is not None:
+        return found, found.parameter
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    message = f"there is no family {name!r}; {hint}it must be one of {', '.join(known)}"
+    raise InputError(message)
+
+
+def shown_on_frontiers(query: Query) -> list[tuple[str, Mechanism]]:
+    """Return the mechanisms of a query that a frontier shows, by family."""
+    return [
+        (name, family.with_parameter(query, value))
+        for name, family in FAMILIES.items()
+        if query.numeric or not family.integers
+        for value in family.shown
+    ]

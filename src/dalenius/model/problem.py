@@ -1,0 +1,69 @@
+"""What is asked, as one object that travels: through the solvers, the certificates and the results.
+
+`dl.audit` and `dl.design` check what the user gave and build it once; nobody checks it again. Every number of
+information is in nats here: units of the user are converted at the edge (results/units.py).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dalenius.model.adversary import Adversary
+from dalenius.model.distortion import Distortion
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
+from dalenius.model.reference import Reference
+from dalenius.model.secret import Secret
+from dalenius.settings import DEFAULT, Settings
+
+Goal = Literal["leakage", "distortion"]
+
+
+@dataclass(frozen=True, eq=False)
+class AuditProblem:
+    """Bracket max { I(secret; Y) : D(p || reference) <= knowledge } of one mechanism, in nats.
+
+    secret: None stands for every record; then it is the maximum over all of them.
+    tolerance: the gap at which the search ends.
+    """
+
+    mechanism: Mechanism
+    adversary: Adversary
+    secret: Secret | None = None
+    tolerance: float = 1e-6
+    settings: Settings = DEFAULT
+
+    @property
+    def knowledge(self) -> float:
+        """The most that D(p || reference) may be."""
+        return self.adversary.knowledge
+
+    @property
+    def reference(self) -> Reference:
+        """The prior from which knowledge counts."""
+        return self.adversary.reference
+
+
+@dataclass(frozen=True, eq=False)
+class DesignProblem:
+    """Find the mechanism of least leakage within a distortion budget, or of least distortion within a leakage budget.
+
+    distortion: the query, d(f(x), y), the outputs allowed, and how the data are distributed.
+    goal: what is minimised. The budget is on the other one.
+    tolerance: the gap at which the search ends, in nats or in units of distortion, as the goal is.
+    """
+
+    distortion: Distortion
+    adversary: Adversary
+    goal: Goal
+    budget: float
+    tolerance: float = 1e-4
+    settings: Settings = DEFAULT
+
+    @property
+    def query(self) -> Query:
+        """What the mechanism answers."""
+        return self.distortion.query
+
+    def audit(self, mechanism: Mechanism, tolerance: float = 0.0) -> AuditProblem:
+        """Return the audit of one mechanism against the same adversary."""
+        return AuditProblem(mechanism, self.adversary, tolerance=tolerance, settings=self.settings)

@@ -1,0 +1,206 @@
+"""Options of audits and designs as users give them: checked once, before any work, and turned into a problem."""
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from numpy.typing import ArrayLike
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model import secret as secrets
+from dalenius.model.adversary import Adversary
+from dalenius.model.distortion import Distortion
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem, DesignProblem
+from dalenius.model.query import Query
+from dalenius.model.reference import Reference
+from dalenius.model.secret import Secret
+from dalenius.paper.choices import Reading, reading_from, repairs_from
+from dalenius.paper.method import check_designable
+from dalenius.results.answers import Run
+from dalenius.results.units import NATS_PER_UNIT
+from dalenius.search.deadline import Deadline, Progress
+from dalenius.settings import Settings, checked
+
+Method = Literal["certified", "paper"]
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Approach:
+    """By which method: certified, or the paper's, with the choices of how its text is run."""
+
+    method: Method = "certified"
+    repairs: frozenset[str] = frozenset()
+    reading: Reading = "proof"
+
+    @classmethod
+    def from_user(cls, method: Method, repairs: Iterable[str] | None, reading: str | None) -> "Approach":
+        """Check the method and the choices, which only method="paper" knows."""
+        checks.choice("method", method, get_args(Method))
+        if method != "paper" and (repairs is not None or reading is not None):
+            name = "repairs" if repairs is not None else "reading"
+            message = f'{name} says how the paper\'s text is run; give it with method="paper", or leave it out'
+            raise InputError(message)
+        chosen = repairs_from(repairs)
+        return cls(method, chosen, reading_from(reading, chosen))
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """How an answer is wanted: by which method, in which unit, how close, and how long the search may take."""
+
+    approach: Approach
+    unit: str
+    tolerance: float  # in the unit, or in units of distortion
+    time_limit: float
+    seed: int
+    report: Report | None
+    settings: Settings
+
+    @classmethod
+    def from_user(  # noqa: PLR0913 - one for each option of the public functions
+        cls,
+        approach: Approach | None = None,
+        *,
+        unit: str,
+        tolerance: float,
+        time_limit: float,
+        seed: int,
+        progress: bool | Report,
+        settings: Settings | None = None,
+        least_tolerance: float = 1e-300,
+    ) -> "Options":
+        """Check every option; a tolerance below `least_tolerance` would vanish in floats."""
+        return cls(
+            approach=approach or Approach(),
+            unit=checks.choice("unit", unit, tuple(NATS_PER_UNIT)),
+            tolerance=checks.real("tolerance", tolerance, least_tolerance, math.inf),
+            time_limit=checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
+            seed=checks.whole("seed", seed, 0),
+            report=_report(progress),
+            settings=checked(settings),
+        )
+
+    @property
+    def paper(self) -> bool:
+        """Whether the paper's method is asked for."""
+        return self.approach.method == "paper"
+
+    @property
+    def nats(self) -> float:
+        """Nats in one unit of information."""
+        return NATS_PER_UNIT[self.unit]
+
+    @property
+    def solver_tolerance(self) -> float:
+        """The gap at which a search ends, as the user measures it: the rest of the tolerance is for rounding."""
+        return self.settings.tolerance_share * self.tolerance
+
+    def audit(self, mechanism: Mechanism, adversary: Adversary, secret: Secret | None = None) -> AuditProblem:
+        """Return an audit to the tolerance of these options."""
+        return AuditProblem(mechanism, adversary, secret, self.solver_tolerance * self.nats, self.settings)
+
+    def run(self, deadline: Deadline) -> Run:
+        """Return what an answer says of how it was found."""
+        return Run(self.unit, self.tolerance, self.seed, deadline)
+
+
+def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, secret: object) -> AuditProblem:
+    """Return what `audit` is asked, or refuse it."""
+    if options.paper:
+        _check_paper(secret=secret)
+    about = None if secret is None else secrets.from_user(secret, mechanism.records)
+    adversary.reference.check(mechanism.statistic)
+    return options.audit(mechanism, adversary, about)
+
+
+def checked_mechanism(mechanism: object) -> Mechanism:
+    """Return what is to be audited, or refuse it."""
+    if not isinstance(mechanism, Mechanism):
+        message = (
+            f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
+        )
+        raise InputError(message)
+    return mechanism
+
+
+def adversary_of(
+    records: tuple[int, ...],
+    options: Options,
+    *,
+    entropy: float | None = None,
+    knowledge: float | None = None,
+    reference: object = None,
+) -> Adversary:
+    """Return the adversary of exactly one of entropy and knowledge, in the unit of the user."""
+    if options.paper:
+        _check_paper(reference=reference)
+    rho = Reference.from_user(reference, records)
+    return Adversary.from_user(records, entropy=entropy, knowledge=knowledge, unit=options.unit, reference=rho)
+
+
+def design_problem(
+    task: Distortion, adversary: Adversary, options: Options, *, distortion: float | None, leakage: float | None
+) -> DesignProblem:
+    """Return what `design` is asked, or refuse it."""
+    if (distortion is None) == (leakage is None):
+        how = "neither was given" if distortion is None else "both were given"
+        message = f"give exactly one of distortion and leakage, the budget to keep; {how}"
+        raise InputError(message)
+    if options.paper:
+        check_designable(task)
+    gap, settings = options.solver_tolerance, options.settings
+    if leakage is not None:
+        budget = checks.real("leakage", leakage, 0.0, math.inf) * options.nats
+        return DesignProblem(task, adversary, "distortion", budget, gap, settings)
+    budget = checks.real("distortion", distortion, 0.0, math.inf)
+    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings)
+
+
+def distortion_of(
+    query: Query, measure: str | ArrayLike, outputs: Sequence[object] | None, p0: ArrayLike | None
+) -> Distortion:
+    """Return the distortion of the answers to a query, as the user measures it."""
+    if not isinstance(query, Query):
+        message = f"design needs a Query, not {type(query).__name__}; see dl.queries"
+        raise InputError(message)
+    return Distortion.from_user(query, measure, outputs, p0)
+
+
+def entropies_of(values: Iterable[float]) -> list[float]:
+    """Return the values of b that a curve or a profile is asked for."""
+    try:
+        points = [checks.real("an entropy", b, -math.inf, math.inf) for b in values]
+    except TypeError:
+        message = f"entropies = {values!r} must list values of b, such as [0, 0.5, 1]"
+        raise InputError(message) from None
+    if not points:
+        message = "entropies is empty; give at least one value of b"
+        raise InputError(message)
+    return points
+
+
+def _check_paper(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            message = (
+                f"the paper's method knows single records and the uniform prior only, no {name}=; "
+                'use method="certified"'
+            )
+            raise InputError(message)
+
+
+def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as given
+    if callable(progress):
+        return progress
+    return _print_progress if checks.flag("progress", progress) else None
+
+
+def _print_progress(progress: Progress) -> None:
+    bracket = f"[{progress.lower:.6f}, {progress.upper:.6f}]"
+    sys.stderr.write(f"\r{progress.stage}: {bracket} {progress.nodes} nodes {progress.seconds:.1f} s ")
+    sys.stderr.flush()
