@@ -1,14 +1,20 @@
-"""Settings: checked where they are built, and passed down to the search."""
+"""Settings: checked where they are built, passed down to the search, every field documented and used."""
 
 import copy
 import pickle
-from dataclasses import fields
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import pytest
 from cases import named
 
 import dalenius as dl
-from dalenius.settings import DEFAULT, Calibrating, Quantising
+from dalenius.settings import DEFAULT, Calibrating, Newton, Quantising
+
+SOURCE = Path(str(dl.__file__)).parent
+GROUPS = [type(value) for item in fields(DEFAULT) if is_dataclass(value := getattr(DEFAULT, item.name))]
+NAMES = [(group.__name__, item.name) for group in (dl.Settings, *GROUPS) for item in fields(group)]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,7 @@ def test_settings_are_values() -> None:
 def test_every_group_can_be_built_from_its_own_values() -> None:
     for group in fields(DEFAULT):
         value = getattr(DEFAULT, group.name)
-        if hasattr(value, "__dataclass_fields__"):
+        if is_dataclass(value):
             assert type(value)(**{item.name: getattr(value, item.name) for item in fields(value)}) == value
 
 
@@ -91,3 +97,20 @@ def test_points_of_real_outputs_follow_the_settings() -> None:
     slack = [answer.certificate.data["problem"]["quadrature"]["slack"] for answer in (plain, coarse)]
     assert slack[0] < slack[1]
     assert dl.verify(coarse, mechanism).verified
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_numbers_are_finite_and_not_negative(value: float) -> None:
+    with pytest.raises(dl.InputError, match="ridge"):
+        Newton(ridge=value)
+    with pytest.raises(dl.InputError, match="warm_mu"):
+        Newton(warm_mu=(0.1, value))
+
+
+def test_every_field_is_used_somewhere_and_has_a_comment() -> None:
+    text = "\n".join(path.read_text() for path in SOURCE.rglob("*.py") if path.name != "settings.py")
+    used = set(re.findall(r"\.([a-z_0-9]+)\b", text))
+    assert [name for name in NAMES if name[1] not in used] == []
+    for block in re.split(r"\n\s*\n|(?=\n    #)", (SOURCE / "settings.py").read_text()):
+        tunable = re.findall(r"^    ([a-z_0-9]+): [^=]+ = [^f]", block, re.MULTILINE)
+        assert not tunable or "#" in block, tunable

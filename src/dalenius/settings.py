@@ -67,20 +67,253 @@ def _kind(default: object) -> str:
 class Limits(_Checked):
     """Sizes beyond which a bound or a search is not tried, because a step of it would cost too much."""
 
+    # Cells beyond which passes over the channel in chunks take the place of arrays as large as it.
+    many_cells: int = 2**14
+    # Entries of the channel in a chunk: a chunk stays in the processor's cache.
+    chunk_entries: int = 2**17
+    # Cells x outputs x starts that an ascent holds at once.
+    ascent_entries: int = 4_000_000
+    # Pairs of rows x outputs held at once; beyond it contraction is not used.
+    pair_entries: int = 400_000
+    # Groups of outputs up to which any two may be joined; beyond it only neighbours.
+    joined_groups: int = 12
+    # Nodes x entries of a node that a batch of simplices, posteriors or choices holds at once; of boxes.
+    batch_entries: int = 4_000_000
+    box_batch_entries: int = 3_000_000
+    # Candidate cells that opposite choices are made of; their pairs x outputs; entries of the choices' output laws.
+    opposite_candidates: int = 512
+    opposite_products: int = 2**26
+    opposite_laws: int = 2**18
+    # Rows or outputs of a channel up to which its capacity is computed on all rows at once.
+    capacity_rows: int = 300
+    # Pairs of a class and an output in a design.
+    design_pairs: int = 2**13
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ascent(_Checked):
     """Local search for the prior that leaks most: it gives `lower`, and the multiplier that bounds begin from."""
+
+    # Random starts: at most this number, and this number for each cell; a Dirichlet law of one of these spreads each.
+    starts: int = 128
+    starts_per_cell: int = 4
+    spreads: tuple[float, ...] = (0.1, 0.3, 1.0)
+    # Share of the reference mixed into a start: a posterior of 0 would stay 0.
+    mixed: float = 0.1
+    # Rounds at most; rounds after which the worse half of the starts is dropped; starts that are never dropped.
+    rounds: int = 400
+    culls: tuple[int, ...] = (5, 15, 40)
+    survivors: int = 4
+    # Gain of a round, in nats, below which the ascent ends.
+    still: float = 1e-12
+    # Range of the multiplier s; relative accuracy of its equation D = K, in the first rounds and later; rounds for it.
+    # `feasible` pays at the end for what the equation is off.
+    s_range: tuple[float, float] = (1e-9, 1e12)
+    rough_root: float = 1e-6
+    root: float = 1e-10
+    root_rounds: int = 60
+    # Step of log s where Newton's method leaves the bracket, while that is wider than two of them.
+    root_stride: float = 2.0
+    # Relative slack of D <= K from which the constraint counts as not binding, so that s = 0.
+    slack: float = 1e-6
+    # Longest extrapolation, in plain steps.
+    leap: float = 1e3
+    # Knowledge below which the best prior is taken to first order, and the largest s there: beyond it rounding, which s
+    # multiplies, costs more than it gains.
+    small_knowledge: float = 1e-9
+    largest_first_order_s: float = 1e7
+
+    # Very many cells: random starts run on small samples of cells, the best of them on a larger one, then on all cells.
+    sampled_cells: int = 2**11
+    resampled_cells: int = 2**15
+    samples: int = 2
+    sample_starts: int = 12
+    # Starts that go on to the larger sample, and to all cells.
+    sample_survivors: int = 12
+    finalists: int = 2
+    # Share of the reference mixed into what a sample found; share of a random prior in the start next to the reference.
+    sample_mixed: float = 0.02
+    flat_start: float = 0.1
+    # Rounds on a small sample, on the larger one, on all cells for every finalist, and for the best of them.
+    sample_rounds: int = 25
+    resample_rounds: int = 20
+    finalist_rounds: int = 5
+    chunked_rounds: int = 100
+    # Gain of a round below which it counts as idle, and idle rounds in a row that are borne.
+    chunked_still: float = 1e-10
+    patience: int = 2
+    # Values that differ by less, absolutely and relatively, belong to the same maximum.
+    same_value: tuple[float, float] = (1e-9, 1e-6)
+    # Steps that Anderson's extrapolation goes through.
+    anderson_depth: int = 6
+    # Longest step of log s; the step that may wait for the next posterior; passes over the channel for one s; flattest
+    # slope of log D against log s that is believed.
+    longest_log_s: float = 1.5
+    near_log_s: float = 1e-2
+    passes: int = 30
+    flattest: float = 0.1
+
+    # The maximum of I - s D at fixed s: rounds, and the gain of a round below which it ends.
+    stationary_rounds: int = 500
+    stationary_still: float = 1e-13
+    # The maximum of one row's own problem: random conditionals, their Dirichlet spread, how far the other starts stand
+    # from the corners, and rounds.
+    row_starts: int = 200
+    row_spread: float = 0.2
+    row_corner: float = 0.01
+    row_rounds: int = 200
+    # Shares of a choice's cells, by Blahut and Arimoto's iteration: pairs of cells that begin, and rounds.
+    opposite_starts: int = 16
+    opposite_rounds: int = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trees(_Checked):
     """Branch and bound: batches, splits, and when a tree has stalled."""
 
+    # Nodes that are split in one batch, where memory allows.
+    box_batch: int = 192
+    posterior_batch: int = 192
+    simplex_batch: int = 256
+    choice_batch: int = 64
+    # Nodes of the choices at most.
+    choice_nodes: int = 4000
+    # A split stays this share of the width away from the ends of a box; of an edge of a simplex, from its ends.
+    box_edge: float = 0.2
+    posterior_edge: float = 0.15
+    simplex_edge: float = 0.25
+    # Width below which a box is not split, and the weight of the width where excesses are equal.
+    narrow: float = 1e-9
+    tie: float = 1e-12
+    # The same for edges that the relaxation hardly uses.
+    unused_edge: float = 1e-9
+    # The numbers of a leaf are rounded to this share of the tolerance.
+    digits: float = 0.003
+    # How far a child of a simplex starts towards its centre.
+    simplex_recentred: float = 0.3
+    # Mass from which the relaxation counts as using a cell.
+    used: float = 1e-6
+    # Accuracy of a node of the choices, as a share of the tolerance.
+    choice_accuracy: float = 0.1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Newton(_Checked):
     """Interior-point and Newton steps inside a node."""
+
+    # Share of the way to the boundary that a step may go; tries of a step, each shorter than the last.
+    inside: float = 0.9
+    tries: int = 6
+    # Added to a Hessian everywhere on its diagonal, and along the constant that log r is free to move by.
+    ridge: float = 1e-12
+    ridge_constant: float = 1e-3
+
+    # Boxes. Rounds at the root, at children, and for children that came out above their parent.
+    box_root_rounds: int = 40
+    box_rounds: int = 25
+    box_retry_rounds: int = 60
+    # Weight of the log barrier: at first, and at last as a share of the tolerance; smaller ones are lost in rounding.
+    first_barrier: float = 1e-3
+    last_barrier: float = 0.02
+    least_barrier: float = 1e-13
+    # Factor of the weight after a step longer than a half, and after a shorter one.
+    barrier_after_long: float = 0.2
+    barrier_after_short: float = 0.7
+    # A node that gains less than this share of its distance to the target in this number of rounds is let go.
+    slow: float = 1e-3
+    slow_rounds: int = 8
+    # Where the root starts: multipliers of the box, Jensen's share kappa; s at least this, and this times its floor.
+    start_mu: float = 1e-2
+    start_kappa: float = 0.8
+    start_s: float = 1e-2
+    start_above_floor: float = 1.5
+    # Where children start: their parent's point pulled back to these ranges, since a start on the boundary freezes.
+    warm_mu: tuple[float, float] = (1e-2, 1.0)
+    warm_kappa: tuple[float, float] = (0.2, 0.8)
+    warm_s: float = 0.3
+    warm_above_floor: float = 1.2
+    # The multiplier of a box without width would grow for ever.
+    largest_mu: float = 1e3
+    # Longest step of log r, and of the tilt of w0.
+    longest_log_r: float = 2.0
+    longest_tilt: float = 3.0
+    # Factor by which each try of a step is shorter than the last; rise of the merit that counts as none.
+    box_shorter: float = 0.3
+    box_rise: float = 1e-12
+    # Added to the Hessian on the diagonal of log r, besides `ridge` and `ridge_constant`.
+    ridge_log_r: float = 1e-9
+    # Contraction spends this entropy or less: it stands for rounding, and w0 stays at the reference.
+    negligible_tau: float = 1e-7
+
+    # Posteriors. Rounds at the root and at children.
+    posterior_root_rounds: int = 60
+    posterior_rounds: int = 15
+    # A warm start with a smaller sigma freezes; the root starts at no less than this share of the hint.
+    posterior_start_sigma: float = 0.02
+    posterior_start_share: float = 0.1
+    # Range of sigma, and log p0(a), as -x, of secret values that the relaxation hardly uses.
+    sigma_range: tuple[float, float] = (1e-5, 1e3)
+    rarest_log_p: float = 200.0
+    # Rounding of the corner at m = 0, at first and at last, and by what it is made sharper once a step promises less
+    # than this share of it.
+    first_rounding: float = 0.1
+    last_rounding: float = 1e-6
+    sharper: float = 0.1
+    settled: float = 1e-3
+    # Longest step of log sigma; factor by which each try is shorter than the last; share of its promise to be kept.
+    longest_log_sigma: float = 1.0
+    posterior_shorter: float = 0.25
+    posterior_descent: float = 1e-4
+    posterior_ridge: float = 1e-10
+    # A node whose next step promises no more than this share of the way to its target is split.
+    hopeless: float = 0.1
+    # Updates of pi0 for every step of Newton's.
+    tangent_updates: int = 3
+
+    # Simplices. Rounds; share of what contraction allows that is used on the way, so that the relaxation stays concave.
+    simplex_rounds: int = 40
+    simplex_share: float = 0.95
+    # Starts of the multipliers of m, of s, and of the slack of D <= K.
+    simplex_start_mu: float = 0.03
+    simplex_start: float = 0.1
+    # Complementarity aimed at, as a share of today's: at first; usually; after a step below `simplex_short`; after one
+    # above `simplex_long` this times the last; never outside the range.
+    simplex_first_centre: float = 0.1
+    simplex_centre: float = 0.15
+    simplex_short_centre: float = 0.5
+    simplex_short: float = 0.3
+    simplex_long: float = 0.8
+    simplex_long_factor: float = 0.5
+    simplex_centre_range: tuple[float, float] = (0.03, 0.5)
+    # A relaxation is solved to this share of what is left to the target, but not below the second number.
+    simplex_close: float = 0.3
+    simplex_least_gap: float = 1e-12
+    # A node whose s grows beyond this holds no prior within the knowledge.
+    simplex_largest_s: float = 1e9
+
+    # Capacity of a channel. Rounds; rounds in a row without a better bracket; share of the way to the boundary.
+    capacity_rounds: int = 200
+    capacity_stalled: int = 10
+    capacity_inside: float = 0.99
+    # Of many rows: how many begin, evenly spread; rows with less mass are left out again.
+    capacity_first_rows: int = 48
+    capacity_used: float = 1e-12
+
+    # Choices. The maximum is smoothed to s LSE(. / s): s at first, its factor, how many s, Newton steps at each.
+    choice_s: float = 0.5
+    choice_s_factor: float = 0.3
+    choice_smoothings: int = 400
+    choice_steps: int = 6
+    # Imbalance of r at which the steps at one s end, and the multiple of s by which it shrinks where that is below 1.
+    choice_still: float = 1e-3
+    choice_still_by_s: float = 100.0
+    # Longest change of the scores, in units of s, and of log r.
+    choice_longest_score: float = 4.0
+    choice_longest_log_r: float = 3.0
+    choice_ridge: float = 1e-10
+    choice_ridge_constant: float = 1e-2
+    # log r, as -x, of outputs that no candidate gives.
+    unused_log_r: float = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +342,68 @@ class ClosedForms(_Checked):
     law_rows: int = 257
     # How near to the best r of those rows is near enough: far below what the steps of r cost.
     law_accuracy: float = 1e-6
+
+    # The contraction certificate with eta = 1: least s. Nearer to 1 the bound is a maximum over cells, which rounding
+    # in rare ones decides.
+    stationary_s: float = 1.001
+
+    # The row bound: share of s that contraction within groups of outputs may use; least s, below which the row problems
+    # are nearly free, and the bound is far off.
+    row_share: float = 0.9
+    row_least_s: float = 1e-3
+
+    # The convex bound of very many cells. Range of s; Newton rounds at one s; movement of the logarithms at which they
+    # end (the bound is off by its square over s - theta); longest step of log r and log u, and of log w.
+    convex_s_range: tuple[float, float] = (1e-7, 1e6)
+    convex_rounds: int = 20
+    convex_still: float = 1e-6
+    convex_longest: float = 1.5
+    convex_longest_tilt: float = 8.0
+    # A step shorter than this times the last shows that old covariances are good enough.
+    convex_quick: float = 0.1
+    # Values of s at most; factor between the first ones, from nowhere and from what a sample of the cells gives; the
+    # power and the limit by which it grows; how near to its ends false position may go.
+    convex_searches: int = 40
+    convex_far: float = 1.6
+    convex_near: float = 1.05
+    convex_growth: float = 1.5
+    convex_farthest: float = 2.0
+    convex_edge: float = 0.05
+    # The search along s ends at this relative width, or where slope and curvature leave less than half this to gain.
+    convex_width: float = 1e-9
+    convex_gain: float = 1e-8
+    # Cells of the sample; least s to believe of it, since it knows too little of the rare rows that matter below; a
+    # sample whose bound is above this times the best so far promises nothing.
+    convex_sample: int = 2**15
+    convex_sample_s: float = 1e-2
+    convex_hope: float = 1.05
+    # Share of an output below which its law stays where it is.
+    convex_rarest: float = 1e-15
+
+    # The constrained capacity: rounds, relative gain of a round that is not worth another, range of s.
+    whole_rounds: int = 100
+    whole_still: float = 1e-4
+    whole_s_range: tuple[float, float] = (1e-6, 1e4)
+
+    # Channels of noise on sums, by convolution: rounds; gap at which they end, since each further digit takes several
+    # times the rounds; output laws tried for bounded knowledge; range of s; share of the uniform law in r, so that rare
+    # outputs do not weigh.
+    convolution_rounds: int = 200
+    convolution_gap: float = 1e-3
+    convolution_laws: int = 4
+    convolution_s_range: tuple[float, float] = (1e-6, 1e6)
+    convolution_mixed: float = 1e-6
+
+    # The coarse problem of a sum of very many records: blocks of classes and cuts between outputs at most; products of
+    # a class and a cut within the range of the noise, which a verifier adds up; classes at a time.
+    coarse_blocks: int = 1024
+    coarse_cuts: int = 2048
+    coarse_terms: int = 2**23
+    coarse_chunk: int = 4096
+    # Nats below the likeliest class that are split finely, eight standard deviations; cuts within the reach of the
+    # noise: finer ones add nothing.
+    coarse_near: float = 32.0
+    coarse_fineness: int = 128
 
 
 @dataclass(frozen=True, kw_only=True)

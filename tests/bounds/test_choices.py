@@ -80,33 +80,6 @@ def test_many_cells_are_thinned_to_extreme_ones() -> None:
     assert obvious(cells) == pytest.approx(np.log(2), abs=1e-6)
 
 
-def test_every_leaf_bounds_the_choices_that_reach_it() -> None:
-    mechanism = named("count(n=5)", "geometric(epsilon=0.7)")
-    choices = search(mechanism, 0, tolerance=1e-6)
-    cells = choices.cells
-    leaves: list[tuple[np.ndarray, np.ndarray]] = []
-    pending = [np.ones(cells.size, dtype=bool)]
-    for entry in choices.nodes.preorder():
-        inside = pending.pop()
-        if isinstance(entry, tuple):
-            row, y, at = entry
-            here = cells.secret == row
-            pending += [inside & ~(here & (cells.q[:, y] < at)), inside & ~(here & (cells.q[:, y] > at))]
-        else:
-            leaves.append((inside, entry))
-    assert not pending
-    assert len(leaves) > 1
-    for i in np.flatnonzero(cells.secret == 0):
-        for j in np.flatnonzero(cells.secret == 1):
-            reached = [log_r for inside, log_r in leaves if inside[i] and inside[j]]
-            assert reached
-            least = brute_force.capacity(cells.q[[i, j]], 1e-8)[0]
-            for log_r in reached:
-                r = np.exp(log_r) / np.exp(log_r).sum()
-                bound = max(brute_force.plogp(cells.q[c]).sum() - cells.q[c] @ np.log(r) for c in (i, j))
-                assert least - 1e-9 <= bound <= choices.upper + 1e-9
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_capacity_of_a_set_of_cells(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -9,18 +9,17 @@ from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
 from dalenius.bounds.box_bound import evaluate
 from dalenius.bounds.convex_bound import Bounds, Dual, SharedBounds
-from dalenius.bounds.stationary import LEAST_S
 from dalenius.model.mechanism import Mechanism
-from dalenius.reductions import cells as cells_module
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search import ascent
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 
 
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells_module, "MANY", 0)
+    monkeypatch.setattr(Cells, "many", True)
 
 
 def bounds_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Bounds:
@@ -51,7 +50,7 @@ def test_any_point_is_above_what_leaks_and_the_best_is_below_the_old_bounds(seed
     leaked = ascent.ascend(cells, deadline, rng).value
     for s in (0.1, 0.5, 1.0, 2.0):
         laws = rng.dirichlet(np.ones(outputs), size=cells.n_secrets + 1)
-        x = Dual(np.log(laws[0]), np.log(laws[1:]), s, min(1.0, s / LEAST_S), np.empty(0))
+        x = Dual(np.log(laws[0]), np.log(laws[1:]), s, min(1.0, s / DEFAULT.closed_forms.stationary_s), np.empty(0))
         assert bounds.value(x) >= leaked - 1e-12
     whole, convex = best(bounds, whole=True)[1], best(bounds, whole=False)[1]
     record = SecretAudit(cells, np.inf, 1e-6)
@@ -106,7 +105,7 @@ def test_audits_hold_and_verify(
     found = audit(mechanism, knowledge=knowledge, time_limit=20)
     verdict = verify(found.certificate)
     assert verdict.verified, verdict.reason
-    monkeypatch.setattr(cells_module, "MANY", 2**14)
+    monkeypatch.setattr(Cells, "many", False)
     known = audit(mechanism, knowledge=knowledge, time_limit=5)
     assert known.lower - 1e-7 <= found.lower <= known.upper
     assert found.upper >= known.lower

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from dalenius.bounds.contraction import coarsen_together, coefficient
 from dalenius.bounds.posterior_bound import Boxes, Point, PosteriorProblem, Relaxed, evaluate, inherited, tangent
-from dalenius.bounds.posterior_newton import FIRST_ROUNDING, Goal, _derivatives, minimise
+from dalenius.bounds.posterior_newton import Goal, _derivatives, minimise
 from dalenius.model.mechanism import Mechanism
 from dalenius.numerics.batch import stack
-from dalenius.reductions.cells import Cells, phi
+from dalenius.numerics.information import phi
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 
 Floats = NDArray[np.float64]
 
@@ -203,7 +205,7 @@ def test_newtons_method_lowers_a_bound_that_holds(
     found = bound_of(problem, boxes, solved.point)
     assert (leaked <= found + 1e-12).all()
     assert (found <= solved.bound + 1e-12).all()
-    assert (solved.bound <= bound_of(problem, boxes, x, FIRST_ROUNDING) + 1e-12).all()
+    assert (solved.bound <= bound_of(problem, boxes, x, DEFAULT.newton.first_rounding) + 1e-12).all()
     assert np.median(found - leaked) < np.median(bound_of(problem, boxes, x) - leaked)
 
 

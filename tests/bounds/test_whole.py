@@ -14,6 +14,9 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Limits, Newton, Settings
+
+FEW_ROWS = Settings(limits=Limits(capacity_rows=10), newton=Newton(capacity_first_rows=5))
 
 
 def cells_of(mechanism: Mechanism, knowledge: float) -> Cells:
@@ -21,22 +24,19 @@ def cells_of(mechanism: Mechanism, knowledge: float) -> Cells:
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
-def test_the_capacity_by_few_rows_is_that_of_all(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_capacity_by_few_rows_is_that_of_all(epsilon: float) -> None:
     rows = np.ascontiguousarray(named("count(n=80)", f"geometric(epsilon={epsilon})").rows)
     all_rows = interior_point(rows, 1e-10, Deadline(60.0))
-    monkeypatch.setattr(capacity, "FEW", 10)
-    monkeypatch.setattr(capacity, "FIRST", 5)
-    few = bracket(rows, 1e-9, Deadline(60.0))
+    few = bracket(rows, 1e-9, Deadline(60.0), settings=FEW_ROWS)
     assert few.upper - few.lower <= 1e-8
     assert few.lower <= all_rows.upper + 1e-12
     assert few.upper >= all_rows.lower - 1e-12
 
 
-def test_the_capacity_of_rows_without_order_is_found_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capacity, "FEW", 10)
-    monkeypatch.setattr(capacity, "FIRST", 5)
+def test_the_capacity_of_rows_without_order_is_found_too() -> None:
     rows = np.random.default_rng(3).dirichlet(np.full(30, 0.2), size=60)
-    few, all_rows = bracket(rows, 1e-9, Deadline(60.0)), interior_point(rows, 1e-10, Deadline(60.0))
+    few = bracket(rows, 1e-9, Deadline(60.0), settings=FEW_ROWS)
+    all_rows = interior_point(rows, 1e-10, Deadline(60.0))
     assert few.upper == pytest.approx(all_rows.upper, abs=2e-9)
     assert few.upper - few.lower <= 1e-9
 

@@ -50,12 +50,6 @@ def _check(mechanism: Mechanism, record: int, seed: int) -> None:
     assert mechanism.log_universe - knowledge == pytest.approx(entropy(weights), abs=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", STRUCTURED, ids=repr)
-def test_cells_lose_nothing(mechanism: Mechanism) -> None:
-    for record in range(mechanism.n):
-        _check(mechanism, record, seed=record)
-
-
 @given(
     st.lists(st.integers(1, 3), min_size=1, max_size=4),
     st.integers(1, 4),

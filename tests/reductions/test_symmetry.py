@@ -14,7 +14,8 @@ from dalenius.errors import InputError
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Sum, Table
-from dalenius.reductions.symmetry import MOST_PAIRS, Domain, reduce
+from dalenius.reductions.symmetry import Domain, reduce
+from dalenius.settings import DEFAULT
 
 Floats = NDArray[np.float64]
 
@@ -218,5 +219,5 @@ def test_every_map_of_random_problems_leaves_them_alone(records: tuple[int, ...]
     ids=["count", "sum mod 3", "histogram", "function"],
 )
 def test_what_is_too_large_is_refused_with_the_limit(query: Query) -> None:
-    with pytest.raises(InputError, match=f"above the limit of {MOST_PAIRS}"):
+    with pytest.raises(InputError, match=f"above the limit of {DEFAULT.limits.design_pairs}"):
         domain_of(query)

@@ -1,5 +1,7 @@
 """Ascents by passes find what ascents on arrays find, and what the plain iteration finds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cases import random_channel
@@ -8,22 +10,20 @@ from scipy.optimize import brentq
 
 from dalenius.model.mechanism import Mechanism
 from dalenius.numerics.information import mutual_information
-from dalenius.reductions import cells as cells_module
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped, lump
 from dalenius.search import ascent, ascent_chunked
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Limits, Settings
 
 Floats = NDArray[np.float64]
 
 
-@pytest.fixture
-def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells_module, "MANY", 0)
+FEW_ARE_MANY = Settings(limits=Limits(many_cells=0))
 
 
-def cells_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Cells:
-    return Cells(lump(mechanism, record)[0], knowledge)
+def cells_of(mechanism: Mechanism, knowledge: float, record: int = 0, settings: Settings = FEW_ARE_MANY) -> Cells:
+    return Cells(lump(mechanism, record)[0], knowledge, settings)
 
 
 def plain_ascent(q: Floats, bit: NDArray[np.bool_], knowledge: float, v: Floats, rounds: int) -> float:
@@ -49,24 +49,19 @@ def plain_ascent(q: Floats, bit: NDArray[np.bool_], knowledge: float, v: Floats,
     return float(mutual_information(z))
 
 
-@pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("knowledge", [1e-5, 0.02, 0.3, 1.0, 3.0])
 @pytest.mark.parametrize(("records", "outputs"), [([2] * 6, 3), ([4, 2, 3], 4)])
-def test_the_same_value_as_on_arrays(
-    records: list[int], outputs: int, knowledge: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_value_as_on_arrays(records: list[int], outputs: int, knowledge: float) -> None:
     cells = cells_of(random_channel(records, outputs, 3), knowledge)
     found = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(0))
     again = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(1), found)
-    monkeypatch.setattr(cells_module, "MANY", 2**14)
-    known = ascent.ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    known = ascent.ascend(replace(cells, settings=Settings()), Deadline(60.0), np.random.default_rng(0))
     assert max(found.value, again.value) == pytest.approx(known.value, abs=1e-8)
     assert again.value >= found.value - 1e-9
     if again.value > known.value - 1e-8:
         assert again.s == pytest.approx(known.s, rel=1e-2)
 
 
-@pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("knowledge", [0.01, 0.5, 2.0, 50.0])
 def test_the_prior_is_feasible_and_leaks_what_is_said(knowledge: float) -> None:
     cells = cells_of(random_channel([3, 2, 2, 2], 3, 5), knowledge)
@@ -80,7 +75,6 @@ def test_the_prior_is_feasible_and_leaks_what_is_said(knowledge: float) -> None:
     assert found.value == pytest.approx(float(mutual_information(joint)), abs=1e-13)
 
 
-@pytest.mark.usefixtures("few_are_many")
 def test_values_do_not_fall_and_shares_may_end_at_once() -> None:
     cells = cells_of(random_channel([2] * 7, 4, 9), 0.4)
     rng = np.random.default_rng(0)
@@ -99,7 +93,7 @@ def test_no_worse_than_the_plain_iteration_at_2_to_the_15(outputs: int, concentr
     rng, knowledge, record = np.random.default_rng(0), 0.5, 3
     q = rng.dirichlet(np.full(outputs, concentration), size=2**15)
     bit = (np.arange(2**15) >> (14 - record)) & 1 == 1
-    cells = cells_of(Mechanism.from_matrix(q, [2] * 15), knowledge, record)
+    cells = cells_of(Mechanism.from_matrix(q, [2] * 15), knowledge, record, Settings())
     assert cells.many
     best = 0.0
     for seed in range(3):
@@ -109,16 +103,16 @@ def test_no_worse_than_the_plain_iteration_at_2_to_the_15(outputs: int, concentr
 
 
 def test_equal_values_are_taken_once() -> None:
-    order = ascent_chunked._distinct(np.array([0.1, 0.3, 0.3 + 1e-12, 0.2]))
+    cells = cells_of(random_channel([2, 2], 2, 0), 0.1)
+    order = ascent_chunked._distinct(cells, np.array([0.1, 0.3, 0.3 + 1e-12, 0.2]))
     assert [0.1, 0.3, 0.3, 0.2][order[0]] == 0.3
     assert list(order[1:]) == [3, 0]
 
 
-@pytest.mark.usefixtures("few_are_many")
 def test_a_reference_that_is_not_uniform() -> None:
     rng = np.random.default_rng(4)
     rho, channel = rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(3), size=40)
-    cells = Cells(Lumped(np.repeat([0, 1], 20), channel, np.log(rho), 2, np.arange(40)), 0.3)
+    cells = Cells(Lumped(np.repeat([0, 1], 20), channel, np.log(rho), 2, np.arange(40)), 0.3, FEW_ARE_MANY)
     found = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(0))
     known = ascent.ascend(cells, Deadline(60.0), np.random.default_rng(0))
     assert found.value == pytest.approx(known.value, abs=1e-8)

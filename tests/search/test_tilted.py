@@ -1,18 +1,20 @@
 """One pass over the channel gives the moments that the definition gives."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dalenius.reductions import cells as cells_module
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped
 from dalenius.search.tilted import density, neg_entropies, tilt
+from dalenius.settings import Limits, Settings
 
 Floats = NDArray[np.float64]
 
 
-def problem(seed: int, sizes: tuple[int, ...] = (7, 4, 5), outputs: int = 3) -> Cells:
+def problem(seed: int, entries: int = 2**17, sizes: tuple[int, ...] = (7, 4, 5), outputs: int = 3) -> Cells:
     """Rows of several sizes that share some rows of the channel, any reference."""
     rng = np.random.default_rng(seed)
     channel = rng.dirichlet(np.ones(outputs), size=12)
@@ -20,12 +22,14 @@ def problem(seed: int, sizes: tuple[int, ...] = (7, 4, 5), outputs: int = 3) -> 
     row = np.concatenate([np.sort(rng.choice(12, size=size, replace=False)) for size in sizes])
     rho = rng.dirichlet(np.ones(row.size))
     secret = np.repeat(np.arange(len(sizes)), sizes)
-    return Cells(Lumped(secret, channel, np.log(rho), len(sizes), row), 0.5)
+    return Cells(
+        Lumped(secret, channel, np.log(rho), len(sizes), row), 0.5, Settings(limits=Limits(chunk_entries=entries))
+    )
 
 
 @pytest.fixture(params=[2, 2**17], ids=["small chunks", "one chunk"])
-def entries(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells_module, "ENTRIES", request.param)
+def entries(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
 
 
 def law(cells: Cells, a: int, alpha: Floats, beta: float) -> tuple[Floats, Floats, float]:
@@ -37,12 +41,11 @@ def law(cells: Cells, a: int, alpha: Floats, beta: float) -> tuple[Floats, Float
     return weight / weight.sum(), x, float(np.log(weight.sum()))
 
 
-@pytest.mark.usefixtures("entries")
 @pytest.mark.parametrize("second", [False, True])
-def test_moments_are_those_of_the_definition(second: bool) -> None:  # noqa: FBT001
-    cells, rng = problem(1), np.random.default_rng(2)
+def test_moments_are_those_of_the_definition(second: bool, entries: int) -> None:  # noqa: FBT001
+    cells, rng = problem(1, entries), np.random.default_rng(2)
     alpha, beta = 3 * rng.standard_normal((2, 3, 3)), rng.standard_normal((2, 3))
-    seen = tilt(cells, alpha, beta, neg_entropies(cells.lumped.channel), second=second)
+    seen = tilt(cells, alpha, beta, neg_entropies(cells.lumped.channel, entries), second=second)
     for b in range(2):
         for a, part in enumerate(cells.slices):
             w, x, log_z = law(cells, a, alpha[b, a], float(beta[b, a]))
@@ -57,9 +60,8 @@ def test_moments_are_those_of_the_definition(second: bool) -> None:  # noqa: FBT
                 assert seen.variance[b, a] == pytest.approx(w @ (x - w @ x) ** 2, abs=1e-11)
 
 
-@pytest.mark.usefixtures("entries")
-def test_exponents_far_beyond_floats_lose_nothing() -> None:
-    cells = problem(3)
+def test_exponents_far_beyond_floats_lose_nothing(entries: int) -> None:
+    cells = problem(3, entries)
     alpha = np.zeros((1, 3, 3))
     alpha[0, :, 1] = 1e9
     seen = tilt(cells, alpha)
@@ -68,9 +70,8 @@ def test_exponents_far_beyond_floats_lose_nothing() -> None:
     assert np.isfinite(seen.log_z).all()
 
 
-@pytest.mark.usefixtures("entries")
-def test_the_density_is_the_law() -> None:
-    cells, rng = problem(4), np.random.default_rng(5)
+def test_the_density_is_the_law(entries: int) -> None:
+    cells, rng = problem(4, entries), np.random.default_rng(5)
     alpha, p = rng.standard_normal((1, 3, 3)), rng.dirichlet(np.ones(3))
     log_z = tilt(cells, alpha).log_z[0]
     pi = density(cells, alpha[0], np.log(p) - log_z)
@@ -79,16 +80,16 @@ def test_the_density_is_the_law() -> None:
         np.testing.assert_allclose(pi[part], p[a] * law(cells, a, alpha[0, a], 0.0)[0], atol=1e-14)
 
 
-@pytest.mark.usefixtures("entries")
-def test_the_joint_law_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells, pi = problem(6), np.random.default_rng(7).dirichlet(np.ones(16), size=3)
+def test_the_joint_law_in_chunks(entries: int) -> None:
+    cells, pi = problem(6, entries), np.random.default_rng(7).dirichlet(np.ones(16), size=3)
     whole = cells.joint(pi)
-    monkeypatch.setattr(cells_module, "MANY", 0)
-    np.testing.assert_allclose(cells.joint(pi), whole, atol=1e-15)
+    chunked = replace(cells, settings=Settings(limits=Limits(many_cells=0, chunk_entries=entries)))
+    assert chunked.many
+    np.testing.assert_allclose(chunked.joint(pi), whole, atol=1e-15)
 
 
 def test_a_sample_stands_for_its_rows() -> None:
-    cells = problem(8, (12, 2, 9))
+    cells = problem(8, sizes=(12, 2, 9))
     drawn = cells.sample(9, np.random.default_rng(0))
     np.testing.assert_allclose(drawn.row_sum(drawn.rho), cells.row_sum(cells.rho), atol=1e-14)
     assert drawn.slices[1].stop - drawn.slices[1].start == 2  # rows smaller than their share come whole

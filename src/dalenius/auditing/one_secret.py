@@ -27,20 +27,20 @@ import numpy as np
 from dalenius.bounds import stationary, whole
 from dalenius.bounds.box_bound import BoxProblem
 from dalenius.bounds.box_tree import BoxTree
-from dalenius.bounds.choices import MOST_NODES, Choices, obvious
+from dalenius.bounds.choices import Choices, obvious
 from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson, Trivial
 from dalenius.bounds.contraction import affordable, coarsen, coarsen_together, coefficient
 from dalenius.bounds.convex_bound import Dual, SharedBounds
 from dalenius.bounds.posterior_bound import PosteriorProblem
 from dalenius.bounds.posterior_tree import PosteriorTree
 from dalenius.bounds.proof import Proof
-from dalenius.bounds.rows import LEAST_S as LEAST_ROW_S
 from dalenius.bounds.rows import Rows
 from dalenius.bounds.simplex_bound import SimplexProblem
 from dalenius.bounds.simplex_tree import SimplexTree
-from dalenius.reductions.cells import Cells, Floats
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.search import ascent_chunked
-from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
+from dalenius.search.ascent import Ascent, ascend, best_of, polish
 from dalenius.search.deadline import Deadline
 
 ReportProgress = Callable[[], None]
@@ -157,7 +157,7 @@ class SecretAudit:
             return
         if deadline.expired():
             return
-        alone = cells.size == cells.n_secrets and cells.knowledge >= SMALL_KNOWLEDGE
+        alone = cells.size == cells.n_secrets and cells.knowledge >= cells.settings.ascent.small_knowledge
         if cells.size * cells.n_outputs <= (LARGE_ALONE if alone else LARGE):
             self._choices = self._first_choices(deadline)
             self.keep_upper(self._choices)
@@ -235,7 +235,7 @@ class SecretAudit:
             self.convex = not deadline.expired()
 
     def _ascend_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        if self.cells.knowledge < SMALL_KNOWLEDGE:
+        if self.cells.knowledge < self.cells.settings.ascent.small_knowledge:
             self.keep_lower(ascend(self.cells, deadline, rng))
         else:
             known = Ascent(self.pi, self.lower, self.s) if self.ascents else None
@@ -259,7 +259,7 @@ class SecretAudit:
     def search_choices(self, choices: Choices, deadline: Deadline) -> None:
         """Search the choices, all where L(b) may be L(0), and ascend from a new best one."""
         before = choices.prior
-        choices.run(deadline, MOST_NODES if choices.lower <= self.lower + self.tolerance else FEW_NODES)
+        choices.run(deadline, None if choices.lower <= self.lower + self.tolerance else FEW_NODES)
         self.keep_upper(choices)
         if self.gap > self.tolerance and choices.prior is not before:
             self.keep_lower(polish(self.cells, choices.prior[None], deadline, rounds=400))
@@ -394,7 +394,7 @@ class SecretAudit:
 
     def _rows(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[float]:
         """The row bound at the best prior, where its rows promise to come near what it leaks."""
-        if not (self.s > LEAST_ROW_S and affordable(self.cells)):
+        if not (self.s > self.cells.settings.closed_forms.row_least_s and affordable(self.cells)):
             return
         rows = Rows.at(self.cells, self.pi, self.s, 0.5 * self.tolerance, np.random.default_rng(0))
         floor = max(self.lower, self.best)
@@ -409,8 +409,9 @@ class SecretAudit:
 
     def _stationary(self, deadline: Deadline) -> BoxTree:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
-        steep = self.s > stationary.LEAST_S
-        s = self.s if steep else stationary.LEAST_S
+        least = self.cells.settings.closed_forms.stationary_s
+        steep = self.s > least
+        s = self.s if steep else least
         pi = self.pi if steep else stationary.settle(self.cells, s, deadline)
         search = BoxTree(stationary.problem(self.cells), self.lower, self.tolerance, s)
         search.open_at(stationary.dual_point(self.cells, pi, s))

@@ -17,7 +17,7 @@ from dalenius.errors import InputError
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret
-from dalenius.reductions.cells import Floats
+from dalenius.numerics.types import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline

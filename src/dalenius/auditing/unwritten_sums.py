@@ -24,10 +24,11 @@ from dalenius.model.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference, group_sums
 from dalenius.model.secret import Function, Secret
 from dalenius.model.statistic import Sum
-from dalenius.reductions.cells import Cells, Floats
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
-from dalenius.search.ascent import SMALL_KNOWLEDGE, ascend, climb
+from dalenius.search.ascent import ascend, climb
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, Settings
 
@@ -103,7 +104,7 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     audit = SecretAudit(cells, trivial, tolerance)
     audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
-    if knowledge < SMALL_KNOWLEDGE:
+    if knowledge < cells.settings.ascent.small_knowledge:
         found = ascend(cells, deadline, np.random.default_rng(0))
         audit.pi, audit.lower = found.pi, found.value
     else:

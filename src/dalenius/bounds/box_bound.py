@@ -23,11 +23,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.reductions.cells import Cells, Floats, lse, phi
-
-TINY = 1e-300
-NEGLIGIBLE = 1e-7
-NO_WIDTH = 1e-13
+from dalenius.numerics.information import ROUNDING, lse, phi, safe_log
+from dalenius.numerics.types import Bools, Floats
+from dalenius.reductions.cells import Cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +33,15 @@ class BoxProblem:
     """A problem with its outputs grouped: what all nodes of one tree share."""
 
     cells: Cells
-    groups: list[list[int]]  # group of each output, by row
-    eta: Floats  # (A,)
-    theta: Floats  # (A,)
-    s_floor: float  # s stays above it; at least max(theta eta)
-    fixed: bool = False  # whether r and s stay as they are given
+    # The group of each output, by row.
+    groups: list[list[int]]
+    # (A,) contraction coefficient inside the groups, and share of F that is not left to Jensen's cut.
+    eta: Floats
+    theta: Floats
+    # s stays above it; at least max(theta eta).
+    s_floor: float
+    # Whether r and s stay as they are given.
+    fixed: bool = False
 
     @cached_property
     def n_groups(self) -> int:
@@ -47,14 +49,14 @@ class BoxProblem:
         return max(max(row) + 1 for row in self.groups)
 
     @cached_property
-    def e(self) -> Floats:
-        """(A, Y, G) membership."""
+    def membership(self) -> Floats:
+        """(A, Y, G) 1 where an output is in a group of its row."""
         return np.asarray(np.eye(self.n_groups)[np.array(self.groups)])
 
     @cached_property
     def q_group(self) -> Floats:
         """(C, G) group law of each cell, by the groups of its row."""
-        parts = [self.cells.q[part] @ self.e[a] for a, part in enumerate(self.cells.slices)]
+        parts = [self.cells.q[part] @ self.membership[a] for a, part in enumerate(self.cells.slices)]
         return np.concatenate(parts)
 
     @cached_property
@@ -64,17 +66,17 @@ class BoxProblem:
 
     @cached_property
     def tau(self) -> Floats:
-        """(A,) entropy spent on contraction."""
+        """(A,) entropy spent on contraction, theta eta."""
         return np.asarray(self.theta * self.eta)
 
     @cached_property
     def curved(self) -> Floats:
-        """(A,) weight of phi(U_G) that boxes must bound."""
+        """(A,) weight theta (1 - eta) of phi(U_G), which boxes must bound."""
         return np.asarray(self.theta * (1 - self.eta))
 
     @cached_property
     def box_variables(self) -> int:
-        """A x G, or 0 where one group per row leaves nothing to bound."""
+        """Number of box multipliers of one kind: A x G, or 0 where one group per row leaves nothing to bound."""
         return self.cells.n_secrets * self.n_groups if self.n_groups > 1 else 0
 
     @cached_property
@@ -85,7 +87,7 @@ class BoxProblem:
     @cached_property
     def follows(self) -> bool:
         """Whether w0 matters: where it stands for rounding only, it stays at the reference."""
-        return bool((self.tau > NEGLIGIBLE).any())
+        return bool((self.tau > self.cells.settings.newton.negligible_tau).any())
 
     def hull(self) -> "Boxes":
         """The root: the range of each group's probability over the cells of a row."""
@@ -98,13 +100,17 @@ class BoxProblem:
 class Point:
     """Dual variables of a batch of nodes; mu = mu_hi - mu_lo."""
 
-    log_r: Floats  # (B, Y) log r, not normalised
-    mu_lo: Floats  # (B, A, G)
-    mu_hi: Floats  # (B, A, G)
-    kappa: Floats  # (B, A, G)
-    s: Floats  # (B,)
-    lam: Floats  # (B, A, Y)
-    omega: Floats  # (B, A, G)
+    # (B, Y) log r, not normalised
+    log_r: Floats
+    # (B, A, G) multipliers of low <= U and U <= high, and Jensen's share
+    mu_lo: Floats
+    mu_hi: Floats
+    kappa: Floats
+    # (B,)
+    s: Floats
+    # (B, A, Y) and (B, A, G): log(w0 / rho_ref) = q.lam + phi(Q).omega + const
+    lam: Floats
+    omega: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +128,20 @@ class Boxes:
             low = np.maximum(low, 1 - (high.sum(axis=-1, keepdims=True) - high))
         return Boxes(low, high)
 
-    def secant(self) -> tuple[Floats, Floats]:
-        """Slope and intercept of the line through phi at both ends; it lies above phi between them."""
+    @property
+    def empty(self) -> Bools:
+        """Nodes that hold no prior: an end is beyond its opposite, by more than rounding."""
+        return np.asarray((self.high < self.low - ROUNDING).any(axis=(1, 2)))
+
+    def secant(self, no_width: float = 1e-13) -> tuple[Floats, Floats]:
+        """Slope and intercept of the line through phi at both ends; it lies above phi between them.
+
+        Below `no_width` any line through the point will do: the multiplier of the box does the rest.
+        """
         width = self.high - self.low
-        point = width < NO_WIDTH  # any line through a point will do; the box multiplier does the rest
+        point = width < no_width
         rise = (phi(self.high) - phi(self.low)) / np.where(point, 1.0, width)
-        slope = np.where(point, np.log(np.maximum(self.high, TINY)), rise)
+        slope = np.where(point, safe_log(self.high), rise)
         return slope, phi(self.low) - slope * self.low
 
 
@@ -135,10 +149,13 @@ class Boxes:
 class Evaluation:
     """A bound and the prior (p, w) at which the relaxation attains it."""
 
-    bound: Floats  # (B,)
-    p: Floats  # (B, A)
-    w: Floats  # (B, C) conditional within each row: w0 where a tangent is used
-    zeta: Floats  # (B, C) log(w / rho_ref)
+    # (B,)
+    bound: Floats
+    # (B, A)
+    p: Floats
+    # (B, C) conditional within each row, w0 where a tangent is used; and log(w / rho_ref)
+    w: Floats
+    zeta: Floats
 
 
 def evaluate(problem: BoxProblem, boxes: Boxes, x: Point) -> Evaluation:
@@ -146,21 +163,30 @@ def evaluate(problem: BoxProblem, boxes: Boxes, x: Point) -> Evaluation:
     cells = problem.cells
     slope, intercept = boxes.secant()
     curved, theta, eta, tau = (v[:, None] for v in (problem.curved, problem.theta, problem.eta, problem.tau))
+
+    # Coefficients of h, by output, by phi of a group, and by row:
+    #     -log r - mu + theta(1-eta)(1-kappa) alpha,   theta(1-eta) kappa,
+    #     theta(1-eta)(1-kappa) beta + mu_hi high - mu_lo low
     mu = x.mu_hi - x.mu_lo
     by_output = spread(problem, curved * (1 - x.kappa) * slope - mu) - x.log_r[:, None, :]
     by_phi = curved * x.kappa
     constant = (curved * (1 - x.kappa) * intercept + x.mu_hi * boxes.high - x.mu_lo * boxes.low).sum(axis=-1)
+
+    # The tangent at w0: theta [ q.log u0 - (1-eta) Q.log U0 - eta log(w0/rho_ref) ]
     w = zeta = np.empty(0)
     if problem.tangent:
         w, zeta, normaliser = _conditional(problem, x)
         u = row_law(problem, w)
-        log_u = np.log(np.maximum(u, TINY))
-        log_group = np.log(np.maximum(gather(problem, u), TINY))
+        log_u, log_group = safe_log(u), safe_log(gather(problem, u))
         by_output = by_output + theta * (log_u - eta * x.lam) - spread(problem, curved * log_group)
         by_phi = by_phi - tau * x.omega
         constant = constant + problem.tau * normaliser
+
+    # h_c = q_c . by_output + phi(Q_c) . by_phi + constant + (1-theta) sum_y phi(q_cy)
     h = cells.dot_rows(cells.q, by_output) + cells.dot_rows(problem.phi_group, by_phi) + constant[:, cells.secret]
     h += ((1 - problem.theta)[cells.secret]) * cells.neg_entropy
+
+    # bound = s LSE_a( sigma_a LSE_t( log rho_ref + h/sigma_a ) / s ) + LSE(log r) + s K
     sigma = x.s[:, None] - problem.tau
     exponent = h / sigma[:, cells.secret] + cells.log_rho
     inner = cells.row_lse(exponent)
@@ -175,12 +201,12 @@ def evaluate(problem: BoxProblem, boxes: Boxes, x: Point) -> Evaluation:
 
 def spread(problem: BoxProblem, by_group: Floats) -> Floats:
     """(B, A, G) -> (B, A, Y): the value of each output's group."""
-    return np.asarray(np.einsum("bag,ayg->bay", by_group, problem.e))
+    return np.asarray(np.einsum("bag,ayg->bay", by_group, problem.membership))
 
 
 def gather(problem: BoxProblem, by_output: Floats) -> Floats:
     """(B, A, Y) -> (B, A, G): the sum over each group."""
-    return np.asarray(np.einsum("bay,ayg->bag", by_output, problem.e))
+    return np.asarray(np.einsum("bay,ayg->bag", by_output, problem.membership))
 
 
 def _conditional(problem: BoxProblem, x: Point) -> tuple[Floats, Floats, Floats]:

@@ -10,45 +10,59 @@ of the rows' tangent part (Hessian q S q'), the Hessian of the bound is
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dalenius.bounds.box_bound import TINY, Boxes, BoxProblem, Evaluation, Point, evaluate, gather, row_law, spread
+from dalenius.bounds.box_bound import Boxes, BoxProblem, Evaluation, Point, evaluate, gather, row_law, spread
 from dalenius.numerics.batch import copy, put, take
-from dalenius.reductions.cells import Floats, lse, solve
+from dalenius.numerics.information import TINY, lse, safe_log
+from dalenius.numerics.newton import backtrack, longest_inside, shortened, solve
+from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.search.deadline import Deadline
-
-Ints = NDArray[np.int64]
-
-SLOW = 1e-3  # share of its distance to the target that a node must gain in eight rounds
-HALVINGS = 5
-LARGEST_MU = 1e3  # the multiplier of a box of no width would grow for ever
 
 
 def start(problem: BoxProblem, s: float) -> Point:
     """Return a strictly interior point to begin the root from."""
+    settings = problem.cells.settings.newton
     a, y, g = problem.cells.n_secrets, problem.cells.n_outputs, problem.n_groups
-    mu_lo, mu_hi, kappa = (np.full((1, a, g), value) for value in (1e-2, 1e-2, 0.8))
-    above = np.array([max(s, 1.5 * problem.s_floor, 1e-2)])
-    log_r = np.log(np.maximum(problem.cells.rho @ problem.cells.q, TINY))[None]
+    mu_lo, mu_hi, kappa = (
+        np.full((1, a, g), value) for value in (settings.start_mu, settings.start_mu, settings.start_kappa)
+    )
+    above = np.array([max(s, settings.start_above_floor * problem.s_floor, settings.start_s)])
+    log_r = safe_log(problem.cells.rho @ problem.cells.q)[None]
     return Point(log_r, mu_lo, mu_hi, kappa, above, np.zeros((1, a, y)), np.zeros((1, a, g)))
+
+
+def restart(problem: BoxProblem, x: Point, s: float) -> Point:
+    """Pull a parent's point back into the interior: warm starts on the boundary freeze."""
+    settings = problem.cells.settings.newton
+    least_s = max(s, settings.warm_s, settings.warm_above_floor * problem.s_floor)
+    return replace(
+        x,
+        mu_lo=np.clip(x.mu_lo, *settings.warm_mu),
+        mu_hi=np.clip(x.mu_hi, *settings.warm_mu),
+        kappa=np.clip(x.kappa, *settings.warm_kappa),
+        s=x.s if problem.fixed else np.maximum(x.s, least_s),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class BoxSolution:
     """Best bounds of a batch with the points that give them and the group laws there."""
 
-    bound: Floats  # (B,)
+    # (B,)
+    bound: Floats
     point: Point
-    p: Floats  # (B, A)
-    u_group: Floats  # (B, A, G)
+    # (B, A) and (B, A, G)
+    p: Floats
+    u_group: Floats
 
 
 @dataclass(frozen=True)
 class Goal:
-    """When to stop: below the target, after so many rounds, or when the deadline is over."""
+    """When to stop: below the target, after a number of rounds, or when the deadline is over."""
 
     target: float
-    barrier: tuple[float, float]  # first and last weight
+    # The weight of the barrier, at first and at last.
+    barrier: tuple[float, float]
     rounds: int
     deadline: Deadline
 
@@ -58,6 +72,7 @@ def minimise(problem: BoxProblem, boxes: Boxes, x: Point, goal: Goal) -> BoxSolu
 
     Between dual steps w0 follows the maximiser of the (concave) row problems by its own Newton step.
     """
+    settings = problem.cells.settings.newton
     many = x.s.size
     best = BoxSolution(
         np.full(many, np.inf),
@@ -70,14 +85,17 @@ def minimise(problem: BoxProblem, boxes: Boxes, x: Point, goal: Goal) -> BoxSolu
     for k in range(goal.rounds):
         _keep_best(problem, best, active, now, seen)
         on = (best.bound[active] > goal.target) & np.isfinite(seen.bound)
-        if k % 8 == 7:  # noqa: PLR2004 - every so often, let go of nodes that no longer improve
-            on &= mark[active] - best.bound[active] > SLOW * np.abs(best.bound[active] - goal.target)
+        # Now and then, let go of nodes that no longer improve.
+        if k % settings.slow_rounds == settings.slow_rounds - 1:
+            on &= mark[active] - best.bound[active] > settings.slow * np.abs(best.bound[active] - goal.target)
             mark = best.bound.copy()
         if k == goal.rounds - 1 or not on.any() or goal.deadline.expired():
             break
         active, now, seen = active[on], take(now, on), take(seen, on)
         now, seen, length = _newton(problem, take(boxes, active), now, seen, t[active])
-        t[active] = np.maximum(t[active] * np.where(length > 0.5, 0.2, 0.7), goal.barrier[1])  # noqa: PLR2004
+        # The barrier falls quickly while steps are long.
+        factor = np.where(length > 0.5, settings.barrier_after_long, settings.barrier_after_short)  # noqa: PLR2004
+        t[active] = np.maximum(t[active] * factor, goal.barrier[1])
     return best
 
 
@@ -97,11 +115,10 @@ def _keep_best(problem: BoxProblem, best: BoxSolution, active: Ints, now: Point,
 
 def _curvature(problem: BoxProblem, z: Floats, p: Floats) -> Floats:
     """S with Hessian of the tangent part = q S q' in row a: theta( 1/z - (1-eta)/Z - eta/p ), (B, A, Y, Y)."""
-    inverse = np.where(z > TINY, 1 / np.maximum(z, TINY), 0.0)
-    zg = gather(problem, z)
-    inverse_group = np.where(zg > TINY, 1 / np.maximum(zg, TINY), 0.0)
+    inverse, inverse_group = (np.where(law > TINY, 1 / np.maximum(law, TINY), 0.0) for law in (z, gather(problem, z)))
     eye = np.eye(z.shape[-1])
-    same = np.einsum("bag,ayg,axg->bayx", inverse_group, problem.e, problem.e)
+    # 1/Z of the group that two outputs share
+    same = np.einsum("bag,ayg,axg->bayx", inverse_group, problem.membership, problem.membership)
     theta, eta = problem.theta[:, None, None], problem.eta[:, None, None]
     return np.asarray(
         theta * (inverse[..., None] * eye - (1 - eta) * same - eta / np.maximum(p, TINY)[..., None, None])
@@ -117,7 +134,8 @@ def _response(problem: BoxProblem, w: Floats, p: Floats, s: Floats) -> Floats:
     inside = np.eye(cells.n_outputs) - bend @ moments / s[:, None, None, None]
     try:
         return np.asarray(np.linalg.solve(inside, bend))
-    except np.linalg.LinAlgError:  # a row on the edge of concavity: leave the plain covariance
+    except np.linalg.LinAlgError:
+        # A row on the edge of concavity: the plain covariance is left.
         return np.zeros_like(bend)
 
 
@@ -132,43 +150,47 @@ def _follow(problem: BoxProblem, boxes: Boxes, x: Point, *, newton: bool) -> Poi
     slope, _ = boxes.secant()
     curved, theta = problem.curved[:, None], problem.theta[:, None]
     s = x.s[:, None, None]
-    log_u, log_group = np.log(np.maximum(u, TINY)), np.log(np.maximum(gather(problem, u), TINY))
+    log_u, log_group = safe_log(u), safe_log(gather(problem, u))
+    # lam = [ theta(1-eta)( (1-kappa) alpha - log U ) - mu - log r + theta log u ] / s,   omega = theta(1-eta) kappa / s
     mu = x.mu_hi - x.mu_lo
     lam = (spread(problem, curved * ((1 - x.kappa) * slope - log_group) - mu) - x.log_r[:, None, :] + theta * log_u) / s
     omega = curved * x.kappa / s
     if newton:
+        # With e = lam' - lam the residual of stationarity: lam'' = lam' + S (I - M S / s)^-1 q' diag(pi) (q e) / s
         residual = cells.dot_rows(cells.q, lam - x.lam) + cells.dot_rows(problem.phi_group, omega - x.omega)
         residual -= cells.row_sum(seen.w * residual)[:, cells.secret]
         drive = cells.joint(seen.p[:, cells.secret] * seen.w * residual)
         push = (_response(problem, seen.w, seen.p, x.s) @ drive[..., None])[..., 0] / s
         size = np.abs(push).max(axis=(1, 2), keepdims=True)
-        lam = lam + push * np.minimum(1.0, 3.0 / np.maximum(size, TINY))
+        lam = lam + push * shortened(size, cells.settings.newton.longest_tilt)
     return replace(x, lam=lam, omega=np.broadcast_to(omega, x.omega.shape).copy())
 
 
 def _newton(
     problem: BoxProblem, boxes: Boxes, x: Point, seen: Evaluation, t: Floats
 ) -> tuple[Point, Evaluation, Floats]:
-    """One Newton step on bound + barrier in (log_r, mu, kappa, s), halved until it descends."""
+    """One Newton step on bound + barrier in (log_r, mu, kappa, s), shortened until it descends."""
+    settings = problem.cells.settings.newton
     step = _direction(problem, boxes, x, seen, t)
     length = _longest(problem, x, step)
     before = _merit(problem, x, seen, t)
-    new, found = _look(problem, boxes, _moved(problem, x, step * length[:, None]), newton=True)
-    for _ in range(HALVINGS):
-        uphill = np.flatnonzero(~(_merit(problem, new, found, t) <= before + 1e-12))
-        if not uphill.size:
-            break
-        length[uphill] *= 0.3
-        shorter = _moved(problem, take(x, uphill), step[uphill] * length[uphill, None])
-        again, seen_again = _look(problem, take(boxes, uphill), shorter, newton=True)
-        put(new, uphill, again)
-        put(found, uphill, seen_again)
+    new, found = copy(x), copy(seen)
+
+    def descends(todo: Ints) -> Bools:
+        tried = _moved(problem, take(x, todo), step[todo] * length[todo, None])
+        point, value = _look(problem, take(boxes, todo), tried, newton=True)
+        put(new, todo, point)
+        put(found, todo, value)
+        return np.asarray(_merit(problem, point, value, t[todo]) <= before[todo] + settings.box_rise)
+
+    backtrack(length, descends, factor=settings.box_shorter, most=settings.tries)
     return new, found, length
 
 
 def _merit(problem: BoxProblem, x: Point, seen: Evaluation, t: Floats) -> Floats:
     """The bound plus the log barrier."""
     free = problem.box_variables
+    # bound - t [ log(s - floor) + sum log mu_lo + log mu_hi + log kappa + log(1 - kappa) ]
     inside = np.log(x.s - problem.s_floor)
     if free:
         logs = np.log(x.mu_lo) + np.log(x.mu_hi) + np.log(x.kappa) + np.log1p(-x.kappa)
@@ -177,15 +199,15 @@ def _merit(problem: BoxProblem, x: Point, seen: Evaluation, t: Floats) -> Floats
 
 
 def _longest(problem: BoxProblem, x: Point, step: Floats) -> Floats:
-    """The longest step, at most 1, that stays inside and moves no log r by more than 2."""
+    """The longest step, at most 1, that stays inside and moves no log r by too much."""
+    settings = problem.cells.settings.newton
     y, free = problem.cells.n_outputs, problem.box_variables
     boxed, above = _inside(problem, x)
-    with np.errstate(all="ignore"):  # where a step is tiny, there is room without end
-        room = np.where(step[:, y:] < 0, -above / step[:, y:], np.inf).min(axis=1)
-        up = step[:, y + 2 * free : -1]
-        room_up = np.where(up > 0, (1 - boxed[:, 2 * free :]) / up, np.inf).min(axis=1, initial=np.inf)
-    length = np.minimum(1.0, 0.9 * np.minimum(room, room_up))
-    return np.asarray(np.minimum(length, 2.0 / np.maximum(np.abs(step[:, :y]).max(axis=1), 1e-9)))
+    # mu_lo, mu_hi, kappa, s - floor >= 0, and 1 - kappa >= 0
+    room = longest_inside(above, step[:, y:])
+    room_up = longest_inside(1 - boxed[:, 2 * free :], -step[:, y + 2 * free : -1])
+    length = np.minimum(1.0, settings.inside * np.minimum(room, room_up))
+    return np.asarray(np.minimum(length, shortened(np.abs(step[:, :y]).max(axis=1), settings.longest_log_r)))
 
 
 def _inside(problem: BoxProblem, x: Point) -> tuple[Floats, Floats]:
@@ -202,30 +224,41 @@ def _moved(problem: BoxProblem, x: Point, step: Floats) -> Point:
     if not problem.box_variables:
         return copy(new)
     lo, hi, kappa = (v.reshape(x.kappa.shape) for v in np.split(_inside(problem, x)[0] + step[:, y:-1], 3, axis=1))
-    return copy(replace(new, mu_lo=np.minimum(lo, LARGEST_MU), mu_hi=np.minimum(hi, LARGEST_MU), kappa=kappa))
+    largest = problem.cells.settings.newton.largest_mu
+    return copy(replace(new, mu_lo=np.minimum(lo, largest), mu_hi=np.minimum(hi, largest), kappa=kappa))
 
 
 def _direction(problem: BoxProblem, boxes: Boxes, x: Point, seen: Evaluation, t: Floats) -> Floats:
     """The Newton direction of bound + barrier: features' covariance under pi over s, bent by the rows."""
     cells, y = problem.cells, problem.cells.n_outputs
+    settings = cells.settings.newton
     pi = seen.p[:, cells.secret] * seen.w
     f = _features(problem, boxes)
-    log_ratio = np.log(np.maximum(seen.p, TINY))[:, cells.secret] + seen.zeta
-    f[:, :, -1] = -log_ratio
+    # d bound / ds = K - sum_c pi log(pi / rho_ref)
+    f[:, :, -1] = -(safe_log(seen.p)[:, cells.secret] + seen.zeta)
+
+    # gradient = E_pi f,   Hessian = Cov_pi(f) / s
     mean = np.einsum("bc,bcd->bd", pi, f)
     weighted = f * pi[:, :, None]
     s = x.s[:, None, None]
     hessian = (np.swapaxes(weighted, 1, 2) @ f - mean[:, :, None] * mean[:, None, :]) / s
     if problem.follows:
+        # + f' diag(pi) q S (I - M S / s)^-1 q' diag(pi) f / s^2 from every row
         bend = _response(problem, seen.w, seen.p, x.s)
         for row, part in enumerate(cells.slices):
             load = np.einsum("cy,bcd->byd", cells.q[part], weighted[:, part])
             hessian += np.swapaxes(load, 1, 2) @ bend[:, row] @ load / s**2
     gradient = mean
     gradient[:, -1] += cells.knowledge
+
+    # LSE(log r) has gradient r and Hessian diag(r) - r r'; the bound does not change with a constant in log r
     r = np.exp(x.log_r - lse(x.log_r)[:, None])
     gradient[:, :y] += r
-    hessian[:, :y, :y] += np.eye(y) * (r[:, None, :] + 1e-9) - r[:, :, None] * r[:, None, :] + 1e-3
+    hessian[:, :y, :y] += (
+        np.eye(y) * (r[:, None, :] + settings.ridge_log_r) - r[:, :, None] * r[:, None, :] + settings.ridge_constant
+    )
+
+    # -t log x has gradient -t/x and Hessian t/x^2, -t log(1 - kappa) has t/(1-kappa) and t/(1-kappa)^2
     free = problem.box_variables
     boxed, above = _inside(problem, x)
     below = 1 - boxed[:, 2 * free :]
@@ -235,8 +268,9 @@ def _direction(problem: BoxProblem, boxes: Boxes, x: Point, seen: Evaluation, t:
     extra = tt / above**2
     extra[:, 2 * free : -1] += tt / below**2
     diagonal = np.arange(f.shape[2])
-    hessian[:, diagonal, diagonal] += 1e-12
+    hessian[:, diagonal, diagonal] += settings.ridge
     hessian[:, diagonal[y:], diagonal[y:]] += extra
+
     step = np.zeros_like(gradient)
     moving = slice(y, -1) if problem.fixed else slice(None)
     step[:, moving] = -solve(hessian[:, moving, moving], gradient[:, moving])
@@ -251,6 +285,7 @@ def _features(problem: BoxProblem, boxes: Boxes) -> Floats:
     f = np.empty((n, cells.size, y + 3 * free + 1))
     f[:, :, :y] = -cells.q
     if free:
+        # h by mu_lo: Q - low,   by mu_hi: high - Q,   by kappa: theta(1-eta) ( phi(Q) - alpha Q - beta )
         slope, intercept = boxes.secant()
         own = np.zeros((n, cells.size, cells.n_secrets, problem.n_groups))
         secret, at = cells.secret, np.arange(cells.size)

@@ -1,107 +1,101 @@
-"""Best-first branch and bound over boxes of row laws, nodes in batches (MATH 4.5)."""
+"""Boxes of row laws as a domain of the tree loop (MATH 4.5)."""
 
-import heapq
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dalenius.bounds.box_bound import Boxes, BoxProblem, Point, evaluate, gather, row_law
-from dalenius.bounds.box_newton import BoxSolution, Goal, minimise, start
+from dalenius.bounds.box_newton import BoxSolution, Goal, minimise, restart, start
 from dalenius.bounds.proof import Rounding
-from dalenius.numerics.batch import put, stack, take
-from dalenius.reductions.cells import Floats, phi
+from dalenius.numerics.batch import halves, put, singles, stack, take
+from dalenius.numerics.information import phi
+from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
-from dalenius.search.tree import BestFirst, SearchTree
 
-BATCH = 192
-LAST_BARRIER = 1e-13  # smaller ones are lost in rounding
-MOST_BATCH_ENTRIES = 3_000_000  # nodes x cells x features held at once
-
-
-Box = tuple[Floats, Floats, Floats, Floats]  # low, high (A, G), and the relaxation's p (A,), U (A, G)
+# low, high (A, G), and the relaxation's p (A,), U (A, G)
+Box = tuple[Floats, Floats, Floats, Floats]
 
 
 @dataclass
-class BoxTree(BestFirst):
-    """A tree over boxes of one problem; `step` works off one batch of its worst nodes."""
+class BoxTree(BestFirst[Boxes, Box, Point]):
+    """A tree over boxes of one problem."""
 
     kind: ClassVar[str] = "boxes"
     problem: BoxProblem
     lower: float
     tolerance: float
     s_hint: float
-    origin: Point | None = None  # where to begin, if not anywhere inside
+    # Where to begin, if not anywhere inside.
+    origin: Point | None = None
     nodes: SearchTree[Point, Box] = field(default_factory=SearchTree)
 
-    def _goal(self, rounds: int, deadline: Deadline) -> Goal:
-        return Goal(self.target, (1e-3, max(0.02 * self.tolerance, LAST_BARRIER)), rounds, deadline)
+    @property
+    def batch(self) -> int:
+        """A node holds the features of every cell."""
+        problem, settings = self.problem, self.problem.cells.settings
+        features = problem.cells.n_outputs + 3 * problem.box_variables + 1
+        return min(settings.trees.box_batch, settings.limits.box_batch_entries // (2 * problem.cells.size * features))
 
-    def open_root(self, deadline: Deadline) -> None:
-        """Bound the root."""
-        hull = self.problem.hull()
-        solved = minimise(self.problem, hull, self._start(), self._goal(40, deadline))
-        deadline.nodes += 1
-        self._file([0], hull, solved)
+    def root(self) -> Boxes:
+        """The hull of the cells' group laws."""
+        return self.problem.hull()
 
-    def _start(self) -> Point:
-        return start(self.problem, self.s_hint) if self.origin is None else self.origin
+    def split(self, regions: list[Box]) -> tuple[list[Cut], Boxes]:
+        """Cut the probability of one group in one row."""
+        low, high, p, u = (np.stack(part) for part in zip(*regions, strict=True))
+        row, group, at = _where_to_split(self.problem, Boxes(low, high), p, u)
+        cuts = [(int(a), int(g), float(c)) for a, g, c in zip(row, group, at, strict=True)]
+        return cuts, Boxes(*halves(low, high, row, group, at)).tightened()
+
+    def bound(self, regions: Boxes, parents: list[tuple[float, Point]], deadline: Deadline) -> Iterator[Leaf]:
+        """Minimise over the dual variables, from the parents' points."""
+        settings = self.problem.cells.settings.newton
+        if not parents:
+            solved = minimise(self.problem, regions, self._start(), self._goal(settings.box_root_rounds, deadline))
+            return self._leaves(regions, solved)
+        bounds, points = zip(*parents, strict=True)
+        x = restart(self.problem, stack(list(points)), self.s_hint)
+        solved = minimise(self.problem, regions, x, self._goal(settings.box_rounds, deadline))
+        self._retry(regions, solved, np.array(bounds), self._goal(settings.box_retry_rounds, deadline))
+        return self._leaves(regions, solved)
+
+    def relaxed(self, regions: list[Box], proofs: list[Point]) -> Floats:
+        """p(a) w(t|a)."""
+        low, high, *_ = (np.stack(part) for part in zip(*regions, strict=True))
+        seen = evaluate(self.problem, Boxes(low, high), stack(proofs))
+        return np.asarray(seen.p[:, self.problem.cells.secret] * seen.w)
 
     def open_at(self, point: Point) -> None:
         """Bound the root by this point, as it is."""
-        hull = self.problem.hull()
+        hull = self.root()
         seen = evaluate(self.problem, hull, point)
         u_group = gather(self.problem, row_law(self.problem, seen.w))
-        self._file([0], hull, BoxSolution(seen.bound, point, seen.p, u_group))
+        self._file([0], self._leaves(hull, BoxSolution(seen.bound, point, seen.p, u_group)))
 
     def close_at(self, bound: float, point: Point) -> None:
         """Take this point's bound, computed elsewhere, for the root, and leave it at that."""
         self.nodes.file(0, bound, point, None)
 
-    def step(self, deadline: Deadline) -> None:
-        """Split the worst nodes and bound their children."""
-        problem = self.problem
-        features = problem.cells.n_outputs + 3 * problem.box_variables + 1
-        most = max(1, min(BATCH, MOST_BATCH_ENTRIES // (2 * problem.cells.size * features)))
-        taken = self.nodes.pop(most, self.target)
-        if not taken:
-            return
-        low, high, p, u = (np.stack([box[k] for _, box in taken]) for k in range(4))
-        bounds, points = zip(*(self.nodes.leaf[node] for node, _ in taken), strict=True)
-        parents = stack(list(points))
-        row, group, at = _where_to_split(problem, Boxes(low, high), p, u)
-        k = np.arange(len(taken))
-        left_high, right_low = high.copy(), low.copy()
-        left_high[k, row, group] = at
-        right_low[k, row, group] = at
-        grown = [
-            self.nodes.grow(node, (int(r), int(g), float(c)))
-            for (node, _), r, g, c in zip(taken, row, group, at, strict=True)
-        ]
-        boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high])).tightened()
-        x = _restart(stack([parents, parents]), problem, self.s_hint)
-        solved = minimise(problem, boxes, x, self._goal(25, deadline))
-        self._retry(boxes, solved, np.array(bounds * 2), deadline)
-        deadline.nodes += 2 * len(taken)
-        self._file([left for left, _ in grown] + [right for _, right in grown], boxes, solved)
+    def _start(self) -> Point:
+        return start(self.problem, self.s_hint) if self.origin is None else self.origin
 
-    def _retry(self, boxes: Boxes, solved: BoxSolution, parents: Floats, deadline: Deadline) -> None:
-        """Start afresh where a child came out above its parent, which its smaller box does not deserve."""
+    def _goal(self, rounds: int, deadline: Deadline) -> Goal:
+        settings = self.problem.cells.settings.newton
+        last = max(settings.last_barrier * self.tolerance, settings.least_barrier)
+        return Goal(self.target, (settings.first_barrier, last), rounds, deadline)
+
+    def _retry(self, boxes: Boxes, solved: BoxSolution, parents: Floats, goal: Goal) -> None:
+        """Start afresh where a child came out above its parent, whose bound its smaller box has as well."""
         worse = np.flatnonzero(solved.bound > np.maximum(parents, self.target))
         if worse.size:
             fresh = stack([self._start()] * worse.size)
-            again = minimise(self.problem, take(boxes, worse), fresh, self._goal(60, deadline))
+            again = minimise(self.problem, take(boxes, worse), fresh, goal)
             better = again.bound < solved.bound[worse]
             put(solved, worse[better], take(again, better))
-
-    def priors(self, many: int) -> Floats:
-        """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
-        worst = heapq.nsmallest(many, self.nodes.heap)
-        boxes = Boxes(np.stack([box[0] for *_, box in worst]), np.stack([box[1] for *_, box in worst]))
-        points = stack([self.nodes.leaf[node][1] for _, node, _ in worst])
-        seen = evaluate(self.problem, boxes, points)
-        return np.asarray(seen.p[:, self.problem.cells.secret] * seen.w)
 
     @property
     def name(self) -> str:
@@ -146,15 +140,13 @@ class BoxTree(BestFirst):
             leaf["theta"] = problem.theta.tolist()
         return leaf
 
-    def _file(self, nodes: list[int], boxes: Boxes, solved: BoxSolution) -> None:
-        low, high = boxes.low, boxes.high
-        empty = (high < low - 1e-12).any(axis=(1, 2))  # such a box holds no prior
-        bounds = np.where(empty, -np.inf, solved.bound)
-        wide = (high - low).max(axis=(1, 2)) > 1e-9  # noqa: PLR2004 - narrower boxes are not worth splitting
-        for k, node in enumerate(nodes):
-            split = bounds[k] > self.target and wide[k]
-            box = (low[k], high[k], solved.p[k], solved.u_group[k]) if split else None
-            self.nodes.file(node, float(bounds[k]), take(solved.point, slice(k, k + 1)), box)
+    def _leaves(self, boxes: Boxes, solved: BoxSolution) -> Iterator[Leaf]:
+        """Boxes without any prior have the bound -inf; narrow ones are not split."""
+        bounds = np.where(boxes.empty, -np.inf, solved.bound)
+        wide = (boxes.high - boxes.low).max(axis=(1, 2)) > self.problem.cells.settings.trees.narrow
+        for k, point in enumerate(singles(solved.point)):
+            box = (boxes.low[k], boxes.high[k], solved.p[k], solved.u_group[k])
+            yield Leaf(float(bounds[k]), point, box if wide[k] else None)
 
 
 def claimed_eta(eta: float, groups: list[int], *, proportional: float = 1e-12) -> float:
@@ -162,26 +154,15 @@ def claimed_eta(eta: float, groups: list[int], *, proportional: float = 1e-12) -
     return max(eta, 0.0 if len(set(groups)) == len(groups) else proportional)
 
 
-def _where_to_split(problem: BoxProblem, boxes: Boxes, p: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:
+def _where_to_split(problem: BoxProblem, boxes: Boxes, p: Floats, u: Floats) -> tuple[Ints, Ints, Floats]:
     """Split where p_a (secant - phi) is largest at the relaxation's own law, away from the ends."""
+    settings = problem.cells.settings.trees
     slope, intercept = boxes.secant()
     low, high = boxes.low, boxes.high
     width = high - low
     u = np.clip(u, low, high)
-    excess = (p * problem.curved)[:, :, None] * (slope * u + intercept - phi(u)) + 1e-12 * width
-    flat = excess.reshape(len(p), -1).argmax(axis=1)
-    row, group = np.divmod(flat, problem.n_groups)
-    k = np.arange(len(p))
-    at = np.clip(u, low + 0.2 * width, high - 0.2 * width)[k, row, group]
-    return row, group, at
-
-
-def _restart(x: Point, problem: BoxProblem, s_hint: float) -> Point:
-    """Pull a parent's point back into the interior: warm starts on the boundary freeze."""
-    return replace(
-        x,
-        mu_lo=np.clip(x.mu_lo, 1e-2, 1.0),
-        mu_hi=np.clip(x.mu_hi, 1e-2, 1.0),
-        kappa=np.clip(x.kappa, 0.2, 0.8),
-        s=x.s if problem.fixed else np.maximum(x.s, max(s_hint, 0.3, 1.2 * problem.s_floor)),
-    )
+    # theta(1-eta) p_a ( alpha U + beta - phi(U) )
+    excess = (p * problem.curved)[:, :, None] * (slope * u + intercept - phi(u)) + settings.tie * width
+    row, group = np.divmod(excess.reshape(len(p), -1).argmax(axis=1), problem.n_groups)
+    inside = np.clip(u, low + settings.box_edge * width, high - settings.box_edge * width)
+    return row, group, inside[np.arange(len(p)), row, group]

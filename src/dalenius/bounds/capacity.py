@@ -11,28 +11,21 @@ takes the cube of the number of rows, or of outputs. Where both are many, it is 
 whose D_x at the r found is largest, until none is above the capacity of the few.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dposv
-from scipy.special import rel_entr, xlogy
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp, rel_entr
 
 from dalenius.model.mechanism import Mechanism
+from dalenius.numerics.information import TINY, phi
+from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank
+from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Merged
 from dalenius.search.deadline import Deadline
-
-Floats = NDArray[np.float64]
-
-ROUNDS = 200
-STALLED = 10  # rounds in a row without a better bracket, where rounding ends all progress
-MARGIN = 1e-12  # how far rounding may reach, relative to 1 + C
-FLOOR = 1e-300
-INSIDE = 0.99  # share of the way to the boundary that a step may go
-FEW = 300  # rows or outputs up to which all rows are taken at once
-FIRST = 48  # rows to begin with, evenly spread
-USED = 1e-12  # rows with less mass are left out again
+from dalenius.settings import DEFAULT, Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +42,23 @@ class Capacity:
         return self.upper - self.lower
 
 
-def capacity(mechanism: Mechanism, deadline: Deadline | None = None, tolerance: float = 1e-9) -> Capacity:
+def capacity(
+    mechanism: Mechanism, deadline: Deadline | None = None, tolerance: float = 1e-9, margin: float = 1e-12
+) -> Capacity:
     """Return a bracket on max_p I(X;Y) of the whole channel over all priors p on datasets.
 
-    Guarantee: lower <= C <= upper in nats, each moved outward by 1e-12 (1 + C), more than rounding
+    Guarantee: lower <= C <= upper in nats, each moved outward by margin (1 + C), more than rounding
     reaches. It ends when the gap is within the tolerance, when rounding lets it close no further, or
     when the deadline expires, with the bracket so far.
     """
     merged = Merged.of(mechanism)
-    aim = max(0.5 * tolerance, MARGIN)  # the margins take the rest
+    # The margins take the other half of the tolerance.
+    aim = max(0.5 * tolerance, margin)
     found = bracket(_rows(mechanism, merged), aim, deadline or Deadline(60.0))
     prior = np.zeros(mechanism.statistic.size)
     prior[merged.first] = found.prior
-    margin = MARGIN * (1 + found.upper)
-    return Capacity(max(0.0, found.lower - margin), min(found.upper + margin, _trivial(mechanism)), prior)
+    outward = margin * (1 + found.upper)
+    return Capacity(max(0.0, found.lower - outward), min(found.upper + outward, _trivial(mechanism)), prior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,61 +70,86 @@ class CapacityBracket:
     prior: Floats
     law: Floats
 
+    @property
+    def gap(self) -> float:
+        """How far apart the bounds are."""
+        return self.upper - self.lower
 
-def interior_point(q: Floats, tolerance: float, deadline: Deadline) -> CapacityBracket:
+    def joined(self, other: "CapacityBracket") -> "CapacityBracket":
+        """The better of both lower bounds, with its prior, and of both upper bounds, with its law."""
+        low, high = (other if other.lower > self.lower else self), (other if other.upper < self.upper else self)
+        return CapacityBracket(low.lower, high.upper, low.prior, high.law)
+
+
+def interior_point(q: Floats, tolerance: float, deadline: Deadline, settings: Settings = DEFAULT) -> CapacityBracket:
     """Bracket the capacity of a channel given by its rows."""
+    newton = settings.newton
     p = np.full(len(q), 1 / len(q))
     low, divergence = _bounds(p, q)
     high = float(divergence.max())
-    lower, upper, best, law = low, high, p, p @ q
+    best = CapacityBracket(low, high, p, p @ q)
     slack = 2 * high - low - divergence
-    share, idle = 1.0, 0
-    for _ in range(ROUNDS):
-        if upper - lower <= tolerance or idle > STALLED or deadline.expired():
+    length, idle = 1.0, 0
+    for _ in range(newton.capacity_rounds):
+        if best.gap <= tolerance or idle > newton.capacity_stalled or deadline.expired():
             break
         try:
-            p, slack, share = _newton(p, slack, divergence, q, 0.1 if share > 0.5 else 0.5)  # noqa: PLR2004 - half
-        except LinAlgError:  # rounding
+            p, slack, length = _newton(p, slack, divergence, q, (centring(length), newton.capacity_inside))
+        except LinAlgError:
+            # Rounding ends all progress.
             break
         low, divergence = _bounds(p, q)
-        high = float(divergence.max())
-        idle = 0 if low > lower or high < upper else idle + 1
-        best, law = p if low > lower else best, p @ q if high < upper else law
-        lower, upper = max(lower, low), min(upper, high)
-    return CapacityBracket(lower, upper, best, law)
+        better = best.joined(CapacityBracket(low, float(divergence.max()), p, p @ q))
+        idle = 0 if better.lower > best.lower or better.upper < best.upper else idle + 1
+        best = better
+    return best
 
 
-def bracket(q: Floats, tolerance: float, deadline: Deadline, ceiling: float = np.inf) -> CapacityBracket:
+def bracket(
+    q: Floats, tolerance: float, deadline: Deadline, ceiling: float = np.inf, settings: Settings = DEFAULT
+) -> CapacityBracket:
     """Bracket the capacity of a channel given by its rows, few or many; roughly where it is above `ceiling`."""
-    if min(q.shape) <= FEW:
-        return interior_point(q, tolerance, deadline)
-    neg_entropy = xlogy(q, q).sum(axis=1)
-    rows = np.unique(np.linspace(0, len(q) - 1, FIRST).astype(int))
+    if min(q.shape) <= settings.limits.capacity_rows:
+        return interior_point(q, tolerance, deadline, settings)
+    neg_entropy = phi(q).sum(axis=1)
+    rows = np.unique(np.linspace(0, len(q) - 1, settings.newton.capacity_first_rows).astype(int))
     best = CapacityBracket(0.0, np.inf, np.full(len(q), 1 / len(q)), q.mean(axis=0))
     while True:
-        some = interior_point(q[rows], 0.5 * tolerance, deadline)
-        r = np.maximum(some.prior @ q[rows], FLOOR)
+        some = interior_point(q[rows], 0.5 * tolerance, deadline, settings)
+        # D_x = sum_y q log q - sum_y q log r of all rows, at the law r that is best for some
+        r = np.maximum(some.prior @ q[rows], TINY)
         divergence = neg_entropy - q @ np.log(r / r.sum())
-        lower, upper = max(best.lower, some.lower), min(best.upper, float(divergence.max()))
         prior = np.zeros(len(q))
         prior[rows] = some.prior
-        best = CapacityBracket(
-            lower,
-            upper,
-            prior if some.lower > best.lower else best.prior,
-            r / r.sum() if divergence.max() < best.upper else best.law,
-        )
+        best = best.joined(CapacityBracket(some.lower, float(divergence.max()), prior, r / r.sum()))
         above = np.flatnonzero(divergence > some.lower + 0.5 * tolerance)
         above = np.setdiff1d(above, rows)
-        if upper - lower <= tolerance or lower > ceiling or not above.size or deadline.expired():
+        if best.gap <= tolerance or best.lower > ceiling or not above.size or deadline.expired():
             return best
         worst = above[np.argsort(-divergence[above], kind="stable")]
-        taken = _apart(worst, rows.size)
-        rows = np.unique(np.concatenate([rows[some.prior > USED], taken]))
+        used = rows[some.prior > settings.newton.capacity_used]
+        rows = np.unique(np.concatenate([used, _apart(worst, rows.size)]))
 
 
-def _apart(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """The first of these, at most so many; neighbours of one that is taken only where there is room left."""
+def best_multiplier(
+    log_rho: Floats, divergence: Floats, knowledge: float, s_range: tuple[float, float]
+) -> tuple[float, float]:
+    """The s of the range with the least s K + s log sum_x rho(x) exp(D_x / s), and that bound.
+
+    Guarantee: the bound is at least I(X;Y) of every prior p with D(p || rho) <= K, up to rounding.
+    """
+
+    def bound(log_s: float) -> float:
+        s = math.exp(log_s)
+        return s * (knowledge + float(logsumexp(log_rho + divergence / s)))
+
+    least, most = s_range
+    found = minimize_scalar(bound, bounds=(math.log(least), math.log(most)), method="bounded")
+    return math.exp(float(found.x)), float(found.fun)
+
+
+def _apart(rows: Ints, most: int) -> Ints:
+    """The first of these, `most` at most; neighbours of one that is taken only where there is room left."""
     taken: list[int] = []
     near: set[int] = set()
     rest: list[int] = []
@@ -159,45 +180,27 @@ def _bounds(p: Floats, q: Floats) -> tuple[float, Floats]:
     max_x D_x is an upper bound at any law r, and I(p) is off only by the square of what rounding does
     to r; so r need only sum to one, which is put right here.
     """
-    r = np.maximum(p @ q, FLOOR)
+    r = np.maximum(p @ q, TINY)
     divergence = rel_entr(q, r / r.sum()).sum(axis=1)
     return float(p @ divergence), divergence
 
 
-def _newton(p: Floats, slack: Floats, divergence: Floats, q: Floats, aim: float) -> tuple[Floats, Floats, float]:
-    """One Newton step towards p_x lambda_x = mu, D_x(p) + lambda_x = C, sum p = 1, at `aim` times today's mean mu.
+def _newton(
+    p: Floats, slack: Floats, divergence: Floats, q: Floats, how: tuple[float, float]
+) -> tuple[Floats, Floats, float]:
+    """One Newton step towards p_x lambda_x = mu, D_x(p) + lambda_x = C, sum p = 1.
 
+    how: mu as a share of today's mean, and the share of the way to the boundary that the step may go.
     dD = -q diag(1/r) q^T dp, so that with M = q diag(1/r) q^T + diag(lambda/p)
 
         dp = M^-1 ( mu/p + D - C ),   C from sum dp = 0,   d lambda = mu/p - lambda - (lambda/p) dp.
     """
+    aim, inside = how
     mu = aim * float(p @ slack) / p.size
     right = np.stack([mu / p + divergence - divergence.max(), np.ones_like(p)], axis=1)
-    value, one = solve(p, slack, q / np.sqrt(np.maximum(p @ q, FLOOR)), right).T
+    value, one = solve_low_rank(p, slack, q / np.sqrt(np.maximum(p @ q, TINY)), right).T
     dp = value - value.sum() / one.sum() * one
-    d_slack = mu / p - slack - slack / p * dp
-    share = min(1.0, INSIDE * room(p, dp), INSIDE * room(slack, d_slack))
-    p = p + share * dp
-    return p / p.sum(), slack + share * d_slack, share
-
-
-def solve(p: Floats, slack: Floats, factor: Floats, right: Floats) -> Floats:
-    """( F F^T + diag(slack/p) )^-1 applied to columns, as R (1 + E E^T)^-1 R with R = diag(p/slack)^(1/2), E = R F.
-
-    The smaller of E E^T and E^T E is factorised.
-    """
-    root = np.sqrt(p / slack)[:, None]
-    e, scaled = factor * root, right * root
-    wide = e.shape[0] <= e.shape[1]
-    small = e @ e.T if wide else e.T @ e
-    small.flat[:: len(small) + 1] += 1
-    _, solved, failed = dposv(small, scaled if wide else e.T @ scaled)
-    if failed:
-        raise LinAlgError
-    return np.asarray((solved if wide else scaled - e @ solved) * root)
-
-
-def room(x: Floats, dx: Floats) -> float:
-    """The longest step that keeps x >= 0."""
-    falling = dx < 0
-    return float((-x[falling] / dx[falling]).min(initial=np.inf))
+    d_slack = slack_step(p, slack, dp, mu)
+    length = min(1.0, inside * float(longest_inside(p, dp)), inside * float(longest_inside(slack, d_slack)))
+    p = p + length * dp
+    return p / p.sum(), slack + length * d_slack, length

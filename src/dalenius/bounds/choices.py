@@ -10,49 +10,43 @@ which is attained by a choice once each row uses one cell only. Nodes are split 
 the probability of one output, so a tree of a few splits stands for the whole product of choices.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from dalenius.bounds.capacity import interior_point
 from dalenius.bounds.proof import Rounding
-from dalenius.reductions.cells import Cells, Floats, lse, solve
+from dalenius.numerics.information import TINY, lse, phi, safe_log
+from dalenius.numerics.newton import overshoot, solve
+from dalenius.numerics.types import Bools, Floats, Ints
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
-from dalenius.search.tree import SearchTree
 
-Bools = NDArray[np.bool_]
-
-MOST_NODES = 4000
-MOST_BATCH_ENTRIES = 4_000_000
-TINY = 1e-300
-UNUSED = -60.0  # log r of such outputs
-USED = 1e-6  # a cell counts as used by the relaxation above this share
-MOST_CANDIDATES = 512  # cells, in all, that opposite choices are made of
-MOST_PRODUCTS = 2**26  # of candidates x candidates x outputs
-STARTS = 16  # pairs of cells that are completed to choices
-MOST_LAWS = 2**18  # entries of the output laws of all these choices
-ROUNDS = 100  # of Blahut-Arimoto for the shares of a choice's cells
+# The candidate cells, and the input law of the relaxation over them, both (C,).
+Node = tuple[Bools, Floats]
 
 
 @dataclass
-class Choices:
-    """Best-first search over sets of candidate cells; a bracket [lower, upper] on L(0)."""
+class Choices(BestFirst[Bools, Node, Floats]):
+    """A tree over sets of candidate cells; a bracket [lower, upper] on L(0), where `prior` attains lower."""
 
     kind: ClassVar[str] = "choices"
     cells: Cells
     tolerance: float
     lower: float = 0.0
     prior: Floats = field(default_factory=lambda: np.empty(0))
-    nodes: SearchTree[Floats, tuple[Bools, Floats]] = field(default_factory=SearchTree)
+    nodes: SearchTree[Floats, Node] = field(default_factory=SearchTree)
+    counts_root: ClassVar[bool] = False
 
     @property
-    def upper(self) -> float:
-        """The bound of the whole tree so far."""
-        return self.nodes.upper
+    def batch(self) -> int:
+        """A node holds a tilted channel."""
+        settings, entries = self.cells.settings, self.cells.size * self.cells.n_outputs
+        return min(settings.trees.choice_batch, settings.limits.batch_entries // entries)
 
     @property
     def name(self) -> str:
@@ -73,55 +67,62 @@ class Choices:
             ]
         }
 
+    def root(self) -> Bools:
+        """Every cell is a candidate."""
+        return np.ones((1, self.cells.size), dtype=bool)
+
+    def split(self, regions: list[Node]) -> tuple[list[Cut], Bools]:
+        """Cut the candidates of one row by the probability of one output; a cell on the cut is on both sides."""
+        cuts = [_where_to_split(self.cells, candidates, pi) for candidates, pi in regions]
+        sides: tuple[list[Bools], list[Bools]] = ([], [])
+        for (candidates, _), (row, y, at) in zip(regions, cuts, strict=True):
+            here = self.cells.secret == row
+            sides[0].append(candidates & ~(here & (self.cells.q[:, y] > at)))
+            sides[1].append(candidates & ~(here & (self.cells.q[:, y] < at)))
+        return cuts, np.stack(sides[0] + sides[1])
+
+    def bound(self, regions: Bools, parents: list[tuple[float, Floats]], deadline: Deadline) -> Iterator[Leaf]:
+        """Compute the capacity of every set; its input laws are rounded to choices, which may raise `lower`."""
+        cells, accuracy = self.cells, self.cells.settings.trees.choice_accuracy * self.tolerance
+        if parents:
+            log_r, pi = capacity(cells, regions, accuracy, deadline)
+        else:
+            found = interior_point(cells.q, accuracy, deadline, cells.settings)
+            log_r, pi = safe_log(found.law)[None], found.prior[None]
+            log_r -= log_r.max()
+        # max_{c in S} D(q_c || r) = max_c [ sum_y phi(q) - q.log_r ] + LSE(log_r)
+        score = np.where(regions, cells.neg_entropy - log_r @ cells.q.T, -np.inf)
+        size = cells.row_sum(regions.astype(float))
+        # A row without candidates leaves no choice.
+        empty = (size == 0).any(axis=1)
+        bounds = np.where(empty, -np.inf, score.max(axis=1) + lse(log_r))
+        self._improve(pi[~empty])
+        for k, bound in enumerate(bounds.tolist()):
+            yield Leaf(bound, log_r[k], (regions[k], pi[k]) if size[k].max() > 1 else None)
+
+    def relaxed(self, regions: list[Node], proofs: list[Floats]) -> Floats:
+        """The input laws of the capacities, whatever the proofs are."""
+        del proofs
+        return np.stack([pi for _, pi in regions])
+
     def open_root(self, deadline: Deadline) -> None:
-        """Bound the root: the capacity with every cell as an input."""
-        cells = self.cells
-        found = interior_point(cells.q, 0.1 * self.tolerance, deadline)
-        log_r = np.log(np.maximum(found.law, TINY))
-        everything = np.ones((1, cells.size), dtype=bool)
-        self._enter([0], everything, (log_r - log_r.max())[None], found.prior[None])
-        if self.upper > self.lower + self.tolerance:
-            self._improve(opposites(cells))
+        """Bound the root: the capacity with every cell as an input. Where a gap is left, try the obvious choices."""
+        super().open_root(deadline)
+        if self.upper > self.target:
+            self._improve(opposites(self.cells))
 
     def close_root(self, log_r: Floats) -> None:
         """Bound the root by this law of outputs, as it is; there is no prior with it, and nothing to split."""
         score = float((self.cells.neg_entropy - self.cells.q @ log_r).max())
         self.nodes.file(0, score + float(lse(log_r[None])[0]), log_r, None)
 
-    def run(self, deadline: Deadline, most_nodes: int = MOST_NODES) -> None:
+    def run(self, deadline: Deadline, most_nodes: int | None = None) -> None:
         """Search until the bracket closes or the limits are reached; a tree that has grown goes on."""
+        most_nodes = self.cells.settings.trees.choice_nodes if most_nodes is None else most_nodes
         if not self.nodes.leaf:
             self.open_root(deadline)
         while self.nodes.heap and self.nodes.size < most_nodes and not deadline.expired():
-            self._step(deadline)
-
-    def _step(self, deadline: Deadline) -> None:
-        cells = self.cells
-        most = max(1, min(64, MOST_BATCH_ENTRIES // (cells.size * cells.n_outputs)))
-        nodes: list[int] = []
-        sets: list[Bools] = []
-        for node, (candidates, pi) in self.nodes.pop(most, self.lower + self.tolerance):
-            row, y, at = _split(cells, candidates, pi)
-            here = cells.secret == row
-            nodes += self.nodes.grow(node, (row, y, at))
-            sets += [candidates & ~(here & (cells.q[:, y] > at)), candidates & ~(here & (cells.q[:, y] < at))]
-        deadline.nodes += len(nodes)
-        if nodes:
-            self._file(nodes, np.stack(sets), deadline)
-
-    def _file(self, nodes: list[int], candidates: Bools, deadline: Deadline) -> None:
-        self._enter(nodes, candidates, *capacity(self.cells, candidates, 0.1 * self.tolerance, deadline))
-
-    def _enter(self, nodes: list[int], candidates: Bools, log_r: Floats, pi: Floats) -> None:
-        cells = self.cells
-        score = np.where(candidates, cells.neg_entropy - log_r @ cells.q.T, -np.inf)
-        size = cells.row_sum(candidates.astype(float))
-        empty = (size == 0).any(axis=1)  # no choice is left
-        bounds = np.where(empty, -np.inf, score.max(axis=1) + lse(log_r))
-        self._improve(pi[~empty])
-        for k, node in enumerate(nodes):
-            split = bounds[k] > self.lower + self.tolerance and size[k].max() > 1
-            self.nodes.file(node, float(bounds[k]), log_r[k], (candidates[k], pi[k]) if split else None)
+            self.step(deadline)
 
     def _improve(self, pi: Floats) -> None:
         """Round relaxations to choices: every row puts its mass on its heaviest cell."""
@@ -149,17 +150,19 @@ def opposites(cells: Cells) -> Floats:
     every further row adds the cell that is farthest from the nearest of those chosen. Symmetric channels need this:
     there the relaxation uses all cells alike, and does not say which to choose.
     """
-    none = np.empty((0, cells.size))
-    if cells.many or cells.n_secrets in (1, cells.size):  # very many cells, or nothing to choose
+    none, limits = np.empty((0, cells.size)), cells.settings.limits
+    # Very many cells, or nothing to choose.
+    if cells.many or cells.n_secrets in (1, cells.size):
         return none
     candidates = _extreme_cells(cells)
     rows = cells.secret[candidates]
-    if candidates.size > MOST_CANDIDATES:
+    if candidates.size > limits.opposite_candidates:
         return none
     roots = np.sqrt(cells.q[candidates])
     alike = roots @ roots.T
     pairs = np.where(rows[:, None] < rows[None, :], alike, np.inf)
-    many = min(STARTS, int(np.isfinite(pairs).sum()), max(1, MOST_LAWS // (cells.n_secrets * cells.n_outputs)))
+    room = max(1, limits.opposite_laws // (cells.n_secrets * cells.n_outputs))
+    many = min(cells.settings.ascent.opposite_starts, int(np.isfinite(pairs).sum()), room)
     first, second = np.unravel_index(np.argpartition(pairs, many - 1, axis=None)[:many], pairs.shape)
     chosen = np.full((many, cells.n_secrets), -1)
     for one in (first, second):
@@ -172,7 +175,7 @@ def opposites(cells: Cells) -> Floats:
         nearest = np.maximum(nearest, alike[chosen[:, a]])
     chosen = candidates[chosen]
     priors = np.zeros((many, cells.size))
-    np.put_along_axis(priors, chosen, _shares(cells.q[chosen]), axis=1)
+    np.put_along_axis(priors, chosen, _shares(cells.q[chosen], cells.settings.ascent.opposite_rounds), axis=1)
     return priors
 
 
@@ -181,9 +184,10 @@ def obvious(cells: Cells) -> float:
     return float(max(cells.leakage(opposites(cells)), default=0.0))
 
 
-def _extreme_cells(cells: Cells) -> NDArray[np.int64]:
+def _extreme_cells(cells: Cells) -> Ints:
     """The cells of each row that give some output most or least often; all where they are few."""
-    most = min(MOST_CANDIDATES, int((MOST_PRODUCTS / cells.n_outputs) ** 0.5))
+    limits = cells.settings.limits
+    most = min(limits.opposite_candidates, int((limits.opposite_products / cells.n_outputs) ** 0.5))
     if cells.size <= most:
         return np.arange(cells.size)
     each = max(1, most // (2 * cells.n_secrets))
@@ -195,30 +199,34 @@ def _extreme_cells(cells: Cells) -> NDArray[np.int64]:
     return np.unique(np.concatenate(extreme))
 
 
-def _shares(q: Floats) -> Floats:
+def _shares(q: Floats, rounds: int) -> Floats:
     """Return input laws near the capacities of a batch of channels, by Blahut-Arimoto: (B, A, Y) -> (B, A)."""
     p = np.full(q.shape[:2], 1.0 / q.shape[1])
-    information = xlogy(q, q).sum(axis=2)
-    for _ in range(ROUNDS):
+    neg_entropy = phi(q).sum(axis=2)
+    for _ in range(rounds):
+        # p(a) ~ p(a) exp D( q_a || r ),   r = p q
         law = np.einsum("ba,bay->by", p, q)
-        told = information - (q * np.log(np.maximum(law, TINY))[:, None]).sum(axis=2)
-        p = p * np.exp(told - told.max(axis=1, keepdims=True))
+        divergence = neg_entropy - (q * safe_log(law)[:, None]).sum(axis=2)
+        p = p * np.exp(divergence - divergence.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
     return p
 
 
-def _split(cells: Cells, candidates: Bools, pi: Floats) -> tuple[int, int, float]:
+def _where_to_split(cells: Cells, candidates: Bools, pi: Floats) -> Cut:
     """Return the row, output and threshold that part the cells the relaxation uses most widely."""
-    used = candidates & (pi > USED)
+    settings = cells.settings.trees
+    used = candidates & (pi > settings.used)
     many = cells.row_sum(used.astype(float))[cells.secret] > 1
-    if not (used & many).any():  # only lighter cells are left to part
+    # Only lighter cells are left to part.
+    if not (used & many).any():
         used, many = candidates, cells.row_sum(candidates.astype(float))[cells.secret] > 1
     used = used & many
     q = np.where(used[:, None], cells.q, np.nan)
     with np.errstate(all="ignore"):
         low = np.fmin.reduceat(q, cells.starts, axis=0)
         high = np.fmax.reduceat(q, cells.starts, axis=0)
-    width = np.nan_to_num(high - low, nan=-1.0) * cells.row_sum(np.where(used, pi + 1e-12, 0.0))[:, None]
+    mass = cells.row_sum(np.where(used, pi + settings.tie, 0.0))
+    width = np.nan_to_num(high - low, nan=-1.0) * mass[:, None]
     row, y = np.unravel_index(int(width.argmax()), width.shape)
     at = (low[row, y] + high[row, y]) / 2
     return int(row), int(y), float(at)
@@ -229,32 +237,46 @@ def capacity(cells: Cells, candidates: Bools, accuracy: float, deadline: Deadlin
 
     The maximum is smoothed to s LSE(. / s) and s driven to 0; each s takes damped Newton steps.
     """
+    settings = cells.settings.newton
     many, y = candidates.shape[0], cells.n_outputs
-    unused = candidates.astype(float) @ (cells.q > 0) == 0  # outputs that no candidate gives need no mass
-    log_r = np.where(unused, UNUSED, np.zeros((many, y)))
-    s = 0.5
-    eye = np.eye(y)
+    # Outputs that no candidate gives need no mass.
+    unused = candidates.astype(float) @ (cells.q > 0) == 0
+    log_r = np.where(unused, -settings.unused_log_r, np.zeros((many, y)))
+    s = settings.choice_s
     pi = np.empty((many, cells.size))
-    for _ in range(400):
-        for _ in range(6):
+    for _ in range(settings.choice_smoothings):
+        for _ in range(settings.choice_steps):
+            # pi ~ exp( [ sum_y phi(q) - q.log_r ] / s ) on the candidates; the bound is least where r = pi q
             score = np.where(candidates, cells.neg_entropy - log_r @ cells.q.T, -np.inf) / s
             top = score.max(axis=1, keepdims=True)
             top = np.where(np.isfinite(top), top, 0.0)
             pi = np.exp(score - top)
-            pi /= np.maximum(pi.sum(axis=1, keepdims=True), 1e-300)
+            pi /= np.maximum(pi.sum(axis=1, keepdims=True), TINY)
             r = np.exp(log_r - lse(log_r)[:, None])
-            law = pi @ cells.q
-            gradient = r - law
-            if np.abs(gradient).sum(axis=1).max() < 1e-3 * min(1.0, s * 100):
+            still = settings.choice_still * min(1.0, s * settings.choice_still_by_s)
+            if np.abs(r - pi @ cells.q).sum(axis=1).max() < still:
                 break
-            second = (pi[:, None, :] * cells.q.T) @ cells.q - law[:, :, None] * law[:, None, :]
-            hessian = second / s + eye * (r[:, None, :] + 1e-10) - r[:, :, None] * r[:, None, :] + 1e-2
-            step = -solve(hessian, gradient)
-            # a step that moves the candidates' scores by more than s leaves the region where the model holds
-            change = np.where(candidates, step @ cells.q.T, 0.0)
-            reach = np.maximum(np.ptp(change, axis=1) / (4 * s), np.abs(step).max(axis=1) / 3)
-            log_r = log_r + step / np.maximum(1.0, reach)[:, None]
+            log_r = log_r + _newton(cells, candidates, pi, r, s)
         if s * np.log(cells.size + 1) < accuracy or deadline.expired():
             break
-        s *= 0.3
+        s *= settings.choice_s_factor
     return log_r - log_r.max(axis=1, keepdims=True), pi
+
+
+def _newton(cells: Cells, candidates: Bools, pi: Floats, r: Floats, s: float) -> Floats:
+    """A step of log_r on s LSE( score / s ) + LSE(log_r), short enough for its model to hold.
+
+    The gradient is r - pi q, the Hessian Cov_pi(q) / s + diag(r) - r r'; a constant in log_r changes nothing.
+    """
+    settings = cells.settings.newton
+    law = pi @ cells.q
+    gradient = r - law
+    second = (pi[:, None, :] * cells.q.T) @ cells.q - law[:, :, None] * law[:, None, :]
+    diagonal = np.eye(cells.n_outputs) * (r[:, None, :] + settings.choice_ridge)
+    hessian = second / s + diagonal - r[:, :, None] * r[:, None, :] + settings.choice_ridge_constant
+    step = -solve(hessian, gradient)
+    # A step that moves the candidates' scores by more than a few s leaves the region where the model holds.
+    change = np.where(candidates, step @ cells.q.T, 0.0)
+    by_score = np.ptp(change, axis=1) / (settings.choice_longest_score * s)
+    by_log_r = np.abs(step).max(axis=1) / settings.choice_longest_log_r
+    return np.asarray(step / overshoot(by_score, by_log_r)[:, None])

@@ -16,7 +16,8 @@ from dalenius.model.additive import Additive
 from dalenius.model.counting import log_binomial
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.reductions.cells import Cells, Floats
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.settings import DEFAULT, ClosedForms
 

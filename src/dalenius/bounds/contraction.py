@@ -14,49 +14,51 @@ from functools import cache
 
 import numpy as np
 
-from dalenius.reductions.cells import Cells, Floats
-
-MOST_PAIR_ENTRIES = 400_000  # pairs x outputs held at once; beyond it contraction is not used
-MARGIN = 1e-11
-FEW = 12
-TINY = 1e-150  # its square is still a number
+from dalenius.numerics.information import TINY
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 
 
-def coefficient(rows: Floats) -> float:
+def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50) -> float:
     """Return eta of the channel with these rows, which need not be normalised.
 
-    Guarantee: result >= eta up to rounding below MARGIN (the tangent at the last lam pays for the rest).
+    Guarantee: result >= eta up to rounding below `margin`. lam is bisected in `rounds`, and the tangent at the last one
+    pays for what is left.
     """
     rows = rows[rows.sum(axis=1) > 0]
     rows = np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0)
     if len(rows) < 2 or rows.shape[1] < 2:  # noqa: PLR2004 - nothing to tell apart
-        return MARGIN
+        return margin
     i, j = np.triu_indices(len(rows), 1)
     p, q = rows[i], rows[j]
     product, difference = p * q, p - q
     low, high = np.zeros(len(p)), np.ones(len(p))
-    for _ in range(50):
+    for _ in range(rounds):
         lam = (low + high) / 2
         slope = _slope(product, difference, q, lam)
         low, high = np.where(slope < 0, lam, low), np.where(slope < 0, high, lam)
     lam = (low + high) / 2
-    mixture = np.maximum(lam[:, None] * difference + q, TINY)
-    height = (product / mixture).sum(axis=1)
+    # h >= h(lam) + h'(lam) (x - lam) for x in [0, 1]
+    height = (product / _mixture(difference, q, lam)).sum(axis=1)
     slope = _slope(product, difference, q, lam)
     slack = np.maximum(slope * lam, -slope * (1 - lam))
-    return float(min(1.0, (1 - height + slack).max() + MARGIN))
+    return float(min(1.0, (1 - height + slack).max() + margin))
 
 
 def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Floats:
-    """h'(lam) of each pair."""
-    mixture = np.maximum(lam[:, None] * difference + q, TINY)
-    return np.asarray(-(product * difference / mixture**2).sum(axis=1))
+    """h'(lam) = - sum_y P Q (P - Q) / (lam P + (1-lam) Q)^2 of each pair."""
+    return np.asarray(-(product * difference / _mixture(difference, q, lam) ** 2).sum(axis=1))
+
+
+def _mixture(difference: Floats, q: Floats, lam: Floats) -> Floats:
+    """lam P + (1-lam) Q, so far from 0 that its square is still a number."""
+    return np.asarray(np.maximum(lam[:, None] * difference + q, TINY**0.5))
 
 
 def affordable(cells: Cells) -> bool:
     """Whether every pair of rows can be looked at."""
     most = max(s.stop - s.start for s in cells.slices)
-    return bool(most**2 * cells.n_outputs <= MOST_PAIR_ENTRIES)
+    return bool(most**2 * cells.n_outputs <= cells.settings.limits.pair_entries)
 
 
 def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
@@ -67,7 +69,9 @@ def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
     """
     groups, etas = [], []
     for part in cells.slices:
-        labels, eta = _coarsen_row(cells.q[part], limit) if affordable(cells) else (list(range(cells.n_outputs)), 0.0)
+        single = list(range(cells.n_outputs)), 0.0
+        few = cells.settings.limits.joined_groups
+        labels, eta = _coarsen_row(cells.q[part], limit, few) if affordable(cells) else single
         groups.append(labels)
         etas.append(eta)
     return groups, np.array(etas)
@@ -76,12 +80,13 @@ def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
 def coarsen_together(cells: Cells, limit: float) -> tuple[list[int], float]:
     """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each."""
     rows = np.unique(cells.q, axis=0)
-    if len(rows) ** 2 * cells.n_outputs > MOST_PAIR_ENTRIES:
+    if len(rows) ** 2 * cells.n_outputs > cells.settings.limits.pair_entries:
         return list(range(cells.n_outputs)), 0.0
-    return _coarsen_row(rows, limit)
+    return _coarsen_row(rows, limit, cells.settings.limits.joined_groups)
 
 
-def _coarsen_row(rows: Floats, limit: float) -> tuple[list[int], float]:
+def _coarsen_row(rows: Floats, limit: float, few: int) -> tuple[list[int], float]:
+    """The group of every output, and the coefficient; of more than `few` groups only neighbours are joined."""
     many = rows.shape[1]
     everything = coefficient(rows)
     if everything <= limit:
@@ -94,8 +99,8 @@ def _coarsen_row(rows: Floats, limit: float) -> tuple[list[int], float]:
     parts = [frozenset([y]) for y in range(many)]
     eta = 0.0
     while len(parts) > 1:
-        # with many outputs only neighbours are tried: answers that are numbers blur into their neighbours
-        reach = len(parts) if len(parts) <= FEW else 1
+        # Answers that are numbers blur into their neighbours, so that with many outputs only neighbours are tried.
+        reach = len(parts) if len(parts) <= few else 1
         cost, i, j = min(
             (joined(parts[i] | parts[j]), i, j) for i in range(len(parts)) for j in range(max(0, i - reach), i)
         )

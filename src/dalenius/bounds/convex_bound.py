@@ -15,49 +15,43 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalenius.bounds.box_bound import TINY, BoxProblem, Point
-from dalenius.bounds.stationary import LEAST_S
+from dalenius.bounds.box_bound import BoxProblem, Point
 from dalenius.numerics.batch import take
-from dalenius.reductions.cells import Cells, Floats, lse, phi, solve
+from dalenius.numerics.information import TINY, lse, phi, safe_log
+from dalenius.numerics.newton import overshoot, solve
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import Tilted, neg_entropies, tilt
-
-SMALLEST_S, LARGEST_S = 1e-7, 1e6
-ROUNDS = 20  # of Newton's method
-QUICK = 0.1  # by how much a step is shorter than the last, where covariances are good enough
-STILL = 1e-6  # movement of the logarithms at which it ends; the bound is off by its square over s - theta
-LONGEST, FARTHEST = 1.5, 8.0  # step of a logarithm of r and u, and of w
-SEARCHES = 40  # of multipliers
-FAR, NEAR = 1.6, 1.05  # factors between them at first: from nowhere, and from what a sample of the cells tells
-SAMPLE = 2**15  # cells
-LEAST_KNOWN_S = 1e-2  # below it a sample knows too little of the rare rows that matter
-HOPE = 1.05  # times the bound so far: a sample that tells more promises nothing
-FINE = 1e-9  # relative width of the interval of s at which the search ends
-GAIN = 1e-8  # twice what is left to gain, by the slope and its change, at which it ends
-LEAST_U = 1e-15  # of an output's share; rarer ones stay where they are
+from dalenius.settings import ClosedForms, Settings
 
 
 @dataclass(frozen=True, eq=False)
 class Dual:
     """A point of the bound."""
 
-    log_r: Floats  # (Y,)
-    log_u: Floats  # (A, Y)
+    # (Y,) and (A, Y)
+    log_r: Floats
+    log_u: Floats
     s: float
     theta: float
-    covariance: Floats  # (A, Y, Y) of q under w, near here; for Newton's steps
+    # (A, Y, Y) of q under w, near here, for Newton's steps; empty where it is to be taken anew.
+    covariance: Floats
 
     @classmethod
     def start(cls, cells: Cells, *, whole: bool) -> "Dual":
-        """The laws of the reference; `whole` asks for the constrained capacity."""
+        """The laws of the reference; whole=True is for the constrained capacity."""
+        least_s = cells.settings.closed_forms.stationary_s
         z = np.maximum(cells.joint(cells.rho[None])[0], TINY)
         log_u = np.log(z / z.sum(axis=1, keepdims=True))
-        return cls(np.log(z.sum(axis=0)), log_u, LEAST_S, 0.0 if whole else 1.0, np.empty(0))
+        return cls(np.log(z.sum(axis=0)), log_u, least_s, 0.0 if whole else 1.0, np.empty(0))
 
-    def at(self, s: float) -> "Dual":
+    def at(self, s: float, settings: ClosedForms) -> "Dual":
         """The same laws for another multiplier, theta as large as it allows."""
-        covariance = self.covariance if 1 / NEAR <= s / self.s <= NEAR else np.empty(0)
-        return replace(self, s=s, theta=min(1.0, s / LEAST_S) if self.theta else 0.0, covariance=covariance)
+        near = settings.convex_near
+        covariance = self.covariance if 1 / near <= s / self.s <= near else np.empty(0)
+        theta = min(1.0, s / settings.stationary_s) if self.theta else 0.0
+        return replace(self, s=s, theta=theta, covariance=covariance)
 
     @property
     def lam(self) -> Floats:
@@ -89,6 +83,11 @@ class Bounds:
     cells: Cells
     neg_entropy: Floats
 
+    @property
+    def settings(self) -> ClosedForms:
+        """Those of the cells."""
+        return self.cells.settings.closed_forms
+
     def value(self, x: Dual) -> float:
         """Guarantee: the result is at least I(A;Y) of every prior with D(pi || rho) <= K, up to rounding.
 
@@ -97,20 +96,24 @@ class Bounds:
         seen = self._tilt(x.lam, x.omega)
         inner, sigma = seen.log_z, x.s - x.theta
         if x.theta:
-            log_u = np.log(np.maximum(seen.law, TINY))
-            by_output = x.theta * (log_u - x.lam) - x.log_r
+            # h = q.( theta (log u0 - lam) - log r ) + (1 - theta - theta omega) sum_y phi(q) + theta log Z0
+            by_output = x.theta * (safe_log(seen.law) - x.lam) - x.log_r
             inner = self._tilt(by_output / sigma, (1 - x.theta - x.theta * x.omega) / sigma).log_z
             inner = inner + x.theta * seen.log_z / sigma
+        # s LSE_a( sigma LSE_t( log rho + h/sigma ) / s ) + LSE(log r) + s K
         outer = sigma * inner / x.s
         return float(x.s * lse(outer[None])[0] + lse(x.log_r[None])[0] + x.s * self.cells.knowledge)
 
-    def search(self, x: Dual, deadline: Deadline, factor: float = FAR) -> Dual:
+    def search(self, x: Dual, deadline: Deadline, factor: float | None = None) -> Dual:
         """Settle at one s after another, until the least bound along s is enclosed; between them by false position.
 
-        The first steps go by `factor`. None crosses LEAST_S, where theta reaches 1 and the slope jumps.
+        The first steps go by `factor`, by default as from nowhere. None crosses the s at which theta reaches 1, where
+        the slope jumps.
         """
+        settings, kink = self.settings, self.settings.stationary_s
+        factor = settings.convex_far if factor is None else factor
         ends: dict[bool, tuple[float, float]] = {}
-        for _ in range(SEARCHES):
+        for _ in range(settings.convex_searches):
             x, slope = self.settle(x, deadline)
             t = np.log(x.s)
             ends[slope > 0] = (t, slope)
@@ -119,37 +122,42 @@ class Bounds:
             if len(ends) > 1:
                 (above, rise), (below, fall) = ends[True], ends[False]
                 width = above - below
-                if slope**2 * width / (rise - fall) * x.s < GAIN or width < FINE:
+                # slope^2 / (2 curvature) is left to gain, the curvature by the two slopes
+                if slope**2 * width / (rise - fall) * x.s < settings.convex_gain or width < settings.convex_width:
                     break
-                t = below + width * float(np.clip(-fall / (rise - fall), 0.05, 0.95))
+                edge = settings.convex_edge
+                t = below + width * float(np.clip(-fall / (rise - fall), edge, 1 - edge))
             else:
-                t, factor = t - np.copysign(np.log(factor), slope), min(factor**1.5, 2.0)
-            s = float(np.clip(np.exp(t), SMALLEST_S, LARGEST_S))
+                t -= np.copysign(np.log(factor), slope)
+                factor = min(factor**settings.convex_growth, settings.convex_farthest)
+            s = float(np.clip(np.exp(t), *settings.convex_s_range))
             if s == x.s:
                 break
-            x = x.at(LEAST_S if x.theta and (s - LEAST_S) * (x.s - LEAST_S) < 0 else s)
+            x = x.at(kink if x.theta and (s - kink) * (x.s - kink) < 0 else s, settings)
         return x
 
     def settle(self, x: Dual, deadline: Deadline) -> tuple[Dual, float]:
-        """Newton's method at fixed s, and the slope of the bound along s; 0 where it has its kink at LEAST_S.
+        """Newton's method at fixed s, and the slope of the bound along s; 0 at its kink, where theta reaches 1.
 
         Covariances cost as much again as the rest of a pass, and are taken anew where steps no longer shrink quickly.
         """
+        settings, kink = self.settings, self.settings.stationary_s
         last, slow = np.inf, not x.covariance.size
-        for _ in range(ROUNDS):
+        for _ in range(settings.convex_rounds):
             seen = self._tilt(x.lam, x.omega, second=slow)
             if slow:
                 x = replace(x, covariance=seen.second - seen.law[:, :, None] * seen.law[:, None, :])
-            new, moved = _newton(x, seen)
-            if moved < STILL or deadline.expired():
+            new, moved = _newton(x, seen, self.cells.settings)
+            if moved < settings.convex_still or deadline.expired():
                 break
-            slow, last, x = moved > QUICK * last, moved, new
+            slow, last, x = moved > settings.convex_quick * last, moved, new
+        # d bound / ds = K - D, less theta'(s) I(X;Y|A) where theta grows with s
         p = np.exp(seen.log_z - lse(seen.log_z[None])[0])
-        divergence = float(p @ (np.log(np.maximum(p, TINY)) + seen.mean - seen.log_z))
+        divergence = float(p @ (safe_log(p) + seen.mean - seen.log_z))
         inside = float(p @ (seen.neg_entropy - phi(seen.law).sum(axis=1)))
         up = self.cells.knowledge - divergence
-        down = up - inside / LEAST_S if 0 < x.s <= LEAST_S and x.theta else up
-        if x.s < LEAST_S:
+        down = up - inside / kink if 0 < x.s <= kink and x.theta else up
+        if x.s < kink:
             return x, down
         return x, (up if up < 0 else max(down, 0.0))
 
@@ -165,18 +173,19 @@ class SharedBounds:
 
     neg_entropy: Floats | None = None
     whole: tuple[Dual, float] | None = None
-    climbed: bool = False  # whether a secret has had its ascent
+    # Whether a secret has had its ascent.
+    climbed: bool = False
 
     def bounds(self, cells: Cells) -> Bounds:
         """The convex bounds of this problem."""
         if self.neg_entropy is None:
-            self.neg_entropy = neg_entropies(cells.lumped.channel)
+            self.neg_entropy = neg_entropies(cells.lumped.channel, cells.settings.limits.chunk_entries)
         return Bounds(cells, self.neg_entropy)
 
     def capacity(self, cells: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[Dual, float]:
         """The constrained capacity of the whole channel: a dual point and its bound, found for the first secret."""
         if self.whole is None:
-            few = cells.sample(SAMPLE, rng)
+            few = cells.sample(cells.settings.closed_forms.convex_sample, rng)
             self.whole = self._best(cells, self.bounds(few).search(Dual.start(few, whole=True), deadline), deadline)
         x, bound = self.whole
         return replace(x, log_u=np.zeros((cells.n_secrets, cells.n_outputs))), bound
@@ -184,42 +193,52 @@ class SharedBounds:
     def convex(self, cells: Cells, below: float, deadline: Deadline, rng: np.random.Generator) -> tuple[Dual, float]:
         """The best convex bound of a secret: a dual point and its bound.
 
-        It is searched on a sample, which tells the neighbourhood, and on all cells only if it promises to be `below`.
+        A sample of the cells shows where to search, and whether the bound promises to be `below`; only then it is
+        searched on all cells.
         """
-        few = self.bounds(cells.sample(SAMPLE, rng))
+        few = self.bounds(cells.sample(cells.settings.closed_forms.convex_sample, rng))
         near = few.search(Dual.start(few.cells, whole=False), deadline)
-        return self._best(cells, near, deadline) if few.value(near) < HOPE * below else (near, np.inf)
+        hopeful = few.value(near) < few.settings.convex_hope * below
+        return self._best(cells, near, deadline) if hopeful else (near, np.inf)
 
     def _best(self, cells: Cells, near: Dual, deadline: Deadline) -> tuple[Dual, float]:
         bounds = self.bounds(cells)
-        x = bounds.search(near.at(max(near.s, LEAST_KNOWN_S)), deadline, NEAR)
+        settings = bounds.settings
+        begin = near.at(max(near.s, settings.convex_sample_s), settings)
+        x = bounds.search(begin, deadline, settings.convex_near)
         return x, bounds.value(x)
 
 
-def _newton(x: Dual, seen: Tilted) -> tuple[Dual, float]:
+def _newton(x: Dual, seen: Tilted, settings: Settings) -> tuple[Dual, float]:
     """One Newton step on log u_a = log w q_a and r = sum p(a) u_a in log u and log r, and how far it goes.
 
     With C_a the covariance of q under w and v_a = w q_a, dlog u_a = S_a^-1 ( v_a log(v_a/u_a) - C_a dlog r / s ), where
     S_a = diag(v_a) - theta C_a / s is positive, since C_a <= diag(v_a).
     """
+    convex, newton = settings.closed_forms, settings.newton
     p, law, s = np.exp(seen.log_z - lse(seen.log_z[None])[0]), seen.law, x.s
     covariance = x.covariance / s
     eye = np.eye(law.shape[1])
-    u = np.maximum(law, LEAST_U)
+    # own = S^-1 v log(v/u) and by_r = S^-1 C/s: dlog u = own - by_r dlog r
+    u = np.maximum(law, convex.convex_rarest)
     right = np.concatenate([(u * (np.log(u) - x.log_u))[:, :, None], covariance], axis=2)
     bent = _solved(u[:, :, None] * eye - x.theta * covariance, right) if x.theta else np.zeros_like(right)
     own, by_r = bent[:, :, 0], bent[:, :, 1:]
+    # How sum_a p(a) v_a moves, by itself and with log r: p(a) ~ Z(a) moves with theta v.dlog u - v.dlog r over s
     gain = x.theta * np.einsum("ay,ay->a", law, own) / s
     by_gain = (law + x.theta * np.einsum("ay,ayx->ax", law, by_r)) / s
     moved = law + x.theta * np.einsum("ayx,ax->ay", covariance, own) + (gain - p @ gain)[:, None] * law
     by_moved = covariance @ (eye + x.theta * by_r) + law[:, :, None] * (by_gain - p @ by_gain)[:, None, :]
+    # [ diag(r) - r r' + sum_a p(a) by_moved ] dlog r = sum_a p(a) moved - r
     r = np.exp(x.log_r - lse(x.log_r[None])[0])
-    matrix = np.diag(r) - np.outer(r, r) + np.einsum("a,ayx->yx", p, by_moved) + 1e-3 + 1e-12 * eye
+    matrix = np.diag(r) - np.outer(r, r) + np.einsum("a,ayx->yx", p, by_moved)
+    matrix = matrix + newton.ridge_constant + newton.ridge * eye
     d_r = solve(matrix[None], (p @ moved - r)[None])[0]
-    d_u = (own - by_r @ d_r) * (u > LEAST_U) if x.theta else np.zeros_like(law)
+    d_u = (own - by_r @ d_r) * (u > convex.convex_rarest) if x.theta else np.zeros_like(law)
+    # A step that changes log w by more leaves the region where the model holds.
     size = max(float(np.abs(d_r).max()), float(np.abs(d_u).max()))
-    reach = float(np.ptp(x.theta * d_u - d_r, axis=1).max()) / s  # a step that changes log w by more leaves the model
-    share = 1 / max(1.0, size / LONGEST, reach / FARTHEST)
+    tilted = np.ptp(x.theta * d_u - d_r, axis=1).max() / s
+    share = 1 / float(overshoot(np.asarray(size / convex.convex_longest), tilted / convex.convex_longest_tilt))
     log_r, log_u = x.log_r + share * d_r, x.log_u + share * d_u
     new = replace(x, log_r=log_r - lse(log_r[None])[0], log_u=log_u - lse(log_u)[:, None])
     return new, size

@@ -1,34 +1,26 @@
-"""What noise on a sum of very many records tells about all of them, by convolutions in the place of a channel.
+"""What a noisy sum of very many records leaks about all of them, by convolutions in the place of a channel.
 
 For every output law r the divergences D_t = D( q(.|t) || r ) of all rows are one convolution with the law of the noise:
 
     D_t = sum_y q(y|t) log q(y|t) - E log r( clamp(f_t + noise) ).
 
-They bound what the whole channel tells, as in `solvers.capacity` (MATH 4.2 with the dataset as the secret).
+They bound what the whole channel leaks, as in `bounds.capacity` (MATH 4.2 with the dataset as the secret).
 """
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, xlogy
 
-from dalenius.bounds.capacity import Capacity
+from dalenius.bounds.capacity import Capacity, best_multiplier
 from dalenius.model.additive import Additive
+from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT, ClosedForms
 
-Floats = NDArray[np.float64]
-
-ROUNDS = 200
-TILTS = 4
-TOLERANCE = 1e-3  # each further digit takes several times the rounds
-MARGIN = 1e-8  # how far rounding and the noise out of sight may reach, relative to 1 + the bound
-FLOOR = 1e-25  # of a probability, below what a convolution can tell from 0
-MIXED = 1e-6  # of the uniform law in r, so that rare outputs do not weigh
-LEAST_S, MOST_S = 1e-6, 1e6
+# How far rounding and the noise out of sight may reach, relative to 1 + the bound.
+MARGIN = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +28,10 @@ class Rows:
     """The rows of a mechanism that is never written out, by what a convolution gives of them."""
 
     mechanism: Additive
-    law: Floats  # of the noise from -reach to reach
-    own: Floats  # sum_y q(y|t) log q(y|t) for every class t
+    # Of the noise from -reach to reach.
+    law: Floats
+    # sum_y q(y|t) log q(y|t) for every class t
+    own: Floats
 
     @classmethod
     def of(cls, mechanism: Additive) -> "Rows":
@@ -47,9 +41,9 @@ class Rows:
         law[[0, -1]] = mechanism.tail(reach)
         return cls(mechanism, law, own_terms(mechanism))
 
-    def outputs(self, prior: Floats) -> Floats:
-        """The law of Y under a law of the classes; nowhere 0."""
-        r = np.maximum(self.mechanism.joint(prior[None])[0], FLOOR)
+    def outputs(self, prior: Floats, floor: float = 1e-25) -> Floats:
+        """The law of Y under a law of the classes; nowhere below what a convolution can tell from 0."""
+        r = np.maximum(self.mechanism.joint(prior[None])[0], floor)
         return np.asarray(r / r.sum())
 
     def divergence(self, r: Floats) -> Floats:
@@ -59,7 +53,8 @@ class Rows:
         reach = self.law.size // 2
         log_r = np.log(r)
         wide = np.concatenate([np.full(reach, log_r[0]), log_r, np.full(reach, log_r[-1])])
-        mean = oaconvolve(wide, self.law, mode="valid")  # the law is its own mirror image
+        # The law is its own mirror image.
+        mean = oaconvolve(wide, self.law, mode="valid")
         return np.asarray(self.own - mean[self.mechanism.answers - self.mechanism.low])
 
 
@@ -77,30 +72,35 @@ def own_terms(mechanism: Additive) -> Floats:
     return np.asarray(beside[mechanism.high - f] + beside[f - mechanism.low] + centre)
 
 
-def capacity_by_convolution(mechanism: Additive, deadline: Deadline, tolerance: float = TOLERANCE) -> Capacity:
+def capacity_by_convolution(
+    mechanism: Additive, deadline: Deadline, settings: ClosedForms = DEFAULT.closed_forms
+) -> Capacity:
     """Return a bracket on max_p I(X;Y) of the whole channel, by Blahut's and Arimoto's alternating iteration.
 
     Guarantee: lower <= C <= upper in nats, I(p) <= C <= max_t D_t at every p and r = p q, moved outward by more than
-    rounding reaches; upper is at most the maximal leakage. It ends when the gap is within the tolerance, after 200
-    rounds, or when the deadline expires.
+    rounding reaches; upper is at most the maximal leakage. It ends when the gap is small, after a number of rounds, or
+    when the deadline expires.
     """
     rows = Rows.of(mechanism)
     p = np.full(rows.own.size, 1 / rows.own.size)
     lower, upper, best = 0.0, math.log(mechanism.most_likely()), p
-    for _ in range(ROUNDS):
+    for _ in range(settings.convolution_rounds):
         divergence = rows.divergence(rows.outputs(p))
         low = float(p @ divergence)
         lower, best = (low, p) if low > lower else (lower, best)
         upper = min(upper, float(divergence.max()))
-        if upper - lower <= tolerance or deadline.expired():
+        if upper - lower <= settings.convolution_gap or deadline.expired():
             break
+        # p(t) ~ p(t) exp D_t
         p = p * np.exp(divergence - divergence.max())
         p /= p.sum()
     margin = MARGIN * (1 + upper)
     return Capacity(max(0.0, lower - margin), upper + margin, best)
 
 
-def knowledge_bound(mechanism: Additive, knowledge: float, deadline: Deadline) -> float:
+def knowledge_bound(
+    mechanism: Additive, knowledge: float, deadline: Deadline, settings: ClosedForms = DEFAULT.closed_forms
+) -> float:
     """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || uniform) <= knowledge.
 
     The least of the maximal leakage and, over s > 0 and a few output laws r, of (see `composition.information_bound`)
@@ -112,20 +112,14 @@ def knowledge_bound(mechanism: Additive, knowledge: float, deadline: Deadline) -
     """
     rows, log_rho = Rows.of(mechanism), mechanism.statistic.log_class_sizes()
     most = best = math.log(mechanism.most_likely())
-    prior = np.exp(log_rho)
-    for _ in range(TILTS):
+    prior, mixed = np.exp(log_rho), settings.convolution_mixed
+    for _ in range(settings.convolution_laws):
         r = rows.outputs(prior)
-        divergence = rows.divergence((1 - MIXED) * r + MIXED / r.size)
-        bound = partial(_tilted, log_rho, divergence, knowledge)
-        found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
-        best = min(best, float(found.fun))
+        divergence = rows.divergence((1 - mixed) * r + mixed / r.size)
+        s, bound = best_multiplier(log_rho, divergence, knowledge, settings.convolution_s_range)
+        best = min(best, bound)
         if deadline.expired():
             break
-        tilted = log_rho + divergence / math.exp(float(found.x))
+        tilted = log_rho + divergence / s
         prior = np.exp(tilted - logsumexp(tilted))
     return best + MARGIN * (1 + most)
-
-
-def _tilted(log_rho: Floats, divergence: Floats, knowledge: float, log_s: float) -> float:
-    s = math.exp(log_s)
-    return s * (knowledge + float(logsumexp(log_rho + divergence / s)))

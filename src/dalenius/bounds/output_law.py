@@ -13,23 +13,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from dalenius.bounds.capacity import bracket
-from dalenius.bounds.closed_forms import Formula, least_along_s
+from dalenius.bounds.capacity import best_multiplier, bracket
+from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.convolution import own_terms
 from dalenius.bounds.proof import Rounding
 from dalenius.bounds.whole import alternate
 from dalenius.model.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference
+from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
-from dalenius.search.tilted import neg_entropies
 from dalenius.settings import DEFAULT, ClosedForms
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +64,7 @@ class OutputLaw(Formula):
         chosen[[0, -1]] = 0, log_rho.size - 1
         channel = np.diff(mechanism.below(cuts - 1 - mechanism.answers[chosen, None]), prepend=0.0, append=1.0)
         channel = np.maximum(channel, 0.0)
-        found = alternate(channel, neg_entropies(channel), np.logaddexp.reduceat(log_rho, starts), knowledge, deadline)
+        found = alternate(channel, np.logaddexp.reduceat(log_rho, starts), knowledge, deadline)
         unlimited = bracket(channel, settings.law_accuracy, deadline).law
         own = own_terms(mechanism)
         laws = [found.log_r, np.log(np.maximum(unlimited, sys.float_info.min))]
@@ -95,7 +91,7 @@ class OutputLaw(Formula):
         """Evaluate a law on all rows, with the best s."""
         log_r = log_r - logsumexp(log_r)
         divergence = own - _mean_log(mechanism, cuts, log_r)
-        upper, s = least_along_s(lambda s: s * (knowledge + float(logsumexp(log_rho + divergence / s))), settings)
+        s, upper = best_multiplier(log_rho, divergence, knowledge, (settings.least_s, settings.most_s))
         most = float(divergence.max())
         upper, s = (most, 0.0) if most <= upper else (upper, s)
         return cls(upper, cuts, log_r, s, log_rho.size)

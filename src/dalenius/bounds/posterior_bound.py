@@ -23,12 +23,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dalenius.reductions.cells import Cells, Floats, lse, phi
-
-TINY = 1e-300
-ROUNDING = 1e-12
+from dalenius.numerics.information import ROUNDING, lse, phi, safe_log
+from dalenius.numerics.types import Bools, Floats, Ints
+from dalenius.reductions.cells import Cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +34,15 @@ class PosteriorProblem:
     """What all nodes share: the cells, the group of every output, and eta of the groups (0 for single outputs)."""
 
     cells: Cells
-    groups: NDArray[np.int64]  # (Y,)
+    # (Y,)
+    groups: Ints
     eta: float
 
     @cached_property
     def coarse(self) -> Floats:
         """Q_cG, (C, G)."""
-        member = np.eye(int(self.groups.max()) + 1)[self.groups]
-        return np.ascontiguousarray(self.cells.q @ member)
+        membership = np.eye(int(self.groups.max()) + 1)[self.groups]
+        return np.ascontiguousarray(self.cells.q @ membership)
 
     @property
     def n_groups(self) -> int:
@@ -82,7 +81,7 @@ class Boxes:
         return alpha, np.maximum(at_low - alpha * low, at_high - alpha * high)
 
     @property
-    def empty(self) -> NDArray[np.bool_]:
+    def empty(self) -> Bools:
         """Nodes whose lower ends sum to more than one, by more than rounding."""
         return np.asarray((self.low.sum(axis=1) > 1 + ROUNDING).any(axis=1))
 
@@ -91,8 +90,10 @@ class Boxes:
 class Relaxed:
     """What the bound needs of boxes: (1-eta) (alpha + sum beta), and the boxes as centre and half width."""
 
-    linear: Floats  # (B, A, G)
-    centre: Floats  # (B, A-1, G)
+    # (B, A, G)
+    linear: Floats
+    # (B, A-1, G)
+    centre: Floats
     half: Floats
 
     @classmethod
@@ -123,12 +124,16 @@ class Point:
 class Evaluation:
     """The bound of every node at a point, with the prior p_a w_c that attains it and what derivatives need."""
 
-    bound: Floats  # (B,)
-    p: Floats  # (B, A)
-    w: Floats  # (B, C)
-    h: Floats  # (B, C)
-    log_z: Floats  # (B, A)
-    by_output: Floats  # (B, A, Y) coefficients of h
+    # (B,)
+    bound: Floats
+    # (B, A) and (B, C)
+    p: Floats
+    w: Floats
+    # (B, C), and the log normaliser of every row, (B, A)
+    h: Floats
+    log_z: Floats
+    # (B, A, Y) coefficients of h
+    by_output: Floats
 
 
 def tangent(problem: PosteriorProblem, lam: Floats) -> Floats:
@@ -136,6 +141,7 @@ def tangent(problem: PosteriorProblem, lam: Floats) -> Floats:
     if problem.eta <= 0:
         return np.zeros_like(lam)
     cells = problem.cells
+    # pi0 = rho exp(q.lam) / M
     log_pi = cells.log_rho + cells.dot_rows(cells.q, lam)
     total = lse(log_pi)
     pi = np.exp(log_pi - total[:, None])
@@ -152,7 +158,7 @@ def tangent(problem: PosteriorProblem, lam: Floats) -> Floats:
 def _log_posterior(z: Floats) -> Floats:
     """log( z_ay / z_y ), 0 where z is."""
     total = z.sum(axis=1, keepdims=True)
-    return np.where(z > 0, np.log(np.maximum(z, TINY)) - np.log(np.maximum(total, TINY)), 0.0)
+    return np.where(z > 0, safe_log(z) - safe_log(total), 0.0)
 
 
 def evaluate(
@@ -160,15 +166,19 @@ def evaluate(
 ) -> Evaluation:
     """The bound at a point; `touching` is the tangent at its lam, `rounding` smooths the corner at m = 0, upwards."""
     cells, sigma = problem.cells, x.sigma[:, None]
+    # Coefficients of h by group: (1-eta)( alpha + sum beta ) + sum_a' max(m high, m low) - m, where
+    # max(m high, m low) = m centre + |m| half, and |m| <= sqrt(m^2 + rounding^2)
     corner = np.sqrt(x.m**2 + np.reshape(rounding, (-1, 1, 1)) ** 2)
     by_group = nodes.linear + (x.m * nodes.centre + corner * nodes.half).sum(axis=1, keepdims=True)
     by_group[:, 1:] -= x.m
     by_output = by_group[..., problem.groups] + touching
     h = cells.dot_rows(cells.q, by_output) if problem.eta > 0 else cells.dot_rows(problem.coarse, by_group)
+    # w(t|a) ~ rho exp(h / sigma), log Z(a) its normaliser, p(a) ~ exp( sigma / (1+sigma) log Z(a) )
     exponent = cells.log_rho + h / sigma
     log_z = cells.row_lse(exponent)
     w = np.exp(exponent - log_z[:, cells.secret])
     log_p = sigma / (1 + sigma) * log_z
+    # bound = (1+sigma) log sum_a exp( sigma / (1+sigma) log Z(a) ) + s K,   s = sigma + eta
     total = lse(log_p)
     p = np.exp(log_p - total[:, None])
     bound = (1 + x.sigma) * total + (x.sigma + problem.eta) * cells.knowledge

@@ -1,6 +1,6 @@
-"""Best-first branch and bound over boxes of posteriors, nodes in batches (MATH 4.10)."""
+"""Boxes of posteriors as a domain of the tree loop (MATH 4.10)."""
 
-import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from dalenius.bounds.box_tree import claimed_eta
 from dalenius.bounds.posterior_bound import (
-    TINY,
     Boxes,
     Evaluation,
     Point,
@@ -20,26 +19,29 @@ from dalenius.bounds.posterior_bound import (
 )
 from dalenius.bounds.posterior_newton import Goal, minimise
 from dalenius.bounds.proof import Rounding
-from dalenius.numerics.batch import put, stack, take
-from dalenius.reductions.cells import Floats, phi
+from dalenius.numerics.batch import halves, put, singles, stack, take
+from dalenius.numerics.information import TINY, phi
+from dalenius.numerics.rounding import places
+from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
-from dalenius.search.tree import BestFirst, SearchTree
 
-BATCH = 192
-MOST_BATCH_ENTRIES = 4_000_000  # nodes x (cells x outputs + multipliers^2) held at once
-ROOT_ROUNDS, ROUNDS = 60, 15
-EDGE = 0.15  # of a box: splits are at least this far from its ends
-NARROW = 1e-9  # boxes that are not worth splitting
-DIGITS = 0.003  # of the tolerance: to this the numbers of a leaf are rounded
-LEAST_START = 0.02  # a warm start with a smaller sigma freezes
+# low, high (A-1, G), and z (A, G) of the relaxation
+Node = tuple[Floats, Floats, Floats]
 
-Node = tuple[Floats, Floats, Floats]  # low, high (A-1, G), and z (A, G) of the relaxation
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The boxes of a batch, and those they were cut from: what a parent leaves them depends on both."""
+
+    boxes: Boxes
+    whole: Boxes
 
 
 @dataclass
-class PosteriorTree(BestFirst):
-    """A tree over boxes of one problem; `step` works off one batch of its worst nodes."""
+class PosteriorTree(BestFirst[Parts, Node, Point]):
+    """A tree over boxes of one problem."""
 
     kind: ClassVar[str] = "posteriors"
     problem: PosteriorProblem
@@ -48,48 +50,50 @@ class PosteriorTree(BestFirst):
     s_hint: float
     nodes: SearchTree[Point, Node] = field(default_factory=SearchTree)
 
-    def open_root(self, deadline: Deadline) -> None:
-        """Bound the root."""
-        boxes = Boxes.everything(self.problem)
-        begin = Point.start(self.problem, max(self.s_hint - self.problem.eta, 0.1 * self.s_hint, LEAST_START))
-        solved = minimise(self.problem, boxes, begin, Goal(self.target, ROOT_ROUNDS, deadline))
-        deadline.nodes += 1
-        self._file([0], boxes, solved.point)
-
-    def step(self, deadline: Deadline) -> None:
-        """Split the worst nodes and bound their children."""
-        cells = self.problem.cells
+    @property
+    def batch(self) -> int:
+        """A node holds a tilted channel, and a Hessian over its multipliers."""
+        cells, settings = self.problem.cells, self.problem.cells.settings
         variables = (cells.n_secrets - 1) * self.problem.n_groups + 1
-        most = MOST_BATCH_ENTRIES // (2 * (cells.size * cells.n_outputs + 2 * variables**2))
-        taken = self.nodes.pop(max(1, min(BATCH, most)), self.target)
-        if not taken:
-            return
-        low, high, z = (np.stack([node[k] for _, node in taken]) for k in range(3))
-        points = stack([self.nodes.leaf[node][1] for node, _ in taken])
-        value, group, at = _where_to_split(Boxes(low, high), z)
-        k = np.arange(len(taken))
-        left_high, right_low = high.copy(), low.copy()
-        left_high[k, value, group] = at
-        right_low[k, value, group] = at
-        grown = [
-            self.nodes.grow(node, (int(a) + 1, int(g), float(c)))
-            for (node, _), a, g, c in zip(taken, value, group, at, strict=True)
-        ]
-        boxes = Boxes(np.concatenate([low, right_low]), np.concatenate([left_high, high]))
-        split = Boxes(np.concatenate([low, low]), np.concatenate([high, high]))
-        heirs = stack([points, points])
-        heirs = replace(heirs, m=inherited(self.problem, split, boxes, heirs.m))
-        begin = replace(heirs, sigma=np.maximum(heirs.sigma, LEAST_START))
-        solved = minimise(self.problem, boxes, begin, Goal(self.target, ROUNDS, deadline))
-        deadline.nodes += 2 * len(taken)
-        self._file([a for a, _ in grown] + [b for _, b in grown], boxes, solved.point, heirs)
+        entries = 2 * (cells.size * cells.n_outputs + 2 * variables**2)
+        return min(settings.trees.posterior_batch, settings.limits.batch_entries // entries)
 
-    def priors(self, many: int) -> Floats:
-        """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound."""
-        worst = heapq.nsmallest(many, self.nodes.heap)
-        boxes = Boxes(np.stack([node[0] for *_, node in worst]), np.stack([node[1] for *_, node in worst]))
-        points = stack([self.nodes.leaf[node][1] for _, node, _ in worst])
-        seen = self._evaluate(boxes, points)
+    def root(self) -> Parts:
+        """The box of all posteriors."""
+        everything = Boxes.everything(self.problem)
+        return Parts(everything, everything)
+
+    def split(self, regions: list[Node]) -> tuple[list[Cut], Parts]:
+        """Cut the posterior of one secret value at one group of outputs."""
+        low, high, z = (np.stack(part) for part in zip(*regions, strict=True))
+        value, group, at = _where_to_split(self.problem, Boxes(low, high), z)
+        cuts = [(int(a) + 1, int(g), float(c)) for a, g, c in zip(value, group, at, strict=True)]
+        boxes = Boxes(*halves(low, high, value, group, at))
+        return cuts, Parts(boxes, Boxes(np.concatenate([low, low]), np.concatenate([high, high])))
+
+    def bound(self, regions: Parts, parents: list[tuple[float, Point]], deadline: Deadline) -> Iterator[Leaf]:
+        """Minimise over multipliers and sigma, from the point that the parent leaves each part."""
+        settings, boxes = self.problem.cells.settings.newton, regions.boxes
+        if not parents:
+            share = settings.posterior_start_share * self.s_hint
+            sigma = max(self.s_hint - self.problem.eta, share, settings.posterior_start_sigma)
+            goal = Goal(self.target, settings.posterior_root_rounds, deadline)
+            found = minimise(self.problem, boxes, Point.start(self.problem, sigma), goal)
+            return self._leaves(boxes, self._rounded(found.point))
+        heirs = stack([point for _, point in parents])
+        heirs = replace(heirs, m=inherited(self.problem, regions.whole, boxes, heirs.m))
+        begin = replace(heirs, sigma=np.maximum(heirs.sigma, settings.posterior_start_sigma))
+        found = minimise(self.problem, boxes, begin, Goal(self.target, settings.posterior_rounds, deadline))
+        # What was found for a part, or what its parent leaves it where that is better.
+        point = self._rounded(found.point)
+        better = self._evaluate(boxes, heirs).bound < self._evaluate(boxes, point).bound
+        put(point, better, take(heirs, better))
+        return self._leaves(boxes, point)
+
+    def relaxed(self, regions: list[Node], proofs: list[Point]) -> Floats:
+        """p(a) w(t|a)."""
+        low, high, _ = (np.stack(part) for part in zip(*regions, strict=True))
+        seen = self._evaluate(Boxes(low, high), stack(proofs))
         return np.asarray(seen.p[:, self.problem.cells.secret] * seen.w)
 
     @property
@@ -123,46 +127,42 @@ class PosteriorTree(BestFirst):
             leaf["lam"] = [outputs.spread(row) for row in x.lam[0]]
         return leaf
 
-    def _file(self, nodes: list[int], boxes: Boxes, found: Point, heirs: Point | None = None) -> None:
-        """Enter leaves, each with what was found for it or, where that is no better, with what its parent leaves it."""
-        point = self._rounded(found)
-        if heirs is not None:
-            better = self._evaluate(boxes, heirs).bound < self._evaluate(boxes, point).bound
-            put(point, better, take(heirs, better))
+    def _leaves(self, boxes: Boxes, point: Point) -> Iterator[Leaf]:
+        """Boxes without any prior have the bound -inf; narrow ones are not split."""
         seen = self._evaluate(boxes, point)
         bounds = np.where(boxes.empty, -np.inf, seen.bound)
         z = seen.p[:, :, None] * self.problem.laws(seen.w)
-        wide = (boxes.high - boxes.low).max(axis=(1, 2)) > NARROW
-        for k, node in enumerate(nodes):
-            split = bounds[k] > self.target and wide[k]
-            payload = (boxes.low[k], boxes.high[k], z[k]) if split else None
-            self.nodes.file(node, float(bounds[k]), take(point, slice(k, k + 1)), payload)
+        wide = (boxes.high - boxes.low).max(axis=(1, 2)) > self.problem.cells.settings.trees.narrow
+        for k, own in enumerate(singles(point)):
+            yield Leaf(float(bounds[k]), own, (boxes.low[k], boxes.high[k], z[k]) if wide[k] else None)
 
     def _evaluate(self, boxes: Boxes, x: Point) -> Evaluation:
         return evaluate(self.problem, Relaxed.of(self.problem, boxes), x, tangent(self.problem, x.lam))
 
     def _rounded(self, x: Point) -> Point:
-        """Round what a certificate will hold."""
-        places = int(np.ceil(-np.log10(DIGITS * self.tolerance)))
-        sigma = np.maximum(x.sigma.round(places + 2), 10.0 ** -(places + 2))
-        return Point(x.m.round(places), sigma, x.lam.round(places))
+        """Round what a certificate will hold; sigma, which other numbers are divided by, two digits finer."""
+        digits = places(self.problem.cells.settings.trees.digits * self.tolerance)
+        sigma = np.maximum(x.sigma.round(digits + 2), 10.0 ** -(digits + 2))
+        return Point(x.m.round(digits), sigma, x.lam.round(digits))
 
 
-def _where_to_split(boxes: Boxes, z: Floats) -> tuple[Floats, Floats, Floats]:
+def _where_to_split(problem: PosteriorProblem, boxes: Boxes, z: Floats) -> tuple[Ints, Ints, Floats]:
     """Split where z_G (secant - phi) is largest at the relaxation's own posterior, away from the ends.
 
-    What the secret value 0 has is put to the widest of the others.
+    The excess of the secret value 0 is put to the widest of the others.
     """
+    settings = problem.cells.settings.trees
     alpha, beta = boxes.secants()
     low, high = boxes.ends()
+    # z_G ( alpha v + beta - phi(v) ), v = z_aG / z_G
     total = np.maximum(z.sum(axis=1, keepdims=True), TINY)
     v = np.clip(z / total, low, high)
     excess = total * (alpha * v + beta - phi(v))
     width = boxes.high - boxes.low
     widest = width == width.max(axis=1, keepdims=True)
-    measure = excess[:, 1:] + np.where(widest, excess[:, :1], 0.0) + 1e-12 * width
-    measure = np.where(width > NARROW, measure, -1.0)
+    measure = excess[:, 1:] + np.where(widest, excess[:, :1], 0.0) + settings.tie * width
+    measure = np.where(width > settings.narrow, measure, -1.0)
     value, group = np.divmod(measure.reshape(len(z), -1).argmax(axis=1), width.shape[2])
-    k = np.arange(len(z))
-    inside = np.clip(v[:, 1:], boxes.low + EDGE * width, boxes.high - EDGE * width)
-    return value, group, inside[k, value, group]
+    edge = settings.posterior_edge * width
+    inside = np.clip(v[:, 1:], boxes.low + edge, boxes.high - edge)
+    return value, group, inside[np.arange(len(z)), value, group]

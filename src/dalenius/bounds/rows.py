@@ -13,19 +13,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalenius.bounds.box_bound import TINY, BoxProblem, Point
+from dalenius.bounds.box_bound import BoxProblem, Point
 from dalenius.bounds.box_tree import BoxTree, claimed_eta
 from dalenius.bounds.contraction import coarsen
 from dalenius.bounds.proof import Rounding
-from dalenius.reductions.cells import Cells, Floats, lse
+from dalenius.numerics.information import TINY, lse, safe_log
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped
 from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
-
-SHARE = 0.9  # of s that contraction within groups of outputs may use
-STARTS = 200  # random conditionals from which each row's maximum is guessed
-ROUNDS = 200
-LEAST_S = 1e-3  # below it the row problems are nearly free, and the bound is far off
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,27 +30,30 @@ class Row:
     """The cells of one secret value by themselves, with the r and s that all rows share."""
 
     cells: Cells
-    log_r: Floats  # (Y,), normalised
+    # (Y,), normalised
+    log_r: Floats
     s: float
 
     def values(self, w: Floats) -> Floats:
         """D(wq || r) - s D(w || rho_a) + s log rho(a) of a batch of conditionals."""
         u = w @ self.cells.q
-        told = (u * (np.log(np.maximum(u, TINY)) - self.log_r)).sum(axis=1)
-        known = (w * (np.log(np.maximum(w, TINY)) - self.cells.log_rho)).sum(axis=1)
-        return np.asarray(told - self.s * known)
+        of_output = (u * (safe_log(u) - self.log_r)).sum(axis=1)
+        of_prior = (w * (safe_log(w) - self.cells.log_rho)).sum(axis=1)
+        return np.asarray(of_output - self.s * of_prior)
 
     def climb(self, w: Floats) -> Floats:
         """Stationary conditionals near the given ones: w ~ rho exp( q.log(wq / r) / s ), which never lowers g."""
-        for _ in range(ROUNDS):
-            tilt = (np.log(np.maximum(w @ self.cells.q, TINY)) - self.log_r) @ self.cells.q.T / self.s
+        for _ in range(self.cells.settings.ascent.row_rounds):
+            tilt = (safe_log(w @ self.cells.q) - self.log_r) @ self.cells.q.T / self.s
             w = np.exp(tilt + self.cells.log_rho - lse(tilt + self.cells.log_rho)[:, None])
         return w
 
     def guess(self, w: Floats, rng: np.random.Generator) -> tuple[float, Floats]:
         """The largest value that ascents find, and its conditional: a guess at g_a from below."""
-        random = rng.dirichlet(np.full(self.cells.size, 0.2), size=STARTS)
-        corners = 0.99 * np.eye(self.cells.size) + 0.01 / self.cells.size
+        settings = self.cells.settings.ascent
+        random = rng.dirichlet(np.full(self.cells.size, settings.row_spread), size=settings.row_starts)
+        away = settings.row_corner
+        corners = (1 - away) * np.eye(self.cells.size) + away / self.cells.size
         tried = self.climb(np.concatenate([w[None], random, corners]))
         values = self.values(tried)
         best = int(np.argmax(values))
@@ -61,14 +61,14 @@ class Row:
 
     def search(self, target: float, w: Floats, tolerance: float) -> BoxTree:
         """A tree that is to prove g_a <= target + tolerance."""
-        groups, eta = coarsen(self.cells, SHARE * self.s)
+        groups, eta = coarsen(self.cells, self.cells.settings.closed_forms.row_share * self.s)
         problem = BoxProblem(self.cells, groups, eta, np.ones(1), float(eta[0]), fixed=True)
         inside = np.ones((1, 1, problem.n_groups))
-        ratio = np.log(np.maximum(w @ self.cells.q, TINY)) - self.log_r
-        s = np.array([self.s])
-        origin = Point(
-            self.log_r[None], 1e-2 * inside, 1e-2 * inside, 0.8 * inside, s, ratio[None, None] / self.s, 0 * inside
-        )
+        mu = self.cells.settings.newton.start_mu * inside
+        kappa = self.cells.settings.newton.start_kappa * inside
+        # log(w0/rho) = q.log(wq / r) / s at the conditional that is the best known
+        lam = (safe_log(w @ self.cells.q) - self.log_r) / self.s
+        origin = Point(self.log_r[None], mu, mu, kappa, np.array([self.s]), lam[None, None], 0 * inside)
         return BoxTree(problem, target, tolerance, self.s, origin)
 
 
@@ -86,13 +86,13 @@ class Rows:
     @classmethod
     def at(cls, cells: Cells, pi: Floats, s: float, tolerance: float, rng: np.random.Generator) -> "Rows":
         """Guess every row's maximum at this prior's (r, s) and plant the trees; nothing is bounded yet."""
-        log_r = np.log(np.maximum(pi @ cells.q, TINY))
+        log_r = safe_log(pi @ cells.q)
         log_r -= lse(log_r)
         guesses, trees = [], []
         for part in cells.slices:
             many = part.stop - part.start
             alone = Lumped(np.zeros(many, dtype=np.int64), cells.q[part], cells.log_rho[part], 1, np.arange(many))
-            row = Row(Cells(alone, 0.0), log_r, s)
+            row = Row(Cells(alone, 0.0, cells.settings), log_r, s)
             w = pi[part] / max(pi[part].sum(), TINY)
             value, best = row.guess(w if w.sum() > 0 else np.exp(row.cells.log_rho), rng)
             guesses.append(value)

@@ -19,26 +19,22 @@ from functools import cached_property
 import numpy as np
 
 from dalenius.numerics.batch import put, take
-from dalenius.reductions.cells import Cells, Floats, lse, phi, solve
+from dalenius.numerics.information import TINY, lse, phi, safe_log
+from dalenius.numerics.newton import inside, solve
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
-
-TINY = 1e-300
-SHARE = 0.95  # of what contraction allows is used on the way, so that the relaxation stays concave
-BOUNDARY = 0.9  # of the way to the boundary a step may go
-CENTRE = 0.15  # complementarity aimed at, as a share of what it is
-CLOSE = 0.3  # of what a node has left to its target is as near as its relaxation need be solved
-LEAST_GAP = 1e-12
-ROUNDS = 40
-LARGEST_S = 1e9
 
 
 @dataclass(frozen=True, eq=False)
 class Simplices:
     """The vertices of a batch of nodes and what follows from them."""
 
-    vertices: Floats  # (B, C, C) V_j over cells, zero outside its row
-    laws: Floats  # (B, C, Y) U_j
-    f: Floats  # (B, C) F_j
+    # (B, C, C) V_j over cells, zero outside its row
+    vertices: Floats
+    # (B, C, Y) U_j, and (B, C) F_j
+    laws: Floats
+    f: Floats
 
     @classmethod
     def of(cls, cells: Cells, vertices: Floats) -> "Simplices":
@@ -51,18 +47,19 @@ class Simplices:
 class Dual:
     """What proves a bound: a multiplier, a law and a prior, both as logarithms up to a constant."""
 
-    s: Floats  # (B,)
-    log_r: Floats  # (B, Y)
-    log_pi: Floats  # (B, C)
+    # (B,), (B, Y), (B, C)
+    s: Floats
+    log_r: Floats
+    log_pi: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class SimplexSolution:
-    """Bounds of a batch of nodes, what proves them, and the weights m of the relaxation."""
+    """Bounds of a batch of nodes, (B,), what proves them, and the weights m of the relaxation, (B, C)."""
 
-    bound: Floats  # (B,)
+    bound: Floats
     dual: Dual
-    m: Floats  # (B, C)
+    m: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +67,18 @@ class SimplexProblem:
     """The lumped problem with the contraction coefficient of every row."""
 
     cells: Cells
-    eta: Floats  # (A,)
+    # (A,)
+    eta: Floats
 
     @cached_property
-    def member(self) -> Floats:
-        """(C, A) which row a cell is in."""
+    def membership(self) -> Floats:
+        """(C, A) 1 where a cell is in a row."""
         return np.asarray(np.eye(self.cells.n_secrets)[self.cells.secret])
 
     @cached_property
     def same_row(self) -> Floats:
         """(C, C) whether two cells are in one row."""
-        return np.asarray(self.member @ self.member.T)
+        return np.asarray(self.membership @ self.membership.T)
 
     def share(self, s: Floats) -> Floats:
         """(B, C) e_a = min(1, s / eta_a) for the row of each vertex."""
@@ -92,8 +90,10 @@ def evaluate(problem: SimplexProblem, nodes: Simplices, dual: Dual) -> Floats:
     cells = problem.cells
     log_r = dual.log_r - lse(dual.log_r)[:, None]
     log_pi = dual.log_pi - lse(dual.log_pi)[:, None]
+    # e_a D(U_j || u0) = e_a ( F_j - <U_j, log u0> )
     log_u = _log_law(problem, np.exp(log_pi))
     gain = problem.share(dual.s) * (nodes.f - (nodes.laws * log_u).sum(axis=-1))
+    # max_j [ F_j - e_a D(U_j || u0_a) - <U_j, log r> - s <V_j, log pi0/rho> ] + s K
     output = (nodes.laws @ log_r[..., None])[..., 0]
     prior = (nodes.vertices @ (log_pi - cells.log_rho)[..., None])[..., 0]
     bound = (nodes.f - gain - output - dual.s[:, None] * prior).max(axis=1) + dual.s * cells.knowledge
@@ -103,7 +103,7 @@ def evaluate(problem: SimplexProblem, nodes: Simplices, dual: Dual) -> Floats:
 def _log_law(problem: SimplexProblem, pi: Floats) -> Floats:
     """log u_a(y) of the row of every vertex, (B, C, Y)."""
     joint = problem.cells.joint(pi)
-    log_u = np.log(np.maximum(joint, TINY)) - np.log(np.maximum(joint.sum(axis=-1, keepdims=True), TINY))
+    log_u = safe_log(joint) - safe_log(joint.sum(axis=-1, keepdims=True))
     return np.asarray(log_u[:, problem.cells.secret])
 
 
@@ -113,23 +113,30 @@ def maximise(
     """Solve the relaxation of every node from weights m > 0, as far as deciding about it needs.
 
     A primal-dual interior-point method that may start outside D(pi || rho) <= K. A node is done once its
-    bound is at or below the target, or nearly as small as the relaxation allows; one without any prior
-    within K sees s grow and its bound fall without end.
+    bound is at or below the target, or nearly as small as the relaxation allows. In a node without any prior
+    within K, s grows and the bound falls without limit.
     """
     size, cells = len(m), problem.cells
+    settings = cells.settings.newton
     m = m / m.sum(axis=1, keepdims=True)
-    here = _State(nodes, m, 0.03 / (m * m.shape[1]), np.full(size, 0.1), np.full(size, 0.1), np.full(size, 0.1))
+    mu = settings.simplex_start_mu / (m * m.shape[1])
+    s, room, centre = (
+        np.full(size, value)
+        for value in (settings.simplex_start, settings.simplex_start, settings.simplex_first_centre)
+    )
+    here = _State(nodes, m, mu, s, room, centre)
     empty = Dual(np.zeros(size), np.zeros((size, cells.n_outputs)), np.zeros(m.shape))
     best = SimplexSolution(np.full(size, np.inf), empty, m.copy())
     active = np.arange(size)
-    for _ in range(ROUNDS):
+    for _ in range(settings.simplex_rounds):
         here, dual, value = _newton(problem, here)
         bound = evaluate(problem, here.nodes, dual)
         better = bound < best.bound[active]
         put(best, active[better], take(SimplexSolution(bound, dual, here.m), better))
         left = best.bound[active] - target
-        near = best.bound[active] - value < np.maximum(CLOSE * left, LEAST_GAP)
-        done = (left <= 0) | (np.isfinite(left) & near) | (here.s > LARGEST_S)
+        close = np.maximum(settings.simplex_close * left, settings.simplex_least_gap)
+        near = best.bound[active] - value < close
+        done = (left <= 0) | (np.isfinite(left) & near) | (here.s > settings.simplex_largest_s)
         if done.all() or deadline.expired():
             break
         if done.any():
@@ -142,11 +149,13 @@ class _State:
     """Weights m, their multipliers mu, the entropy's multiplier s and slack, and how much to centre."""
 
     nodes: Simplices
-    m: Floats  # (B, C)
-    mu: Floats  # (B, C)
-    s: Floats  # (B,)
-    room: Floats  # (B,) slack of D(pi || rho) <= K
-    centre: Floats  # (B,)
+    # (B, C)
+    m: Floats
+    mu: Floats
+    # (B,); room is the slack of D(pi || rho) <= K
+    s: Floats
+    room: Floats
+    centre: Floats
 
 
 def _newton(problem: SimplexProblem, x: _State) -> tuple[_State, Dual, Floats]:
@@ -155,19 +164,24 @@ def _newton(problem: SimplexProblem, x: _State) -> tuple[_State, Dual, Floats]:
     Where the prior is beyond K, the value is less what the excess costs.
     """
     cells, nodes, m, s = problem.cells, x.nodes, x.m, x.s[:, None]
+    settings = cells.settings.newton
     pi, z, v = _priors(problem, nodes, m)
     p, tilt = z.sum(axis=-1), np.log(pi) - cells.log_rho
-    share = SHARE * problem.share(x.s)
+    share = settings.simplex_share * problem.share(x.s)
+
+    # dD / dm_j = <V_j, log pi/rho> + 1,   dI / dm_j = (1-e) F_j + e <U_j, log u_a> - <U_j, log v>
     log_u = (np.log(z) - np.log(p)[..., None])[:, cells.secret]
     slope_d = (nodes.vertices @ tilt[..., None])[..., 0] + 1
     slope = (1 - share) * nodes.f + share * (nodes.laws * log_u).sum(axis=-1)
     slope -= (nodes.laws @ np.log(v)[..., None])[..., 0]
+    # Minus the Hessian of I - s D:   U diag(1/v) U' - e_a ( U diag(1/z_a) U' - 1/p_a ) in each row + s V diag(1/pi) V'
     transposed = nodes.laws.transpose(0, 2, 1)
     curvature = (nodes.laws / v[:, None]) @ transposed
     by_row = (nodes.laws / z[:, cells.secret]) @ transposed - 1 / p[:, cells.secret][:, :, None]
     curvature -= share[:, :, None] * problem.same_row * by_row
     curvature += s[..., None] * ((nodes.vertices / pi[:, None]) @ nodes.vertices.transpose(0, 2, 1))
 
+    # Complementarity m mu = t, s room = t, and D + room = K; s and room are eliminated
     complementarity = ((m * x.mu).sum(axis=1) + x.s * x.room) / (m.shape[1] + 1)
     t = x.centre * complementarity
     miss = cells.knowledge - (pi * tilt).sum(axis=1) - x.room
@@ -179,29 +193,46 @@ def _newton(problem: SimplexProblem, x: _State) -> tuple[_State, Dual, Floats]:
     ds = (t - x.s * d_room) / x.room - x.s
     d_mu = (t[:, None] - x.mu * dm) / m - x.mu
 
-    primal = _step(np.concatenate([dm / m, (d_room / x.room)[:, None]], axis=1))
-    dual = _step(np.concatenate([d_mu / x.mu, (ds / x.s)[:, None]], axis=1))
-    good = np.minimum(primal, dual)
-    centre = np.where(good > 0.8, 0.5 * x.centre, np.where(good < 0.3, 0.5, CENTRE)).clip(0.03, 0.5)  # noqa: PLR2004
+    # Primal variables go one length, dual ones another, both inside; the next step centres less after long ones
+    primal = inside(np.concatenate([dm / m, (d_room / x.room)[:, None]], axis=1), settings.inside)
+    dual = inside(np.concatenate([d_mu / x.mu, (ds / x.s)[:, None]], axis=1), settings.inside)
     new = _State(
         nodes,
         m + primal[:, None] * dm,
         x.mu + dual[:, None] * d_mu,
         x.s + dual * ds,
         x.room + primal * d_room,
-        centre,
+        _centring(problem, x.centre, np.minimum(primal, dual)),
     )
-    pi, z, v = _priors(problem, nodes, new.m)
-    dual_point = Dual(new.s, np.log(v), np.log(pi))
+    dual_point, value = _relaxed(problem, nodes, new, share)
+    return new, dual_point, value
+
+
+def _centring(problem: SimplexProblem, centre: Floats, length: Floats) -> Floats:
+    """The complementarity to aim at next, as a share of what it is: little after long steps, more after short ones."""
+    settings = problem.cells.settings.newton
+    otherwise = np.where(length < settings.simplex_short, settings.simplex_short_centre, settings.simplex_centre)
+    new = np.where(length > settings.simplex_long, settings.simplex_long_factor * centre, otherwise)
+    return np.asarray(new.clip(*settings.simplex_centre_range))
+
+
+def _relaxed(problem: SimplexProblem, nodes: Simplices, x: _State, share: Floats) -> tuple[Dual, Floats]:
+    """The dual variables of a state, and the value of the relaxation there, less s times what D is above K."""
+    cells = problem.cells
+    pi, z, v = _priors(problem, nodes, x.m)
+    dual = Dual(x.s, np.log(v), np.log(pi))
+    # sum_j (1-e_a) m_j F_j + sum_a e_a p_a F(u_a) + H(v)
     by_row = share[:, cells.starts] * (phi(z).sum(axis=-1) - phi(z.sum(axis=-1)))
-    relaxed = ((1 - share) * new.m * nodes.f).sum(axis=1) + by_row.sum(axis=1) - phi(v).sum(axis=1)
-    divergence = (pi * (dual_point.log_pi - cells.log_rho)).sum(axis=1)
-    return new, dual_point, relaxed + new.s * np.minimum(cells.knowledge - divergence, 0.0)
+    relaxed = ((1 - share) * x.m * nodes.f).sum(axis=1) + by_row.sum(axis=1) - phi(v).sum(axis=1)
+    divergence = (pi * (dual.log_pi - cells.log_rho)).sum(axis=1)
+    return dual, relaxed + x.s * np.minimum(cells.knowledge - divergence, 0.0)
 
 
 def _direction(curvature: Floats, right: Floats, m: Floats, mu: Floats) -> Floats:
     """Newton's direction among those that keep sum(m); scaled by m, which tames the boundary."""
     size = m.shape[1]
+    # [ diag(m) C diag(m) + diag(m mu)   m ] [ dm/m ]   [ m right ]
+    # [ m'                               0 ] [  .   ] = [    0    ]
     system = np.zeros((len(m), size + 1, size + 1))
     system[:, :size, :size] = m[:, :, None] * curvature * m[:, None, :]
     k = np.arange(size)
@@ -211,13 +242,8 @@ def _direction(curvature: Floats, right: Floats, m: Floats, mu: Floats) -> Float
     return np.asarray(m * solve(system, np.concatenate([m * right, np.zeros((len(m), 1))], axis=1))[:, :size])
 
 
-def _step(relative: Floats) -> Floats:
-    """The longest step up to 1 that keeps a positive vector well inside; relative = its change over itself."""
-    return np.asarray(np.minimum(1.0, BOUNDARY / np.maximum((-relative).max(axis=1), TINY)))
-
-
 def _priors(problem: SimplexProblem, nodes: Simplices, m: Floats) -> tuple[Floats, Floats, Floats]:
     """pi (B, C), z(a, y) (B, A, Y) and v(y) (B, Y), kept above zero."""
     pi = np.maximum((m[:, None] @ nodes.vertices)[:, 0], TINY)
-    z = np.maximum(problem.member.T @ (m[:, :, None] * nodes.laws), TINY)
+    z = np.maximum(problem.membership.T @ (m[:, :, None] * nodes.laws), TINY)
     return pi, z, z.sum(axis=1)

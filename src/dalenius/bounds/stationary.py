@@ -8,14 +8,13 @@ multiplier of the best prior found, that prior is the best of all. Two products 
 
 import numpy as np
 
-from dalenius.bounds.box_bound import TINY, BoxProblem, Point
-from dalenius.reductions.cells import Cells, Floats
+from dalenius.bounds.box_bound import BoxProblem, Point
+from dalenius.numerics.acceleration import squarem
+from dalenius.numerics.information import safe_log
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.search.ascent import at_multiplier, log_posterior
 from dalenius.search.deadline import Deadline
-
-LEAST_S = 1.001  # nearer to 1 the bound is a maximum over cells, which rounding in rare ones decides
-MOST_ROUNDS = 500
-STILL = 1e-13
 
 
 def problem(cells: Cells) -> BoxProblem:
@@ -27,26 +26,25 @@ def problem(cells: Cells) -> BoxProblem:
 def dual_point(cells: Cells, pi: Floats, s: float) -> Point:
     """The point of the bound that belongs to a prior (C,) and a multiplier: valid for any, best for stationary ones."""
     none = np.zeros((1, cells.n_secrets, 1))
-    log_r = np.log(np.maximum(pi[None] @ cells.q, TINY))
+    log_r = safe_log(pi[None] @ cells.q)
     return Point(log_r, none, none, none + 1, np.array([s]), log_posterior(cells, pi[None]) / s, none)
 
 
 def settle(cells: Cells, s: float, deadline: Deadline) -> Floats:
     """The prior of largest I - s D(pi || rho), (C,), for s > 1; extrapolated steps only where they gain."""
+    settings = cells.settings.ascent
     log_v = log_posterior(cells, cells.rho[None])
     value, pi = -np.inf, cells.rho
-    for _ in range(MOST_ROUNDS):
+    for _ in range(settings.stationary_rounds):
         first = log_posterior(cells, at_multiplier(cells, log_v, s))
         plain = at_multiplier(cells, first, s)
         second = log_posterior(cells, plain)
-        step, bend = first - log_v, second - 2 * first + log_v
-        size = float(np.clip(np.sqrt((step**2).sum() / max((bend**2).sum(), TINY)), 1.0, 1e3))
-        leap = at_multiplier(cells, np.minimum(log_v + 2 * size * step + size**2 * bend, 0.0), s)
+        leap = at_multiplier(cells, np.minimum(squarem(log_v, first, second, settings.leap), 0.0), s)
         tried = np.concatenate([plain, leap])
         values = cells.leakage(tried) - s * cells.divergence(tried)
         best = int(np.nanargmax(values))
         pi, gain, value = tried[best], values[best] - value, float(values[best])
         log_v = log_posterior(cells, pi[None])
-        if gain < STILL or deadline.expired():
+        if gain < settings.stationary_still or deadline.expired():
             break
     return np.asarray(pi)

@@ -1,4 +1,4 @@
-"""What a channel of many outputs tells at most about all records together, from which no secret has more.
+"""What a channel of many outputs leaks at most about all records together: a bound for every secret.
 
 Newton's methods over outputs (`box_newton`, `convex_bound`) take the cube of their number. The two bounds here take
 some passes over the channel, and are certified as those are, by an output law r and a multiplier s:
@@ -11,27 +11,24 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from dalenius.bounds.box_bound import TINY
-from dalenius.bounds.capacity import bracket
+from dalenius.bounds.capacity import best_multiplier, bracket
 from dalenius.bounds.choices import Choices
 from dalenius.bounds.convex_bound import Dual
-from dalenius.reductions.cells import Cells, Floats, lse
+from dalenius.numerics.information import lse, safe_log
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import neg_entropies
-
-ROUNDS = 100
-STILL = 1e-4  # relative gain of a round that is not worth another
-LEAST_S, MOST_S = 1e-6, 1e4
+from dalenius.settings import DEFAULT, Settings
 
 
 def unconstrained(cells: Cells, tolerance: float, ceiling: float, deadline: Deadline) -> Choices:
     """The root of the choices: the capacity of the whole channel, roughly where it is above `ceiling`."""
     channel = cells.lumped.channel[np.unique(cells.lumped.row)]
     choices = Choices(cells, tolerance)
-    choices.close_root(np.log(np.maximum(bracket(channel, tolerance, deadline, ceiling).law, TINY)))
+    choices.close_root(safe_log(bracket(channel, tolerance, deadline, ceiling, cells.settings).law))
     return choices
 
 
@@ -41,7 +38,7 @@ def constrained(cells: Cells, deadline: Deadline) -> tuple[Dual, float]:
     channel = cells.lumped.channel[rows]
     log_rho = np.full(rows.size, -np.inf)
     np.logaddexp.at(log_rho, place, cells.log_rho)
-    best = alternate(channel, neg_entropies(channel), log_rho, cells.knowledge, deadline)
+    best = alternate(channel, log_rho, cells.knowledge, deadline, cells.settings)
     return Dual(best.log_r, np.zeros((cells.n_secrets, cells.n_outputs)), best.s, 0.0, np.empty(0)), best.bound
 
 
@@ -57,24 +54,27 @@ class Alternated:
 
 
 def alternate(
-    channel: Floats, neg_entropy: Floats, log_rho: Floats, knowledge: float, deadline: Deadline
+    channel: Floats, log_rho: Floats, knowledge: float, deadline: Deadline, settings: Settings = DEFAULT
 ) -> Alternated:
-    """Choose r and s of the constrained capacity by the alternating iteration; neg_entropy: sum_y phi(q) of every row.
+    """Choose r and s of the constrained capacity by the alternating iteration.
 
     At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), all the way where that brings
     the bound down, else a part of the way: s / (1 + s) never lowers I(p) - s D(p || rho).
     """
+    numbers = settings.closed_forms
+    neg_entropy = neg_entropies(channel, settings.limits.chunk_entries)
     log_p, way = log_rho, 1.0
     best = Alternated(log_p, np.zeros(channel.shape[1]), log_rho, 1.0, math.inf)
-    for _ in range(ROUNDS):
-        log_r = np.log(np.maximum(np.exp(log_p) @ channel, TINY))
+    for _ in range(numbers.whole_rounds):
+        # r = p q,   D_t = sum_y phi(q) - q.log r
+        log_r = safe_log(np.exp(log_p) @ channel)
         log_r -= lse(log_r[None])[0]
         divergence = neg_entropy - channel @ log_r
-        s, bound = _best_s(log_rho, divergence, knowledge)
+        s, bound = best_multiplier(log_rho, divergence, knowledge, numbers.whole_s_range)
         gained = best.bound - bound
         if gained > 0:
             best = Alternated(log_p, log_r, log_rho + divergence / s, s, bound)
-        if gained < STILL * abs(bound):
+        if gained < numbers.whole_still * abs(bound):
             shortest = best.s / (1 + best.s)
             if way <= shortest:
                 break
@@ -84,12 +84,3 @@ def alternate(
         log_p = (1 - way) * best.log_p + way * best.tilted
         log_p = log_p - logsumexp(log_p)
     return best
-
-
-def _best_s(log_rho: Floats, divergence: Floats, knowledge: float) -> tuple[float, float]:
-    def bound(log_s: float) -> float:
-        s = math.exp(log_s)
-        return s * (knowledge + float(logsumexp(log_rho + divergence / s)))
-
-    found = minimize_scalar(bound, bounds=(math.log(LEAST_S), math.log(MOST_S)), method="bounded")
-    return math.exp(float(found.x)), float(found.fun)

@@ -16,7 +16,7 @@ from dalenius.designing.oracle import MOST_TAKEN, Attack, Oracle
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
 from dalenius.model.problem import Goal
 from dalenius.numerics.information import mutual_information
-from dalenius.reductions.cells import Floats
+from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
 from dalenius.search.deadline import Deadline
 

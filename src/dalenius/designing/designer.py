@@ -14,9 +14,9 @@ from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.model.problem import DesignProblem
 from dalenius.model.written import Written
-from dalenius.reductions.cells import Floats
-from dalenius.reductions.symmetry import MOST_PAIRS
+from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 
 GRID = 2.0**48  # probabilities are multiples of its inverse, and rows sum to one exactly
 SEARCH_SHARE = 0.3  # of the tolerance is for the gap that local search leaves
@@ -133,7 +133,7 @@ class Designer:
         else:
             answer = self.audited(problem.constant(), lower, 1, -math.inf)
         good = answer.value(problem) <= lower.value + self.tolerance
-        return answer if good or rows.size > MOST_PAIRS else None
+        return answer if good or rows.size > DEFAULT.limits.design_pairs else None
 
     def _least_leakage(self, planes: CuttingPlanes) -> list[Designed]:
         """Audit the best mechanism; where the audit knows a worse prior than local search did, go on with it."""

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.master import Plane
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
-from dalenius.reductions.cells import Floats
+from dalenius.numerics.types import Floats
 
 STEP = 1e-11  # h times the largest multiplier
 EXTRA_TILTS = 2

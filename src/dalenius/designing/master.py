@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dalenius.reductions.cells import Floats
+from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
 
 Bools = NDArray[np.bool_]

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Statistic
 from dalenius.model.written import Written
-from dalenius.reductions.cells import Cells, Floats
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
 from dalenius.search.ascent import climb, random_priors
 from dalenius.search.deadline import Deadline

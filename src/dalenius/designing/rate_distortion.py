@@ -17,10 +17,10 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.special import logsumexp
 
-from dalenius.bounds.capacity import room, solve
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, leakage_bound
-from dalenius.reductions.cells import Floats
+from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank
+from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
 
 MOST_PAIRS = 2**20  # of a value and an output: no search is needed, and this many can be verified
@@ -113,21 +113,20 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
         gap = np.log(x.g.max()) / (1.0 if primal else x.beta)
         if (off < SETTLED * tolerance and gap < SETTLED * tolerance) or deadline.expired():
             break
-        mu = (0.1 if share > 0.5 else 0.5) * float(x.r @ slack) / x.r.size  # noqa: PLR2004 - half
+        mu = centring(share) * float(x.r @ slack) / x.r.size
         slope, bend = (x.h, -x.variance) if primal else (-x.g - x.beta * x.h, x.beta * x.variance)
         right = np.stack([mu / x.r + x.g - x.g.max(), np.ones_like(x.r), x.h], axis=1)
         try:
-            plain, one, turned = solve(x.r, slack, (x.tilt * np.sqrt(rho)[:, None]).T, right).T
+            plain, one, turned = solve_low_rank(x.r, slack, (x.tilt * np.sqrt(rho)[:, None]).T, right).T
             # dr = plain - c one - dbeta turned, with sum dr = 0 and <slope, dr> + bend dbeta = miss
             system = np.array([[one.sum(), turned.sum()], [slope @ one, slope @ turned - bend]])
             c, d_beta = np.linalg.solve(system, [plain.sum(), slope @ plain - miss])
         except LinAlgError:  # rounding, or a slope without bound
             break
         dr = plain - c * one - d_beta * turned
-        d_slack = mu / x.r - slack - slack / x.r * dr
-        share = min(
-            1.0, INSIDE * room(x.r, dr), INSIDE * room(slack, d_slack), FASTEST * x.beta / max(abs(d_beta), TINY)
-        )
+        d_slack = slack_step(x.r, slack, dr, mu)
+        inside = INSIDE * float(longest_inside(x.r, dr)), INSIDE * float(longest_inside(slack, d_slack))
+        share = min(1.0, *inside, FASTEST * x.beta / max(abs(d_beta), TINY))
         r, slack = x.r + share * dr, slack + share * d_slack
         if not (share > 0 and np.isfinite(r).all() and x.beta < STEEPEST):
             break

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import linprog
 
-from dalenius.reductions.cells import Floats
+from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
 
 SMALLEST_RATIO = 1e-13  # a share of ratio 1 mixed in, so that logarithms are finite

@@ -1,1 +1,1 @@
-"""Arithmetic that everything shares: information, batches, digits rounded outward."""
+"""Arithmetic that everything shares: information, Newton's method, extrapolation, batches, digits rounded outward."""

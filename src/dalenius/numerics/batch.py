@@ -5,6 +5,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dalenius.numerics.types import Floats, Ints
+
 Batch = TypeVar("Batch", bound=Any)
 
 
@@ -24,6 +26,12 @@ def put(batch: Batch, index: Any, other: Batch) -> None:  # noqa: ANN401 - an in
             mine[index] = theirs
 
 
+def singles(batch: Batch) -> list[Batch]:
+    """Return the nodes of a batch one by one, each a batch of one."""
+    first = getattr(batch, fields(batch)[0].name)
+    return [take(batch, slice(k, k + 1)) for k in range(len(first))]
+
+
 def copy(batch: Batch) -> Batch:
     """Return an independent copy."""
     return type(batch)(*(np.array(getattr(batch, f.name)) for f in fields(batch)))  # type: ignore[no-any-return]
@@ -33,3 +41,12 @@ def stack(batches: list[Batch]) -> Batch:
     """Join batches."""
     first = batches[0]
     return type(first)(*(np.concatenate([getattr(b, f.name) for b in batches]) for f in fields(first)))  # type: ignore[no-any-return]
+
+
+def halves(low: Floats, high: Floats, row: Ints, column: Ints, at: Floats) -> tuple[Floats, Floats]:
+    """Cut boxes low <= x <= high, (B, R, C), at x[row, column] = at; ends of all left halves, then all right ones."""
+    k = np.arange(len(low))
+    left_high, right_low = high.copy(), low.copy()
+    left_high[k, row, column] = at
+    right_low[k, row, column] = at
+    return np.concatenate([low, right_low]), np.concatenate([left_high, high])

@@ -1,10 +1,35 @@
-"""Entropy, Kullback-Leibler divergence and mutual information, in nats, with 0 log 0 = 0."""
+"""Entropy, Kullback-Leibler divergence and mutual information, in nats, with 0 log 0 = 0; and their logarithms."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr, rel_entr
+from scipy.special import entr, rel_entr, xlogy
+
+from dalenius.numerics.types import Floats
+
+# The least number that a logarithm or a division takes: smaller ones stand for 0. Floats end at about 1e-308, so that a
+# number this small can still be multiplied by one from 1e-8 on.
+TINY = 1e-300
+
+# By how much sums of probabilities may be off 1, or ends of an interval cross, for rounding alone.
+ROUNDING = 1e-12
+
+
+def safe_log(x: Floats) -> Floats:
+    """log x, finite where x is 0."""
+    return np.asarray(np.log(np.maximum(x, TINY)))
+
+
+def lse(x: Floats) -> Floats:
+    """log sum exp x over the last axis."""
+    peak = x.max(axis=-1, keepdims=True)
+    return np.asarray((peak + np.log(np.exp(x - peak).sum(axis=-1, keepdims=True)))[..., 0])
+
+
+def phi(u: Floats) -> Floats:
+    """The function u log u, 0 at 0."""
+    return np.asarray(xlogy(u, u))
 
 
 def entropy(p: ArrayLike, axis: int = -1) -> Any:  # noqa: ANN401 - a float or an array, as numpy's sums
@@ -21,6 +46,7 @@ def mutual_information(joint: ArrayLike) -> Any:  # noqa: ANN401 - a float or an
     """I(A;Y) = sum z log( (z / z_a) / z_y ) of joint laws z(..., a, y); leading axes are a batch."""
     z = np.asarray(joint, dtype=float)
     held = z > 0
+    # log z/z_a - log z_y in place of log z/(z_a z_y), whose denominator might underflow
     given = np.divide(z, z.sum(axis=-1, keepdims=True), out=np.ones_like(z), where=held)
-    ratio = np.log(given) - np.log(np.where(held, z.sum(axis=-2, keepdims=True), 1.0))  # z_a z_y might underflow
+    ratio = np.log(given) - np.log(np.where(held, z.sum(axis=-2, keepdims=True), 1.0))
     return np.maximum(np.sum(z * ratio, axis=(-2, -1)), 0.0)

@@ -4,23 +4,27 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 DECIMALS = 6
-MOST_DECIMALS = 18
 
 
-def decimals(x: float) -> int:
-    """Return how many decimals to print of a number of the size of x: 6, or more when it is below 1e-3."""
-    if not 0 < abs(x) < 1e-3:  # noqa: PLR2004
+def decimals(x: float, most: int = 18) -> int:
+    """Return how many decimals to print of a number of the size of x: 6, or more, up to `most`, when below 1e-3."""
+    if not 0 < abs(x) < 1e-3:  # noqa: PLR2004 - three decimals fewer than are printed
         return DECIMALS
-    return min(MOST_DECIMALS, DECIMALS - 3 + math.ceil(-math.log10(abs(x))))
+    return min(most, DECIMALS - 3 + math.ceil(-math.log10(abs(x))))
+
+
+def places(unit: float) -> int:
+    """Return the number of decimals at which numbers that differ by this unit differ."""
+    return math.ceil(-math.log10(unit))
 
 
 def round_down(x: float, digits: int = DECIMALS) -> str:
-    """Return x with so many decimals, never above x."""
+    """Return x with this number of decimals, never above x."""
     return _rounded(x, digits, ROUND_FLOOR)
 
 
 def round_up(x: float, digits: int = DECIMALS) -> str:
-    """Return x with so many decimals, never below x."""
+    """Return x with this number of decimals, never below x."""
     return _rounded(x, digits, ROUND_CEILING)
 
 

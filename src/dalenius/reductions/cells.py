@@ -1,23 +1,17 @@
 """The lumped problem as the solvers hold it: max { I(A;Y) : D(pi || rho) <= K } over cells."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import xlogy
 
-from dalenius.numerics.information import mutual_information
+from dalenius.numerics.information import mutual_information, phi
+from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Lumped
 from dalenius.settings import DEFAULT, Settings
 
-Floats = NDArray[np.float64]
-Taken = slice | NDArray[np.int64]
-
-UNDERFLOW = 1e-290
-MANY = 2**14  # cells beyond which passes over the channel in chunks take the place of arrays as large as it
-ENTRIES = 2**17  # of the channel in a chunk
+Taken = slice | Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +24,7 @@ class Cells:
 
     @property
     def q(self) -> Floats:
-        """(C, Y) output law of each cell; where there are many, a new array each time."""
+        """(C, Y) output law of each cell; where there are many cells, a new array each time."""
         return self.lumped.rows if self.many else self._written
 
     @cached_property
@@ -38,7 +32,7 @@ class Cells:
         return np.ascontiguousarray(self.lumped.rows)
 
     @property
-    def secret(self) -> NDArray[np.int64]:
+    def secret(self) -> Ints:
         """(C,) row of each cell, ascending."""
         return self.lumped.secret
 
@@ -68,7 +62,7 @@ class Cells:
         return int(self.lumped.row.size)
 
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Ints:
         """First cell of each row; every secret value has at least one dataset."""
         return np.searchsorted(self.secret, np.arange(self.n_secrets))
 
@@ -92,7 +86,7 @@ class Cells:
     @cached_property
     def neg_entropy(self) -> Floats:
         """(C,) sum_y q log q of each cell."""
-        return np.asarray(xlogy(self.q, self.q).sum(axis=1))
+        return np.asarray(phi(self.q).sum(axis=1))
 
     def row_sum(self, x: Floats) -> Floats:
         """Sum over the cells of each row: (..., C) -> (..., A)."""
@@ -110,15 +104,15 @@ class Cells:
 
     @property
     def many(self) -> bool:
-        """Whether there are so many cells that `q` should not be written out."""
-        return self.size > MANY
+        """Whether there are too many cells to write `q` out."""
+        return self.size > self.settings.limits.many_cells
 
     def chunks(self, laws: int = 1) -> Iterator[tuple[int, slice, Floats, Taken]]:
         """Yield (a, cells, their rows, which rows) for `laws` numbers a cell; the next rows overwrite the last.
 
         In each row of the problem the channel's rows ascend, so those without a gap need no copy.
         """
-        step = max(1, ENTRIES // (self.n_outputs + laws))
+        step = max(1, self.settings.limits.chunk_entries // (self.n_outputs + laws))
         buffer = np.empty((step, self.n_outputs))
         for a, part in enumerate(self.slices):
             for i in range(part.start, part.stop, step):
@@ -133,7 +127,7 @@ class Cells:
                     yield a, here, rows, taken
 
     def sample(self, size: int, rng: np.random.Generator) -> "Cells":
-        """The problem on some cells, as many of each row, which stand for the rest of their row."""
+        """The problem on some cells, equally many of each row, which stand for the rest of their row."""
         each = size // self.n_secrets + 1
         held = np.concatenate(
             [
@@ -143,9 +137,10 @@ class Cells:
         )
         own, secret = self.lumped, self.secret[held]
         log_rho = self.log_rho[held]
-        drawn = Cells(Lumped(secret, own.channel, log_rho, self.n_secrets, own.row[held]), self.knowledge)
-        log_rho = log_rho + (self.log_rows - drawn.log_rows)[secret]
-        return Cells(Lumped(secret, own.channel, log_rho, self.n_secrets, own.row[held]), self.knowledge)
+        drawn = Lumped(secret, own.channel, log_rho, self.n_secrets, own.row[held])
+        # rho(a) stays: the cells drawn of a row are scaled to the mass of the whole row
+        missing = self.log_rows - replace(self, lumped=drawn).log_rows
+        return replace(self, lumped=replace(drawn, log_reference=log_rho + missing[secret]))
 
     def joint(self, pi: Floats) -> Floats:
         """z(a, y) = sum_t pi(a, t) q(y | a, t): (B, C) -> (B, A, Y)."""
@@ -160,34 +155,14 @@ class Cells:
         """I(A;Y) of each prior of a batch."""
         return np.asarray(mutual_information(self.joint(pi)))
 
-    def divergence(self, pi: Floats) -> Floats:
+    def divergence(self, pi: Floats, underflow: float = 1e-290) -> Floats:
         """D(pi || rho) of each prior of a batch, as sum rho ((1+d) log(1+d) - d), d = pi/rho - 1.
 
-        Every term is accurate by itself, so D is right even where it is far below rounding of 1. Where rho
-        underflows, the term is pi log(pi/rho) - pi.
+        Every term is accurate by itself, so D is right even where it is far below rounding of 1. Where rho is below
+        `underflow`, the term is pi log(pi/rho) - pi.
         """
         with np.errstate(all="ignore"):
             excess = pi / self.rho - 1
             near = self.rho * np.where(excess > -1, (1 + excess) * np.log1p(excess) - excess, 1.0)
             far = np.where(pi > 0, pi * (np.log(pi) - self.log_rho) - pi, 0.0)
-        return np.asarray(np.where(self.rho > UNDERFLOW, near, far).sum(axis=-1))
-
-
-def solve(matrix: Floats, right: Floats) -> Floats:
-    """Solve a batch of linear systems for a search direction; nearly singular ones are made regular."""
-    try:
-        return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0])
-    except np.linalg.LinAlgError:
-        size = np.abs(matrix).max(axis=(-2, -1), keepdims=True) + 1e-300
-        return np.asarray(np.linalg.solve(matrix + 1e-8 * size * np.eye(matrix.shape[-1]), right[..., None])[..., 0])
-
-
-def lse(x: Floats) -> Floats:
-    """Log-sum-exp over the last axis."""
-    peak = x.max(axis=-1, keepdims=True)
-    return np.asarray((peak + np.log(np.exp(x - peak).sum(axis=-1, keepdims=True)))[..., 0])
-
-
-def phi(u: Floats) -> Floats:
-    """u log u with 0 log 0 = 0."""
-    return np.asarray(xlogy(u, u))
+        return np.asarray(np.where(self.rho > underflow, near, far).sum(axis=-1))

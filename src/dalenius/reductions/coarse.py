@@ -1,8 +1,8 @@
 """Coarse classes and outputs (MATH 2.1): a smaller problem whose leakage is a lower bound of the large one's.
 
 Neighbouring classes are put together in blocks, neighbouring outputs in groups between cuts. A prior on pairs of a
-secret value a and a block B, uniform inside, is a prior like any other, with D(pi || rho) taken on blocks; and a group
-G of outputs tells no more than the outputs. So with
+secret value a and a block B, the reference inside, is a prior like any other, with D(pi || rho) taken on blocks; and a
+group G of outputs leaks no more than the outputs. So with
 
     rho(a,B) = sum_{t in B} rho(a,t),    q(G|a,B) = sum_{t in B} rho(t|a,B) P(G|t)
 
@@ -20,14 +20,9 @@ from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
-from dalenius.reductions.lump import Floats, Ints, Lift, Lumped
-
-MOST_BLOCKS = 1024
-MOST_CUTS = 2048
-MOST_TERMS = 2**23  # products of a class and a cut in the range of the noise, which a verifier adds up
-NEAR = 32.0  # nats below the likeliest class: eight standard deviations
-FINENESS = 128  # cuts within the reach of the noise: finer ones tell no more
-CHUNK = 4096  # classes at a time
+from dalenius.numerics.types import Floats, Ints
+from dalenius.reductions.lump import Lift, Lumped
+from dalenius.settings import DEFAULT, ClosedForms
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,45 +33,48 @@ class Grid:
     cuts: Ints
 
 
-def coarsen(  # noqa: PLR0913 - a problem, and how coarse
+def coarsen(
     mechanism: Additive,
     secret: Secret,
     knowledge: float,
     reference: Reference = UNIFORM,
-    *,
-    blocks: int = MOST_BLOCKS,
-    cuts: int = MOST_CUTS,
+    settings: ClosedForms = DEFAULT.closed_forms,
 ) -> tuple[Lumped, Lift, Grid]:
     """Return the coarse problem of a secret, the way back to classes, and the blocks and cuts."""
     many = secrets.size(secret, mechanism.records)
-    fewer = math.sqrt(max(many / 2, 1.0))  # where a secret has many values: rows stay as large
+    # Where a secret has many values, blocks and cuts are fewer: the problem stays as large.
+    fewer = math.sqrt(max(many / 2, 1.0))
     log_size = reference.log_classes(mechanism.statistic)
-    room = int(blocks / fewer), int(cuts / fewer)
-    grid = _grid(mechanism, log_size, knowledge, many, room)
+    room = int(settings.coarse_blocks / fewer), int(settings.coarse_cuts / fewer)
+    grid = _grid(mechanism, log_size, knowledge, (many, room), settings)
     log_rho = reference.log_joint(mechanism.statistic, secret)
     log_block = np.logaddexp.reduceat(log_rho, grid.starts, axis=1)
     log_block -= np.logaddexp.reduce(log_block, axis=None)
     block_of = np.repeat(np.arange(grid.starts.size), np.diff(np.append(grid.starts, log_rho.shape[1])))
     held = np.isfinite(log_block)
     cell = np.where(held, np.cumsum(held).reshape(held.shape) - 1, -1)
+    # log rho(t|a,B), in place: where a secret has many values, memory has no room for a second array.
     log_share = log_rho
-    for a, block in enumerate(log_block):  # in place: of many values there is no room for more
+    for a, block in enumerate(log_block):
         row = log_share[a]
         with np.errstate(invalid="ignore"):
             row -= block[block_of]
         row[np.isnan(row)] = -np.inf
-        total = np.add.reduceat(np.exp(row), grid.starts)  # 1 but for rounding of great logarithms
+        # The shares of a block sum to 1 but for rounding of large logarithms.
+        total = np.add.reduceat(np.exp(row), grid.starts)
         row -= np.log(np.where(total > 0, total, 1.0))[block_of]
     values, number = np.unique(np.nonzero(held)[0], return_inverse=True)
-    rows = _rows(mechanism, log_share, grid)[held]
+    rows = _rows(mechanism, log_share, grid, settings.coarse_chunk)[held]
     lumped = Lumped(number, rows, log_block[held], values.size, np.arange(number.size))
     return lumped, Lift(cell[:, block_of], log_share, np.zeros(0, dtype=np.int64)), grid
 
 
-def _grid(mechanism: Additive, log_size: Floats, knowledge: float, values: int, room: tuple[int, int]) -> Grid:
+def _grid(
+    mechanism: Additive, log_size: Floats, knowledge: float, size: tuple[int, tuple[int, int]], settings: ClosedForms
+) -> Grid:
     """Blocks of equal width over the likely classes, and cuts of equal distance as far as noise carries them."""
-    blocks, cuts = room
-    likely = np.flatnonzero(log_size >= log_size.max() - NEAR - 2 * knowledge)
+    values, (blocks, cuts) = size
+    likely = np.flatnonzero(log_size >= log_size.max() - settings.coarse_near - 2 * knowledge)
     first, end = int(likely[0]), int(likely[-1]) + 1
     inner = np.arange(first, end, -(-(end - first) // blocks))
     outer = [0] if first > 0 else [], [end] if end < log_size.size else []
@@ -87,19 +85,22 @@ def _grid(mechanism: Additive, log_size: Floats, knowledge: float, values: int, 
     high = min(mechanism.high, int(answers[end - 1]) + reach)
     met = np.searchsorted(answers, answers[(first + end) // 2] + np.array([-reach, reach]))
     terms = values * min(int(met[1] - met[0]) + 1, end - first)
-    most = max(2, min(cuts, MOST_TERMS // terms))
-    step = max(-(-(high - low + 1) // most), reach // FINENESS, 1)
+    most = max(2, min(cuts, settings.coarse_terms // terms))
+    step = max(-(-(high - low + 1) // most), reach // settings.coarse_fineness, 1)
     return Grid(starts, np.arange(low, high + 1, step))
 
 
-def _rows(mechanism: Additive, log_share: Floats, grid: Grid) -> Floats:
-    """q(G|a,B) as (A, B, G), from P(Y < c | a, B); classes whose noise cannot reach a cut are 0 or 1 there."""
+def _rows(mechanism: Additive, log_share: Floats, grid: Grid, chunk: int) -> Floats:
+    """q(G|a,B) as (A, B, G), from P(Y < c | a, B), `chunk` classes at a time.
+
+    Classes whose noise cannot reach a cut are 0 or 1 there.
+    """
     answers, reach, cuts = mechanism.answers, mechanism.reach(), grid.cuts
     below = np.zeros((log_share.shape[0], grid.starts.size, cuts.size + 2))
     ends = np.append(grid.starts[1:], answers.size)
     for block, (start, end) in enumerate(zip(grid.starts.tolist(), ends.tolist(), strict=True)):
-        for i in range(start, end, CHUNK):
-            part = slice(i, min(i + CHUNK, end))
+        for i in range(start, end, chunk):
+            part = slice(i, min(i + chunk, end))
             f, share = answers[part], np.exp(log_share[:, part])
             low, high = np.searchsorted(cuts, [f[0] - reach, f[-1] + reach + 2])
             law = mechanism.below(cuts[low:high] - 1 - f[:, None])

@@ -15,23 +15,23 @@ from numpy.typing import NDArray
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-SPLITTER = 2.0**27 + 1
-SMALLEST = 2.0**-400  # below it the exact product test could underflow
+from dalenius.numerics.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Lumped:
     """max I(A;Y) over pi with D(pi || rho) <= knowledge, on C cells."""
 
-    secret: Ints  # (C,) value of the secret in each cell, ascending; only values that have a cell are counted
-    channel: Floats  # (R, Y) the channel's different rows, outputs merged: one array for all secrets
-    log_reference: Floats  # (C,) log rho(cell); rho sums to one
-    secrets: int  # A, of the values that the reference gives mass
-    row: Ints  # (C,) which of these rows; equal for cells of different secrets that share one
+    # (C,) value of the secret in each cell, ascending; only values that have a cell are counted.
+    secret: Ints
+    # (R, Y) the channel's different rows, outputs merged: one array for all secrets.
+    channel: Floats
+    # (C,) log rho(cell); rho sums to one.
+    log_reference: Floats
+    # A, the number of values that the reference gives mass.
+    secrets: int
+    # (C,) which row of the channel; equal for cells of different secrets that share one.
+    row: Ints
 
     @property
     def rows(self) -> Floats:
@@ -43,9 +43,12 @@ class Lumped:
 class Lift:
     """The way back from cells to pairs of a secret value and a class of the statistic."""
 
-    cell_of: Ints  # (A, K), -1 where rho is 0; A counts every value of the secret
-    log_share: Floats  # (A, K) log rho(a, t) / rho(cell), -inf where rho is 0
-    outputs: Ints  # the merged column of every original output, -1 where dropped
+    # (A, K), -1 where rho is 0; A counts every value of the secret.
+    cell_of: Ints
+    # (A, K) log rho(a, t) / rho(cell), -inf where rho is 0.
+    log_share: Floats
+    # The merged column of every original output, -1 where dropped.
+    outputs: Ints
 
     def masses(self, pi: Floats) -> Floats:
         """Return pi as (A, K): a cell's mass is split over its classes in proportion to rho."""
@@ -61,10 +64,13 @@ class Lift:
 class Merged:
     """Equal rows and proportional columns of a channel: the same for every record."""
 
-    group: Ints  # (K,) the group of every row
-    first: Ints  # the first row of every group
-    outputs: Ints  # (Y,) the merged column of every output, -1 where it never occurs
-    channel: Floats  # the row of every group, merged columns added
+    # (K,) the group of every row, and the first row of every group.
+    group: Ints
+    first: Ints
+    # (Y,) the merged column of every output, -1 where it never occurs.
+    outputs: Ints
+    # The row of every group, merged columns added.
+    channel: Floats
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Merged":
@@ -109,7 +115,8 @@ def lump(
 
 def _grouped(key: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """An order in which keys ascend, the different keys, where each begins in that order, and which each key is."""
-    if (key[1:] > key[:-1]).all():  # every dataset its own cell
+    # Every dataset is a cell by itself.
+    if (key[1:] > key[:-1]).all():
         every = np.arange(key.size)
         return every, key, every, every
     order = np.argsort(key, kind="stable")
@@ -166,17 +173,20 @@ def _proportional_columns(rows: Floats) -> Ints:
     return merged
 
 
-def _products_equal(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
-    """Whether a b = c d exactly, along the last axis, by error-free products (Dekker 1971)."""
-    large = ((a == 0) | (a > SMALLEST)) & ((c == 0) | (c > SMALLEST)) & (b > SMALLEST) & (d > SMALLEST)
+def _products_equal(a: Floats, b: Floats, c: Floats, d: Floats, least: float = 2.0**-400) -> Bools:
+    """Whether a b = c d exactly, along the last axis, by error-free products (Dekker 1971).
+
+    Numbers below `least`, whose products could underflow, are never equal.
+    """
+    large = ((a == 0) | (a > least)) & ((c == 0) | (c > least)) & (b > least) & (d > least)
     left, left_error = _product(a, b)
     right, right_error = _product(c, d)
     return np.asarray((large & (left == right) & (left_error == right_error)).all(axis=-1))
 
 
-def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """a b as a rounded product and its rounding error."""
-    a_high, b_high = (SPLITTER * a) - (SPLITTER * a - a), (SPLITTER * b) - (SPLITTER * b - b)
+def _product(a: Floats, b: Floats, splitter: float = 2.0**27 + 1) -> tuple[Floats, Floats]:
+    """a b as a rounded product and its rounding error; 2^27 + 1 splits the 53 bits of a float in two halves."""
+    a_high, b_high = (splitter * a) - (splitter * a - a), (splitter * b) - (splitter * b - b)
     a_low, b_low = a - a_high, b - b_high
     product = a * b
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)

@@ -6,7 +6,8 @@ outputs holds on the original ones with r split in proportion: log r(y) = log r(
 
 import numpy as np
 
-from dalenius.reductions.lump import Floats, Lift
+from dalenius.numerics.types import Floats
+from dalenius.reductions.lump import Lift
 
 
 class OriginalOutputs:

@@ -20,7 +20,8 @@ import numpy as np
 from dalenius.model.real import Real
 from dalenius.model.written import Written
 
-ROUNDED = 1e-13  # more than the sums of a row can lose
+# More than the sums of a row can lose by rounding.
+ROUNDED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +29,10 @@ class Quantised:
     """A finite channel in place of a real one, and how far the two can differ."""
 
     channel: Written
-    description: dict[str, object]  # of the rule
-    answers: int  # K
+    # Of the rule.
+    description: dict[str, object]
+    # K
+    answers: int
     slack: float
     rest: float
     error: float

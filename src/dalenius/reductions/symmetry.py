@@ -5,7 +5,7 @@ records changes no expected distortion and raises no leakage. So q may be taken
 
 1. equal on datasets with the same counts of values, where permuting records changes neither f nor p0 nor the
    reference: the domain is then one class per count vector, and otherwise every dataset by itself. For the parity of
-   bits it is the two parities, where p0 and the reference tell no more apart: flipping two bits changes nothing
+   bits it is the two parities, where p0 and the reference distinguish no more: flipping two bits changes nothing
    either;
 2. equal on the orbits of pairs (class, output) under further maps: values renamed in all records alike on
    count vectors, and records swapped or values of one record renamed on single datasets, each together with
@@ -21,7 +21,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
@@ -29,11 +28,8 @@ from dalenius.errors import InputError
 from dalenius.model.distortion import Distortion, class_of_counts
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-MOST_PAIRS = 2**13  # of classes and outputs
+from dalenius.numerics.types import Floats, Ints
+from dalenius.settings import DEFAULT
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +37,15 @@ class Domain:
     """A design problem on classes c that are orbits, as in 1 above: P0(c), d(c,y), and what 2 ties together."""
 
     statistic: Statistic
-    weights: Floats  # (K,)
-    uniform: bool  # whether weights are those of the uniform distribution, exactly
-    distance: Floats  # (K, Y)
-    orbit: Ints  # (K, Y) the orbit of each pair of a class and an output, 0..P-1
-    symmetries: tuple[dict[str, Any], ...]  # the maps, as certificates state them
+    # (K,), and whether these are the weights of the uniform distribution, exactly.
+    weights: Floats
+    uniform: bool
+    # (K, Y)
+    distance: Floats
+    # (K, Y) the orbit of each pair of a class and an output, 0..P-1.
+    orbit: Ints
+    # The maps, as certificates state them.
+    symmetries: tuple[dict[str, Any], ...]
     reference: Reference = UNIFORM
 
     @property
@@ -61,11 +61,15 @@ class Domain:
 
 
 def reduce(
-    distortion: Distortion, reference: Reference = UNIFORM, *, symmetric: bool = True, most: int = MOST_PAIRS
+    distortion: Distortion,
+    reference: Reference = UNIFORM,
+    *,
+    symmetric: bool = True,
+    most: int = DEFAULT.limits.design_pairs,
 ) -> Domain:
     """Return the smallest domain that loses nothing; with symmetric=False every dataset by itself.
 
-    Refused are more than `most` pairs of a class and an output, and a reference that leaves a class without mass.
+    Raises InputError: more than `most` pairs of a class and an output, or a reference that leaves a class without mass.
     """
     domain = _reduced(distortion, reference, most, symmetric=symmetric)
     reference.check(domain.statistic)
@@ -76,6 +80,7 @@ def _reduced(distortion: Distortion, reference: Reference, most: int, *, symmetr
     query = distortion.query
     if symmetric and reference.kind in (None, "marginal") and _interchangeable(distortion):
         return _on_counts(distortion, reference, most)
+    # exp(700) is near the largest float, and far above any limit.
     size = math.exp(min(query.log_universe, 700.0))
     check_size(round(size), distortion, most)
     statistic = Table.everything(query.records)
@@ -114,7 +119,8 @@ def _on_counts(distortion: Distortion, reference: Reference, most: int) -> Domai
     classes = class_of_counts(query.statistic, counts)
     statistic: Statistic = histogram
     if isinstance(query.statistic, (Sum, Histogram)) and query.statistic.size == histogram.size:
-        statistic = query.statistic  # its classes are single count vectors already
+        # Its classes are single count vectors already.
+        statistic = query.statistic
         order = np.argsort(classes)
         counts, classes = counts[order], classes[order]
     weights = distortion.data.of_counts(query, counts, classes)
@@ -126,8 +132,8 @@ def _parity(statistic: Statistic) -> bool:
     return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2  # noqa: PLR2004
 
 
-def check_size(rows: int, distortion: Distortion, most: int = MOST_PAIRS) -> None:
-    """Refuse designs of more than `most` pairs of a class and an output."""
+def check_size(rows: int, distortion: Distortion, most: int = DEFAULT.limits.design_pairs) -> None:
+    """Raise InputError for a design of more than `most` pairs of a class and an output."""
     outputs = len(distortion.outputs)
     if rows * outputs > most:
         message = (
@@ -142,7 +148,8 @@ def _plain(statistic: Statistic, weights: Floats, distance: Floats, *, uniform: 
     return Domain(statistic, weights, uniform, distance, orbit, ())
 
 
-Map = tuple[dict[str, Any], Ints]  # what a map is called in certificates, and where it takes each class
+# What a map is called in certificates, and where it takes each class.
+Map = tuple[dict[str, Any], Ints]
 
 
 def _count_maps(counts: Ints) -> Iterator[Map]:

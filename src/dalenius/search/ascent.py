@@ -14,18 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.reductions.cells import Cells, Floats, lse
+from dalenius.numerics.acceleration import squarem
+from dalenius.numerics.information import TINY, lse
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
-
-SMALLEST_S, LARGEST_S = 1e-9, 1e12
-FLOOR = 1e-300
-CULLS = (5, 15, 40)  # rounds after which the worse half of the starts is dropped
-STILL = 1e-12
-SMALL_KNOWLEDGE = 1e-9
-MOST_NEAR = 1e7  # beyond it rounding, which s multiplies, costs more than it gains
-ROOT = 1e-10  # relative accuracy of the multiplier's equation; `feasible` pays for it at the end
-ROUGH = 1e-6  # of the first rounds, where it need not be accurate
-MOST_ENTRIES = 4_000_000  # cells x starts held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +35,16 @@ def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, extra: Se
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
-    if cells.knowledge < SMALL_KNOWLEDGE:
+    settings = cells.settings.ascent
+    if cells.knowledge < settings.small_knowledge:
         return _near_reference(cells)
-    many = int(np.clip(MOST_ENTRIES // (2 * cells.size * cells.n_outputs), 2, min(128, 4 * cells.size)))
-    if cells.size == cells.n_secrets:  # one cell per secret value: I is concave, and every start ends at the same prior
+    room = cells.settings.limits.ascent_entries // (2 * cells.size * cells.n_outputs)
+    many = int(np.clip(room, 2, min(settings.starts, settings.starts_per_cell * cells.size)))
+    # One cell per secret value: I is concave, and every start ends at the same prior.
+    if cells.size == cells.n_secrets:
         many = 1
     starts = random_priors(cells, many, rng)
-    return polish(cells, np.stack([*extra, *starts]), deadline, rounds=400)
+    return polish(cells, np.stack([*extra, *starts]), deadline, settings.rounds)
 
 
 def _near_reference(cells: Cells) -> Ascent:
@@ -57,14 +53,17 @@ def _near_reference(cells: Cells) -> Ascent:
     g = dI/dpi at rho. Here D(pi || rho) is below what a root finder can see.
     """
     joint = cells.joint(cells.rho[None])[0]
+    # g(a,t) = sum_y q(y|a,t) log( u(y|a) / v(y) ), centred under rho
     u, v = joint / joint.sum(axis=1, keepdims=True), joint.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(joint > 0, np.log(u / v), 0.0)
     g = cells.dot_rows(cells.q, ratio[None])[0]
     g = g - cells.rho @ g
     variance = float(cells.rho @ g**2)
-    s = min(float(np.sqrt(variance / max(2 * cells.knowledge, FLOOR))), MOST_NEAR)
-    if s < 1:  # nothing to gain to first order: I is flat at rho
+    largest = cells.settings.ascent.largest_first_order_s
+    s = min(float(np.sqrt(variance / max(2 * cells.knowledge, TINY))), largest)
+    # Below s = 1 there is nothing to gain to first order: I is flat at rho.
+    if s < 1:
         return Ascent(cells.rho, float(cells.leakage(cells.rho[None])[0]), 1.0)
     pi = feasible(cells, (cells.rho * np.exp(g / s))[None])
     return Ascent(pi[0], float(cells.leakage(pi)[0]), s)
@@ -84,28 +83,40 @@ def best_of(cells: Cells, pi: Floats) -> Ascent:
 
 def _best(cells: Cells, pi: Floats, value: Floats, s: Floats) -> Ascent:
     best = int(np.argmax(value))
-    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - 1e-6)
+    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - cells.settings.ascent.slack)
     return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))
 
 
 def climb(  # noqa: PLR0913 - limits
-    cells: Cells, pi: Floats, deadline: Deadline, rounds: int, *, keep: int = 4, still: float = STILL
+    cells: Cells,
+    pi: Floats,
+    deadline: Deadline,
+    rounds: int,
+    *,
+    keep: int | None = None,
+    still: float | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Iterate from the given priors, (B, C); the front runners, at least `keep` of them, go on longest.
 
-    Returns feasible priors, their leakage and their multipliers, until none gains `still` in a round.
+    Returns feasible priors, their leakage and their multipliers, until none gains `still` in a round. Both are those
+    of the settings unless given.
     """
-    log_v = log_posterior(cells, 0.9 * pi + 0.1 * cells.rho)
+    settings = cells.settings.ascent
+    keep = settings.survivors if keep is None else keep
+    still = settings.still if still is None else still
+    # Up to the first cull s is only roughly right, and a small gain proves nothing.
+    first, last = settings.culls[0], settings.culls[-1]
+    log_v = log_posterior(cells, (1 - settings.mixed) * pi + settings.mixed * cells.rho)
     s = np.full(log_v.shape[0], 1.0)
     value = np.full(log_v.shape[0], -np.inf)
     for k in range(rounds):
-        log_v, s, pi, new = _squarem(cells, log_v, s, deadline, ROUGH if k < CULLS[0] else ROOT)
+        log_v, s, pi, new = _two_steps(cells, log_v, s, deadline, settings.rough_root if k < first else settings.root)
         moved, value = new - value, new
-        if k in CULLS:
+        if k in settings.culls:
             front = np.argsort(-value, kind="stable")[: max(keep, value.size // 2)]
             log_v, s, pi, value, moved = log_v[front], s[front], pi[front], value[front], moved[front]
-        rest = moved.max() < still or (k > CULLS[-1] and moved[np.argmax(value)] < still)
-        if (k > CULLS[0] and rest) or deadline.expired():
+        rest = moved.max() < still or (k > last and moved[np.argmax(value)] < still)
+        if (k > first and rest) or deadline.expired():
             break
     pi = feasible(cells, pi)
     return pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), s
@@ -113,29 +124,27 @@ def climb(  # noqa: PLR0913 - limits
 
 def random_priors(cells: Cells, many: int, rng: np.random.Generator) -> Floats:
     """Random priors strictly inside the simplex, from spread out to concentrated."""
-    spread = rng.choice([0.1, 0.3, 1.0], size=(many, 1))
-    pi = rng.standard_gamma(np.broadcast_to(spread, (many, cells.size))) + FLOOR
+    spread = rng.choice(np.array(cells.settings.ascent.spreads), size=(many, 1))
+    pi = rng.standard_gamma(np.broadcast_to(spread, (many, cells.size))) + TINY
     return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
 
 def log_posterior(cells: Cells, pi: Floats) -> Floats:
     """log v(a|y) of a batch of priors, (B, A, Y)."""
-    z = np.maximum(cells.joint(pi), FLOOR)
+    z = np.maximum(cells.joint(pi), TINY)
     return np.asarray(np.log(z) - np.log(z.sum(axis=1, keepdims=True)))
 
 
-def _squarem(
+def _two_steps(
     cells: Cells, v0: Floats, s: Floats, deadline: Deadline, root: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Two steps and, where it does not lower I, the extrapolation through them."""
+    """Two steps v0 -> v1 -> v2 and, where it does not lower I, the extrapolation through them."""
     pi, s = prior_step(cells, v0, s, deadline, root)
     v1 = log_posterior(cells, pi)
     pi, s = prior_step(cells, v1, s, deadline, root)
     v2, value = log_posterior(cells, pi), cells.leakage(pi)
-    first, second = v1 - v0, v2 - 2 * v1 + v0
-    size = np.sqrt((first**2).sum(axis=(1, 2)) / np.maximum((second**2).sum(axis=(1, 2)), FLOOR))
-    step = np.clip(size, 1.0, 1e3)[:, None, None]
-    leap = np.minimum(v0 + 2 * step * first + step**2 * second, 0.0)
+    # log v <= 0
+    leap = np.minimum(squarem(v0, v1, v2, cells.settings.ascent.leap), 0.0)
     pi_leap, s_leap = prior_step(cells, leap, s, deadline, root)
     value_leap = cells.leakage(pi_leap)
     better = value_leap > value
@@ -144,25 +153,35 @@ def _squarem(
     return v2, np.where(better, s_leap, s), pi, np.where(better, value_leap, value)
 
 
-def prior_step(cells: Cells, log_v: Floats, s: Floats, deadline: Deadline, root: float = ROOT) -> tuple[Floats, Floats]:
+def prior_step(
+    cells: Cells, log_v: Floats, s: Floats, deadline: Deadline, root: float | None = None
+) -> tuple[Floats, Floats]:
     """Return the best prior for each posterior of a batch, and its multiplier (warm-started).
 
-    root: relative accuracy of D(pi || rho) = K.
+    root: relative accuracy of D(pi || rho) = K; that of the settings unless given.
     """
+    settings = cells.settings.ascent
+    root = settings.root if root is None else root
+    # c(a,t) = sum_y q(y|a,t) log v(a|y)
     c = cells.dot_rows(cells.q, log_v)
-    t = np.log(np.clip(s, SMALLEST_S, LARGEST_S))
-    low, high = np.full(t.shape, np.log(SMALLEST_S)), np.full(t.shape, np.log(LARGEST_S))
-    for _ in range(60):
+    # The equation is solved for t = log s, between low and high.
+    least, most = settings.s_range
+    t = np.log(np.clip(s, least, most))
+    low, high = np.full(t.shape, np.log(least)), np.full(t.shape, np.log(most))
+    for _ in range(settings.root_rounds):
         pi, divergence, slope = _prior(cells, c, np.exp(t))
         excess = divergence - cells.knowledge
         low, high = np.where(excess > 0, t, low), np.where(excess > 0, high, t)
         done = (np.abs(excess) <= root * cells.knowledge) | (high - low < root)
-        if done.all() or deadline.expired():  # `feasible` puts right what is left
+        # `feasible` puts right what is left.
+        if done.all() or deadline.expired():
             return pi, np.exp(t)
         with np.errstate(all="ignore"):
-            # Newton on log D against log s, which is nearly a line where D is small
-            new = t - np.log(np.maximum(divergence, FLOOR) / max(cells.knowledge, FLOOR)) * divergence / slope
-        walk = np.where(high - low > 4, np.clip(t + 2 * np.sign(excess), low, high), (low + high) / 2)  # noqa: PLR2004
+            # Newton on log D against log s, which is nearly a line where D is small: t - log(D/K) D / (dD/dt)
+            new = t - np.log(np.maximum(divergence, TINY) / max(cells.knowledge, TINY)) * divergence / slope
+        # Where Newton leaves the bracket: steps of constant length while it is wider than two of them, then bisection.
+        stride = settings.root_stride
+        walk = np.where(high - low > 2 * stride, np.clip(t + stride * np.sign(excess), low, high), (low + high) / 2)
         t = np.where(done, t, np.where((new > low) & (new < high), new, walk))
     s = np.exp(t)
     return _prior(cells, c, s)[0], s
@@ -176,27 +195,34 @@ def at_multiplier(cells: Cells, log_v: Floats, s: float) -> Floats:
 def _prior(cells: Cells, c: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
     """The prior of multiplier s, its D(pi || rho), and d D / d log s in closed form."""
     s = s[:, None]
+    # w(t|a) = rho exp(c/s) / Z(a)
     x = c / s + cells.log_rho
     log_z = cells.row_lse(x)
     w = np.exp(x - log_z[:, cells.secret])
+    # p(a) ~ exp( s log Z(a) / (1+s) )
     log_p = s * log_z / (1 + s)
     log_p -= lse(log_p)[:, None]
     p = np.exp(log_p)
     mean = cells.row_sum(w * c)
     variance = cells.row_sum(w * (c - mean[:, cells.secret]) ** 2)
+    # D = sum_a p(a) [ log p(a) + E_w c / s - log Z(a) ]
     level = log_p + mean / s - log_z
+    # d log p(a) / ds = log Z/(1+s)^2 - E_w c / (s (1+s)), centred under p
     tilt = log_z / (1 + s) ** 2 - mean / (s * (1 + s))
     tilt -= (p * tilt).sum(axis=1, keepdims=True)
+    # dD / d log s = s sum_a p(a) [ (d log p / ds) level - Var_w c / s^3 ]
     slope = (s * p * (tilt * level - variance / s**3)).sum(axis=1)
     return p[:, cells.secret] * w, (p * level).sum(axis=1), slope
 
 
-def feasible(cells: Cells, pi: Floats) -> Floats:
+def feasible(cells: Cells, pi: Floats, relative: float = 1e-12, absolute: float = 1e-14) -> Floats:
     """Mix in as little of rho as makes D(pi || rho) <= knowledge beyond doubt of rounding.
 
-    D(. || rho) is convex and vanishes at rho, so a share 1 - K/D of rho suffices.
+    D(. || rho) is convex and vanishes at rho, so a share 1 - K/D of rho suffices. relative, absolute: how far rounding
+    may move D, as a share of K and of its square root.
     """
-    room = cells.knowledge * (1 - 1e-12) - min(1e-14 * np.sqrt(cells.knowledge), cells.knowledge / 2)
+    knowledge = cells.knowledge
+    room = knowledge * (1 - relative) - min(absolute * np.sqrt(knowledge), knowledge / 2)
     pi = pi / pi.sum(axis=1, keepdims=True)
-    share = np.maximum(0.0, 1 - room / np.maximum(cells.divergence(pi), FLOOR))[:, None]
+    share = np.maximum(0.0, 1 - room / np.maximum(cells.divergence(pi), TINY))[:, None]
     return np.asarray((1 - share) * pi + share * cells.rho)

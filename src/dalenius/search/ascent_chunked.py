@@ -8,47 +8,28 @@ so random starts are run on samples of the cells, where they cost nothing, and o
 s takes one Newton step towards D(pi || rho) = K with each new posterior, or more where that is far off.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dalenius.numerics.information import mutual_information
-from dalenius.reductions.cells import Cells, Floats, lse
-from dalenius.search.ascent import (
-    FLOOR,
-    LARGEST_S,
-    ROOT,
-    SMALLEST_S,
-    Ascent,
-    feasible,
-    log_posterior,
-    random_priors,
-)
+from dalenius.numerics.acceleration import Anderson
+from dalenius.numerics.information import TINY, lse, mutual_information, safe_log
+from dalenius.numerics.types import Floats, Ints
+from dalenius.reductions.cells import Cells
+from dalenius.search.ascent import Ascent, feasible, log_posterior, random_priors
 from dalenius.search.ascent import climb as climb_few
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import density, tilt
-
-Ints = NDArray[np.int64]
-
-SMALL, MEDIUM = 2**11, 2**15  # cells of samples
-DRAWN, STARTS = 2, 12  # small samples, and random starts on each
-FRONT, LAST = 12, 2  # of them that go on to the medium sample, and to all cells
-SMALL_ROUNDS, MEDIUM_ROUNDS, FIRST_ROUNDS, MOST_ROUNDS = 25, 20, 5, 100
-STILL = 1e-10  # gain of a round
-PATIENCE = 2  # rounds without gain
-DEPTH = 6  # steps that are extrapolated through
-LONGEST = 1.5  # step of log s
-NEAR = 1e-2  # step of log s that may wait for the next posterior
-MOST_PASSES = 30  # for one multiplier
 
 
 @dataclass(frozen=True, eq=False)
 class State:
     """Posteriors of a batch and their multipliers."""
 
-    log_v: Floats  # (B, A, Y)
-    log_s: Floats  # (B,)
+    # (B, A, Y)
+    log_v: Floats
+    # (B,)
+    log_s: Floats
 
     def __getitem__(self, index: Ints) -> "State":
         return State(self.log_v[index], self.log_s[index])
@@ -61,22 +42,27 @@ def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, known: As
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
-    state, value = _join([_begin(cells.sample(SMALL, rng), deadline, rng) for _ in range(DRAWN)])
-    state, value = climb(cells.sample(MEDIUM, rng), state[_distinct(value)[:FRONT]], deadline, MEDIUM_ROUNDS)
-    state = state[_distinct(value)[:LAST]]
+    settings = cells.settings.ascent
+    size = settings.sampled_cells
+    state, value = _join([_begin(cells.sample(size, rng), deadline, rng) for _ in range(settings.samples)])
+    front = state[_distinct(cells, value)[: settings.sample_survivors]]
+    state, value = climb(cells.sample(settings.resampled_cells, rng), front, deadline, settings.resample_rounds)
+    state = state[_distinct(cells, value)[: settings.finalists]]
     if known is not None:
-        again = State(log_posterior(cells, known.pi[None]), np.log([max(known.s, SMALLEST_S)]))
+        again = State(log_posterior(cells, known.pi[None]), np.log([max(known.s, settings.s_range[0])]))
         state, _ = _join([(again, np.empty(0)), (state, np.empty(0))])
-    state, value = climb(cells, state, deadline, FIRST_ROUNDS)
-    state, value = climb(cells, state[np.argsort(-value)[:1]], deadline, MOST_ROUNDS)
+    state, value = climb(cells, state, deadline, settings.finalist_rounds)
+    state, value = climb(cells, state[np.argsort(-value)[:1]], deadline, settings.chunked_rounds)
     return _found(cells, state)
 
 
 def _begin(few: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[State, Floats]:
-    """Random starts on few cells; and one that hardly differs from the reference, for all that a sample pretends."""
-    pi, value, s = climb_few(few, random_priors(few, STARTS, rng), deadline, SMALL_ROUNDS)
-    flat = 0.1 * random_priors(few, 1, rng) + 0.9 * few.rho
-    inside = 0.98 * pi + 0.02 * few.rho  # a posterior of 0 would stay
+    """Random starts on few cells; and one next to the reference, in case what the sample found exists only there."""
+    settings = few.settings.ascent
+    pi, value, s = climb_few(few, random_priors(few, settings.sample_starts, rng), deadline, settings.sample_rounds)
+    flat = settings.flat_start * random_priors(few, 1, rng) + (1 - settings.flat_start) * few.rho
+    # A posterior of 0 would stay 0.
+    inside = (1 - settings.sample_mixed) * pi + settings.sample_mixed * few.rho
     log_v = log_posterior(few, np.concatenate([inside, flat]))
     return State(log_v, np.log(np.append(s, 1.0))), np.append(value, value.max() + 1)
 
@@ -89,29 +75,33 @@ def _join(parts: list[tuple[State, Floats]]) -> tuple[State, Floats]:
 
 def _found(cells: Cells, state: State) -> Ascent:
     """The feasible prior of one state, its multiplier solved for."""
-    for _ in range(MOST_PASSES):
+    settings = cells.settings.ascent
+    for _ in range(settings.passes):
         new, _, off = _pass(cells, state)
-        if abs(off[0]) < ROOT:
+        if abs(off[0]) < settings.root:
             break
         state = State(state.log_v, new.log_s)
     s = np.exp(state.log_s)
     log_z = tilt(cells, state.log_v / s[:, None, None]).log_z
     pi = density(cells, state.log_v[0] / s[0], (_log_p(log_z, s) - log_z)[0])
     pi = feasible(cells, pi[None])
-    return Ascent(pi[0], float(cells.leakage(pi)[0]), float(s[0]) if s[0] > 2 * SMALLEST_S else 0.0)
+    # A multiplier at the lower end of its range is one of 0.
+    return Ascent(pi[0], float(cells.leakage(pi)[0]), float(s[0]) if s[0] > 2 * settings.s_range[0] else 0.0)
 
 
 def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[State, Floats]:
-    """A step, and one from where the last steps lead, kept where it is no worse; until no start gains `STILL`.
+    """A step, and one from where the last steps lead, kept where it is no worse; until no start gains any more.
 
     Returns the states and I + s (K - D) there, which does not fall from round to round.
     """
-    memory = [Memory() for _ in state.log_s]
+    settings = cells.settings.ascent
+    memory = [Anderson(settings.anderson_depth) for _ in state.log_s]
     best, idle = np.full(len(memory), -np.inf), 0
     for _ in range(rounds):
         plain, value = step(cells, state)
         x, fx = _flat(state), _flat(plain)
-        leap = _unflat(np.stack([m.leap(a, b) for m, a, b in zip(memory, x, fx, strict=True)]), state.log_v.shape)
+        leaps = np.stack([m.leap(a, b) for m, a, b in zip(memory, x, fx, strict=True)])
+        leap = _unflat(cells, leaps, state.log_v.shape)
         tried, leapt = step(cells, leap)
         for m, a, b in zip(memory, _flat(leap), _flat(tried), strict=True):
             m.add(a, b)
@@ -120,48 +110,34 @@ def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[
             np.where(better[:, None, None], tried.log_v, plain.log_v), np.where(better, tried.log_s, plain.log_s)
         )
         value = np.maximum(value, leapt)
-        idle = idle + 1 if (value - best).max() < STILL else 0
+        idle = idle + 1 if (value - best).max() < settings.chunked_still else 0
         best = value
-        if idle > PATIENCE or deadline.expired():
+        if idle > settings.patience or deadline.expired():
             break
     return state, best
-
-
-@dataclass
-class Memory:
-    """Anderson's extrapolation: the point at which the last steps, if the map were linear, would not move."""
-
-    points: list[Floats] = field(default_factory=list)
-    images: list[Floats] = field(default_factory=list)
-
-    def add(self, x: Floats, fx: Floats) -> None:
-        """Remember a step x -> fx."""
-        self.points, self.images = [*self.points, x][-DEPTH:], [*self.images, fx][-DEPTH:]
-
-    def leap(self, x: Floats, fx: Floats) -> Floats:
-        """Return where to go next after x -> fx."""
-        self.add(x, fx)
-        images = np.stack(self.images)
-        moves = images - np.stack(self.points)
-        share = np.linalg.lstsq(np.diff(moves, axis=0).T, moves[-1], rcond=1e-8)[0]
-        return np.asarray(fx - share @ np.diff(images, axis=0))
 
 
 def _flat(state: State) -> Floats:
     return np.concatenate([state.log_v.reshape(len(state.log_s), -1), state.log_s[:, None]], axis=1)
 
 
-def _unflat(x: Floats, shape: tuple[int, ...]) -> State:
+def _unflat(cells: Cells, x: Floats, shape: tuple[int, ...]) -> State:
     log_v = x[:, :-1].reshape(shape)
     log_v = log_v - np.logaddexp.reduce(log_v, axis=1, keepdims=True)
-    return State(log_v, np.clip(x[:, -1], np.log(SMALLEST_S), np.log(LARGEST_S)))
+    return State(log_v, _log_s(cells, x[:, -1]))
+
+
+def _log_s(cells: Cells, log_s: Floats) -> Floats:
+    """Keep log s within its range."""
+    return np.clip(log_s, *np.log(cells.settings.ascent.s_range))
 
 
 def step(cells: Cells, state: State) -> tuple[State, Floats]:
     """The new posterior and multiplier, and I + s (K - D) of the prior between them: one pass, more where D is off."""
+    settings = cells.settings.ascent
     new, value, off = _pass(cells, state)
-    for _ in range(MOST_PASSES):
-        wrong = np.flatnonzero(np.abs(off) > NEAR)
+    for _ in range(settings.passes):
+        wrong = np.flatnonzero(np.abs(off) > settings.near_log_s)
         if not wrong.size:
             break
         again = State(state.log_v[wrong], new.log_s[wrong])
@@ -175,21 +151,25 @@ def _pass(cells: Cells, state: State) -> tuple[State, Floats, Floats]:
 
     The multiplier follows D(s) by Newton's method in logarithms, in which D is nearly a power of s.
     """
+    settings = cells.settings.ascent
     s = np.exp(state.log_s)
+    # w(t|a) ~ rho exp( q.log v / s ), p(a) ~ exp( s log Z(a) / (1+s) ), z(a,y) = p(a) u(a,y)
     seen = tilt(cells, state.log_v / s[:, None, None])
     log_p = _log_p(seen.log_z, s)
     p = np.exp(log_p)
     z = p[..., None] * seen.law
+    # D = sum_a p(a) [ log p(a) + mean(a) - log Z(a) ]
     level = log_p + seen.mean - seen.log_z
-    divergence = np.maximum((p * level).sum(axis=1), FLOOR)
+    divergence = np.maximum((p * level).sum(axis=1), TINY)
+    # d log D / d log s, as in `ascent._prior`
     wide = s[:, None]
     tilted = (seen.log_z - (1 + wide) * seen.mean) / (1 + wide) ** 2
     tilted -= (p * tilted).sum(axis=1, keepdims=True)
     slope = (wide * p * tilted * level - p * seen.variance).sum(axis=1) / divergence
-    move = np.clip(-np.log(divergence / cells.knowledge) / np.minimum(slope, -0.1), -LONGEST, LONGEST)
-    log_s = np.clip(state.log_s + move, np.log(SMALLEST_S), np.log(LARGEST_S))
-    log_z = np.log(np.maximum(z, FLOOR))
-    posterior = log_z - np.log(np.maximum(z.sum(axis=1, keepdims=True), FLOOR))
+    # log s - log(D/K) / slope, where D falls as s rises
+    move = -np.log(divergence / cells.knowledge) / np.minimum(slope, -settings.flattest)
+    log_s = _log_s(cells, state.log_s + np.clip(move, -settings.longest_log_s, settings.longest_log_s))
+    posterior = safe_log(z) - safe_log(z.sum(axis=1, keepdims=True))
     value = mutual_information(z) + s * (cells.knowledge - divergence)
     return State(posterior, log_s), np.asarray(value), log_s - state.log_s
 
@@ -200,8 +180,9 @@ def _log_p(log_z: Floats, s: Floats) -> Floats:
     return np.asarray(log_p - lse(log_p)[:, None])
 
 
-def _distinct(value: Floats) -> Ints:
+def _distinct(cells: Cells, value: Floats) -> Ints:
     """The order of the values, greatest first, equal ones once."""
+    absolute, relative = cells.settings.ascent.same_value
     order = np.argsort(-value, kind="stable")
-    apart = np.append(np.inf, -np.diff(value[order])) > 1e-9 + 1e-6 * np.abs(value[order])
+    apart = np.append(np.inf, -np.diff(value[order])) > absolute + relative * np.abs(value[order])
     return np.asarray(order[apart])

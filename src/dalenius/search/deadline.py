@@ -11,7 +11,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Progress:
-    """What a progress display is told, in nats."""
+    """What a progress display shows, in nats."""
 
     record: int
     records: int
@@ -24,7 +24,7 @@ class Progress:
 
 @dataclass
 class Deadline:
-    """A deadline, a Ctrl-C that asks politely first, and the reports on the way.
+    """A deadline, a Ctrl-C that lets the work end in order first, and the reports on the way.
 
     Used as a context manager around the whole audit. The first SIGINT sets `interrupted`; a second
     one raises KeyboardInterrupt. Outside the main thread signals are left alone.
@@ -53,7 +53,8 @@ class Deadline:
             raise KeyboardInterrupt
         self.interrupted = True
         outer = getattr(self._previous, "__self__", None)
-        if isinstance(outer, Deadline):  # an audit inside longer work, which is to stop as well
+        # An audit inside longer work, which is to stop as well.
+        if isinstance(outer, Deadline):
             outer.interrupted = True
 
     @property

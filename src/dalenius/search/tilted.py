@@ -1,10 +1,10 @@
 """Tilted laws of very many cells, and their moments, in one pass over the channel.
 
-All that the solvers ask of a problem with very many cells is asked of laws
+Of a problem with very many cells the solvers use nothing but laws
 
     w(t|a) ~ rho(a,t) exp( x ),   x(a,t) = q(.|a,t) . alpha_a + beta_a sum_y phi( q(y|a,t) ),
 
-of which the best prior for a posterior is one, and the maximiser of a convex bound another. A pass takes the rows of
+such as the best prior for a posterior, and the maximiser of a convex bound. A pass takes the rows of
 the channel in chunks that stay in the processor's cache, for all laws of a batch at once, and keeps sums only: besides
 the channel, which all secrets share, nothing is as large as it.
 """
@@ -13,24 +13,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.reductions.cells import ENTRIES, Cells, Floats, phi
+from dalenius.numerics.information import phi
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
+from dalenius.settings import DEFAULT
 
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
     """Laws of a batch and their moments in every row."""
 
-    log_z: Floats  # (B, A) log sum_t rho exp(x)
-    law: Floats  # (B, A, Y) u(a, y) = sum_t w q
-    mean: Floats  # (B, A) of x under w
-    variance: Floats  # (B, A) of x under w, where no second moments are asked for
-    neg_entropy: Floats  # (B, A) sum_t w sum_y phi(q), where beta is given
-    second: Floats  # (B, A, Y, Y) sum_t w q q', where asked for
+    # (B, A) log sum_t rho exp(x)
+    log_z: Floats
+    # (B, A, Y) u(a, y) = sum_t w q
+    law: Floats
+    # (B, A) mean and variance of x under w; no variance where second moments are computed
+    mean: Floats
+    variance: Floats
+    # (B, A) sum_t w sum_y phi(q), where beta is given
+    neg_entropy: Floats
+    # (B, A, Y, Y) sum_t w q q', where second=True
+    second: Floats
 
 
-def neg_entropies(channel: Floats) -> Floats:
-    """sum_y phi(q) of every row."""
-    step = max(1, ENTRIES // channel.shape[1])
+def neg_entropies(channel: Floats, entries: int = DEFAULT.limits.chunk_entries) -> Floats:
+    """sum_y phi(q) of every row, in chunks of this number of entries."""
+    step = max(1, entries // channel.shape[1])
     return np.concatenate([phi(channel[i : i + step]).sum(axis=1) for i in range(0, len(channel), step)])
 
 
@@ -46,11 +54,13 @@ def tilt(
     peak, z, two, own = np.full(shape, -np.inf), *np.zeros((3, *shape))
     law, moment = np.zeros((*shape, y)), np.zeros((*shape, y, y) if second else (*shape, 0, 0))
     for a, here, q, taken in cells.chunks(many):
+        # x = q . alpha_a + beta_a sum_y phi(q)
         x = alpha[:, a] @ q.T
         if beta is not None and neg_entropy is not None:
             entropies = neg_entropy[taken]
             x += beta[:, a, None] * entropies
         weight = x if cells.even is not None else x + cells.log_rho[here]
+        # A larger exponent than all before it: what was summed up shrinks by exp(old - new).
         top = weight.max(axis=1)
         if (top > peak[:, a]).any():
             top = np.maximum(top, peak[:, a])
@@ -58,6 +68,7 @@ def tilt(
             peak[:, a] = top
             for total in (z, two, own, law, moment):
                 total[:, a] *= shrink.reshape(-1, *[1] * (total.ndim - 2))
+        # weight = rho exp( x - peak )
         weight = weight - peak[:, a, None]
         np.exp(weight, out=weight)
         z[:, a] += weight.sum(axis=1)
@@ -71,6 +82,7 @@ def tilt(
             two[:, a] += np.einsum("bc,bc->b", weight, x)
     wide = z[..., None]
     law, own = law / wide, own / z
+    # E_w x = alpha . u + beta E_w sum_y phi(q),   Var_w x = E_w x^2 - (E_w x)^2
     mean = (alpha * law).sum(axis=2) + (0.0 if beta is None else beta * own)
     variance = np.maximum(two / z - mean**2, 0.0)
     return Tilted(peak + np.log(z) + (cells.even or 0.0), law, mean, variance, own, moment / wide[..., None])

@@ -1,0 +1,135 @@
+"""The bracket of one secret while it is being closed: best prior, best proof, and what a bound may ask about them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from dalenius.bounds.closed_forms import Trivial
+from dalenius.bounds.contraction import affordable, coefficient
+from dalenius.bounds.proof import Proof
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
+from dalenius.search.ascent import Ascent, best_of, polish
+from dalenius.search.best_first import BestFirst
+from dalenius.search.deadline import Deadline
+
+
+@dataclass
+class Bracket:
+    """Lower, attained by `pi` with the multiplier s, and the proofs of upper bounds; numbers in nats."""
+
+    cells: Cells
+    trivial: float
+    tolerance: float
+    # Whether a verifier will find the same cells: simplices need them.
+    exact_cells: bool = True
+    lower: float = 0.0
+    pi: Floats = field(init=False)
+    s: float = 0.0
+    # The best of earlier stages, and trees that still grow.
+    proofs: list[Proof] = field(init=False)
+    # What another record leaks: below it nothing need be closed.
+    best: float = field(init=False, default=-np.inf)
+
+    def __post_init__(self) -> None:
+        self.pi = self.cells.rho
+        self.proofs = [Trivial(self.trivial)]
+
+    @property
+    def proof(self) -> Proof:
+        """The best proof so far."""
+        return min(self.proofs, key=lambda proof: proof.upper)
+
+    @property
+    def upper(self) -> float:
+        """The best upper bound so far."""
+        return self.proof.upper
+
+    @property
+    def gap(self) -> float:
+        """How far the bracket is open."""
+        return self.upper - self.lower
+
+    @property
+    def open(self) -> bool:
+        """Whether the gap is above the tolerance."""
+        return self.gap > self.tolerance
+
+    @property
+    def floor(self) -> float:
+        """No upper bound need be below it."""
+        return max(self.lower, self.best)
+
+    @cached_property
+    def contraction(self) -> Floats:
+        """(A,) how much of a divergence the rows of each secret value leave; 1 where finding out takes too long."""
+        if not affordable(self.cells):
+            return np.ones(self.cells.n_secrets)
+        return np.array([coefficient(self.cells.q[part]) for part in self.cells.slices])
+
+    @cached_property
+    def few_cells(self) -> bool:
+        """Whether simplices are so small that they come before all else."""
+        return self.exact_cells and self.cells.size <= self.cells.settings.portfolio.few_cells
+
+    def keep_upper(self, proof: Proof) -> None:
+        """Keep the better of the best proof so far and a finished one."""
+        self.proofs = [min(self.proof, proof, key=lambda p: p.upper)]
+
+    def keep_lower(self, found: Ascent) -> None:
+        """Keep a better prior."""
+        if found.value > self.lower:
+            self.lower, self.pi, self.s = found.value, found.pi, found.s
+
+    def run_tree(
+        self, tree: "Tree", deadline: Deadline, *, finer: bool = False
+    ) -> Iterator[Proof]:
+        """Branch batch by batch until the tree is closed, or has stalled where a finer problem follows.
+
+        Relaxed priors point at regions that no ascent has visited: ascents from them are tried after batches 0, 1, 2,
+        4, 8, 16, 32, 64, 96 and so on, and whenever one of them is the best so far.
+        """
+        settings = self.cells.settings.portfolio
+        tree.lower = self.floor
+        tree.open_root(deadline)
+        self.proofs.append(tree)
+        batches, mark, mark_batch = 0, tree.upper, 0
+        while tree.nodes.heap and not (finer and batches - mark_batch > settings.stall_batches):
+            often = batches & (batches - 1) == 0 or batches % settings.ascents_every == 0
+            self._ascend_from(tree, deadline, anyway=batches in settings.few_cell_ascents if self.few_cells else often)
+            tree.lower = self.floor
+            tree.step(deadline)
+            batches += 1
+            if tree.upper - tree.lower < settings.progress * (mark - tree.lower):
+                mark, mark_batch = tree.upper, batches
+            yield tree
+        if tree is not self.proof:
+            self.proofs = [proof for proof in self.proofs if proof is not tree]
+
+    def _ascend_from(self, tree: "Tree", deadline: Deadline, *, anyway: bool) -> None:
+        """Ascend from the relaxed priors of the worst nodes; in any case only if one is the best so far."""
+        settings = self.cells.settings.portfolio
+        priors, lower = tree.priors(settings.relaxed_priors), self.lower
+        self.keep_lower(best_of(self.cells, priors))
+        if anyway or self.lower > lower:
+            self.keep_lower(polish(self.cells, priors, deadline, rounds=settings.relaxed_rounds))
+
+
+class Tree(BestFirst, Proof):  # type: ignore[type-arg,misc]
+    """A tree that is a proof at every moment."""
+
+
+class Bound(Protocol):
+    """A way to better upper bounds that takes turns with others."""
+
+    def possible(self, bracket: Bracket) -> bool:
+        """Whether a batch of it is affordable for a problem of this size."""
+
+    def cheap(self, bracket: Bracket) -> bool:
+        """Whether a batch of it is so cheap that its first turn may be long."""
+
+    def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
+        """Work off one batch an item; the bracket knows the proof from the first item on."""
