@@ -33,8 +33,8 @@ NAMES = [(group.__name__, item.name) for group in (dl.Settings, *GROUPS) for ite
         (lambda: Quantising(loss_share=True), "it must be a number, as the default 0.1"),
         (lambda: Quantising(loss_share=-1), "settings are finite and not negative"),
         (lambda: Quantising(loss_share=float("inf")), "settings are finite and not negative"),
-        (lambda: Quantising(first_outputs=[1, 2]), "it must be a tuple, each entry a whole number"),
-        (lambda: Quantising(first_outputs=(1.5, 2)), "it must be a tuple, each entry a whole number"),
+        (lambda: Quantising(first_losses=[1, 2]), "it must be a tuple, each entry a number"),
+        (lambda: Quantising(first_losses=("a", 2)), "it must be a tuple, each entry a number"),
     ],
 )
 def test_what_no_search_can_work_with_is_refused(build: object, says: str) -> None:

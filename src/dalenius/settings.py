@@ -4,9 +4,9 @@ Nothing here changes what is proved: a setting decides which bound is tried, how
 what it is and what was measured to choose its default.
 """
 
-import difflib
-from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, Self
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import Any, NamedTuple, Self
 
 from dalenius.errors import InputError
 
@@ -23,7 +23,7 @@ class _Checked:
             raise InputError(message)
         for name in named:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+                close = get_close_matches(name, known, n=1, cutoff=0.5)
                 hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known) or 'none yet'}"
                 message = f"{cls.__name__} has no field {name!r}; {hint}"
                 raise InputError(message)
@@ -49,7 +49,7 @@ def _check(group: str, item: "Field[Any]", value: object) -> None:
 
 def _alike(value: object, default: object) -> bool:
     """Whether a value can stand where the default does; a whole number can stand for any number."""
-    if isinstance(default, tuple) and isinstance(value, tuple) and default:
+    if type(default) is tuple and isinstance(value, tuple) and default:
         return all(any(_alike(part, other) for other in default) for part in value)
     if isinstance(default, float):
         return isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -411,6 +411,142 @@ class Designing(_Checked):
     """Cutting planes, the master problem, and when a design has stalled."""
 
 
+class Turn(NamedTuple):
+    """A bound in a plan: batches of its first turn, the same where a batch is cheap, and whether its turns double."""
+
+    bound: str
+    batches: int
+    if_cheap: int | None = None
+    doubles: bool = False
+
+
+Plan = tuple[Turn, ...]
+
+_CONVEX = Turn("convex", 2, doubles=True)
+_ROWS = Turn("rows", 2, 32, doubles=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Portfolio(_Checked):
+    """Which bounds are tried, in which order, and for how long: a table with a line for each class of problems.
+
+    Trees that suit a class have turns that double; other routes keep a constant turn because they may overtake later.
+    The route with the best bound doubles too. Every stage of the opening is tried where its condition holds.
+    """
+
+    # The opening, cheapest first, which a plan follows where the bracket is still open.
+    opening: tuple[str, ...] = ("maximal", "choices", "stationary", "sibson", "capacity", "formulas")
+    # Worked off before the class of a problem is known, but where there are few cells.
+    first: Plan = (_CONVEX,)
+    # At most `few_cells` cells: simplices are small.
+    few: Plan = (
+        Turn("simplices", 8, 32, doubles=True),
+        _CONVEX,
+        _ROWS,
+        Turn("posteriors", 2),
+        Turn("boxes", 2),
+    )
+    # A binary secret whose posteriors have fewer dimensions than its conditionals.
+    narrow: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), Turn("simplices", 8, doubles=True), Turn("boxes", 2))
+    # The same where a secret value has more cells than there are outputs.
+    narrow_and_tall: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), Turn("boxes", 8), Turn("simplices", 8))
+    # More cells than outputs: boxes branch on fewer numbers than simplices.
+    tall: Plan = (_ROWS, Turn("boxes", 8, doubles=True), Turn("posteriors", 2), Turn("simplices", 8))
+    general: Plan = (_ROWS, Turn("simplices", 8, 32, doubles=True), Turn("posteriors", 2), Turn("boxes", 2))
+
+    # Cells up to which simplices come before all else: 18 random 2x2x2 and 3x3 channels took 3.8 times less time.
+    few_cells: int = 9
+    # Cells up to which a batch of simplices is cheap, and beyond which a node, a matrix over cells, costs too much.
+    few_vertices: int = 16
+    most_vertices: int = 40
+    # Outputs up to which a batch of rows is cheap, and beyond which a Newton step over all outputs is too dear.
+    few_outputs: int = 24
+    most_outputs: int = 400
+    # Multipliers of all posteriors beyond which a Newton step over them is too dear.
+    most_posteriors: int = 256
+    # Posteriors for each dimension of the conditionals up to which they are the better tree.
+    narrowness: float = 0.8
+
+    # Shares of the best prior's s that contraction within groups of outputs may take, one after the other.
+    box_shares: tuple[float, ...] = (0.9, 0.45, 0.0)
+    posterior_shares: tuple[float, ...] = (0.55, 0.3, 0.0)
+    # Least s that a tree is planned for, and that it begins with.
+    least_s: float = 1e-3
+    least_hint: float = 0.02
+    # Outputs whose columns are proportional but for rounding contract at most this much.
+    proportional: float = 1e-9
+    # How far s stays above theta eta in a tree of boxes: shares of theta eta, and of what the best prior has more.
+    box_floor: float = 0.25
+    box_share: float = 0.3
+    box_least: float = 0.1
+    # Share of the gap that a row bound must promise to leave at most, and its share of the tolerance.
+    row_promise: float = 0.5
+    row_tolerance: float = 0.5
+
+    # The share of its gap to which a search must come within these batches, else it is slow, or has stalled.
+    progress: float = 0.8
+    slow_batches: int = 100
+    stall_batches: int = 16
+    # An audit this close, in nats, may stop once progress is slow.
+    nearly: float = 1e-5
+    # Ascents from relaxed priors: how many priors, how many rounds, and after which batches.
+    relaxed_priors: int = 16
+    relaxed_rounds: int = 60
+    ascents_every: int = 32
+    few_cell_ascents: tuple[int, ...] = (4, 16, 64, 256)
+
+    # Choices: cells x outputs up to which a few cost less than an ascent, and beyond which they are not searched, in
+    # general and where every secret value has one cell, so that there is nothing to choose.
+    cheap_choices: int = 2**12
+    most_choices: int = 200_000
+    most_choices_alone: int = 2**24
+    # Nodes of choices where L(b) is not known to be L(0), and where it may be.
+    few_choices: int = 64
+    all_choices: int = 4000
+    # The tolerance of choices: a share of the audit's, but no finer than rounding lets them be.
+    choices_tolerance: float = 0.3
+    finest_choices: float = 1e-10
+    # Rounds of an ascent from a new best choice.
+    choices_rounds: int = 400
+    # Ascents of a record over very many cells, each from a new sample.
+    chunked_ascents: int = 3
+
+    # Several records: batches of a record before the next one has its turn, and of one that is not the worst at least.
+    record_batches: int = 64
+    other_batches: int = 16
+    # A formula without rows must be below this times the best bound so far to be worth a coarse audit.
+    worth_coarse: float = 1.05
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """The table: a line for every class of problems, and what comes before them."""
+        lines = ("first", "few", "narrow", "narrow_and_tall", "tall", "general")
+        return {line: getattr(self, line) for line in lines}
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The name of every bound that is tried."""
+        turns = (turn.bound for plan in self.plans.values() for turn in plan)
+        return tuple(dict.fromkeys((*self.opening, *turns)))
+
+
+def only(*names: str) -> Portfolio:
+    """Return the portfolio with no bounds but these and the trivial one: `Settings(portfolio=only("boxes"))`."""
+    whole = Portfolio()
+    for name in names:
+        if name not in whole.bounds:
+            near = get_close_matches(str(name), whole.bounds, n=1)
+            message = f"only({name!r}): the bounds are {', '.join(whole.bounds)}" + (
+                f"; did you mean {near[0]!r}?" if near else ""
+            )
+            raise InputError(message)
+
+    plans: dict[str, Any] = {
+        line: tuple(turn for turn in plan if turn.bound in names) for line, plan in whole.plans.items()
+    }
+    return replace(whole, opening=tuple(name for name in whole.opening if name in names), **plans)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Quantising(_Checked):
     """Real outputs through finitely many points: coarse looks before fine ones."""
@@ -419,10 +555,10 @@ class Quantising(_Checked):
     loss_share: float = 0.1
     # Losses below it are no help in floats.
     least_loss: float = 1e-10
-    # Losses of the first looks, each made where the tolerance asks for more outputs than the number below it. The
-    # last number is that beyond which a Newton step over all outputs is too dear.
+    # Losses of the first two looks. The first is made where the tolerance asks for more outputs than `few_points`, the
+    # second where it asks for more than `most_outputs` of the portfolio.
     first_losses: tuple[float, ...] = (1e-3, 1e-5)
-    first_outputs: tuple[int, ...] = (64, 400)
+    few_points: int = 64
     # A bracket no wider than this times the loss has been closed.
     closed: float = 1.2
 
@@ -457,6 +593,7 @@ class Settings(_Checked):
 
     # A search ends at this share of the tolerance that the user gave; the rest is for rounding and margins.
     tolerance_share: float = 0.9
+    portfolio: Portfolio = field(default_factory=Portfolio)
     limits: Limits = field(default_factory=Limits)
     ascent: Ascent = field(default_factory=Ascent)
     trees: Trees = field(default_factory=Trees)

@@ -97,7 +97,7 @@ def audit_records(
             known=found_before,
         )
         if twin is None:
-            audit.open(deadline, rng)
+            audit.open_bracket(deadline, rng)
         found.append(Audited(members, audit, lift, other=other))
     for k, item in enumerate(found):
         if all(item.audit is not earlier.audit for earlier in found[:k]):

@@ -1,9 +1,10 @@
 """The bracket of one secret while it is being closed: best prior, best proof, and what a bound may ask about them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,8 +14,24 @@ from dalenius.bounds.proof import Proof
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.ascent import Ascent, best_of, polish
-from dalenius.search.best_first import BestFirst
+from dalenius.search.best_first import SearchTree
 from dalenius.search.deadline import Deadline
+
+
+class Tree(Proof, Protocol):
+    """A tree that is a proof at every moment: what `run_tree` needs of it."""
+
+    lower: float
+    nodes: SearchTree[Any, Any]
+
+    def open_root(self, deadline: Deadline) -> None:
+        """Bound the root."""
+
+    def step(self, deadline: Deadline) -> None:
+        """Split one batch of the worst nodes, and bound their children."""
+
+    def priors(self, many: int) -> Floats:
+        """The relaxations' priors at the worst open nodes."""
 
 
 @dataclass
@@ -84,9 +101,7 @@ class Bracket:
         if found.value > self.lower:
             self.lower, self.pi, self.s = found.value, found.pi, found.s
 
-    def run_tree(
-        self, tree: "Tree", deadline: Deadline, *, finer: bool = False
-    ) -> Iterator[Proof]:
+    def run_tree(self, tree: Tree, deadline: Deadline, *, finer: bool = False) -> Iterator[Proof]:
         """Branch batch by batch until the tree is closed, or has stalled where a finer problem follows.
 
         Relaxed priors point at regions that no ascent has visited: ascents from them are tried after batches 0, 1, 2,
@@ -109,7 +124,7 @@ class Bracket:
         if tree is not self.proof:
             self.proofs = [proof for proof in self.proofs if proof is not tree]
 
-    def _ascend_from(self, tree: "Tree", deadline: Deadline, *, anyway: bool) -> None:
+    def _ascend_from(self, tree: Tree, deadline: Deadline, *, anyway: bool) -> None:
         """Ascend from the relaxed priors of the worst nodes; in any case only if one is the best so far."""
         settings = self.cells.settings.portfolio
         priors, lower = tree.priors(settings.relaxed_priors), self.lower
@@ -118,18 +133,17 @@ class Bracket:
             self.keep_lower(polish(self.cells, priors, deadline, rounds=settings.relaxed_rounds))
 
 
-class Tree(BestFirst, Proof):  # type: ignore[type-arg,misc]
-    """A tree that is a proof at every moment."""
-
-
-class Bound(Protocol):
+class Bound(ABC):
     """A way to better upper bounds that takes turns with others."""
 
-    def possible(self, bracket: Bracket) -> bool:
+    def possible(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that have a limit
         """Whether a batch of it is affordable for a problem of this size."""
+        return True
 
-    def cheap(self, bracket: Bracket) -> bool:
+    def cheap(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that may be
         """Whether a batch of it is so cheap that its first turn may be long."""
+        return False
 
+    @abstractmethod
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """Work off one batch an item; the bracket knows the proof from the first item on."""

@@ -7,6 +7,7 @@ up where a tree over all rows multiplies. At the best prior found, r is its outp
 conditionals are the best of each row, the bound is what that prior leaks.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,8 +16,9 @@ import numpy as np
 
 from dalenius.bounds.box_bound import BoxProblem, Point
 from dalenius.bounds.box_tree import BoxTree, claimed_eta
-from dalenius.bounds.contraction import coarsen
-from dalenius.bounds.proof import Rounding
+from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.contraction import affordable, coarsen
+from dalenius.bounds.proof import Proof, Rounding
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
@@ -140,6 +142,31 @@ class Rows:
             return False
         max(open_trees, key=lambda tree: tree.upper - tree.target).step(deadline)
         return True
+
+
+class RowBound(Bound):
+    """The row bound at the best prior, where its rows promise to come near what it leaks."""
+
+    def cheap(self, bracket: Bracket) -> bool:
+        """Where there are few outputs."""
+        return bracket.cells.n_outputs <= bracket.cells.settings.portfolio.few_outputs
+
+    def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
+        """Guess what the trees can prove at best, and grow them if that is worth it."""
+        cells, settings = bracket.cells, bracket.cells.settings
+        # Contraction within groups of outputs must be known, so that they may be coarse.
+        if bracket.s <= settings.closed_forms.row_least_s or not affordable(cells):
+            return
+        tolerance = settings.portfolio.row_tolerance * bracket.tolerance
+        rows = Rows.at(cells, bracket.pi, bracket.s, tolerance, np.random.default_rng(0))
+        floor = bracket.floor
+        if rows.goal > floor + settings.portfolio.row_promise * (bracket.upper - floor):
+            return
+        bracket.proofs.append(rows)
+        while rows.step(deadline):
+            yield rows
+            if deadline.expired():
+                return
 
 
 def _row(tree: BoxTree, outputs: OriginalOutputs) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalenius.auditing.all_records import Audited, audit_records
-from dalenius.auditing.one_secret import NEARLY, WarmStart
+from dalenius.auditing.one_secret import WarmStart
 from dalenius.certificates.audits import (
     MARGIN_COARSE,
     MARGIN_DOWN,
@@ -80,7 +80,7 @@ def audit_of_witness(problem: AuditProblem, found: list[Audited], worst: Audited
         unit=run.unit,
         lower=in_user_units[0],
         upper=in_user_units[1],
-        stopped=_stopped(in_user_units, run, nearly=NEARLY / nats),
+        stopped=_stopped(in_user_units, run, nearly=problem.settings.portfolio.nearly / nats),
         proved="both",
         record=prior.record,
         records=Records(records),

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from dalenius import api
-from dalenius.auditing.one_secret import MOST_OUTPUTS
 from dalenius.errors import InputError
 from dalenius.gallery.families import Family, family_of
 from dalenius.gallery.parameters import Parameter
@@ -148,7 +147,7 @@ class _Search:
         mechanism = self.chosen.with_parameter(self.query, value)
         fine = pace.fine_gap * self.accuracy
         # Audits without rows, or with very many outputs, give all they can at once.
-        if mechanism.route != "rows" or mechanism.n_outputs > MOST_OUTPUTS:
+        if mechanism.route != "rows" or mechanism.n_outputs > self.options.settings.portfolio.most_outputs:
             self.tried.append(Tried(level, value, self._audit(mechanism, fine, pace.fine_share)))
             return
         audit = self._audit(mechanism, pace.glance_gap, pace.glance_share)

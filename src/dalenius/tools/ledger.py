@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, ClassVar, Literal, get_args
 
 from dalenius import api
-from dalenius.auditing.one_secret import MOST_OUTPUTS
 from dalenius.errors import InputError
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
@@ -22,6 +21,7 @@ from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_
 from dalenius.results.audit import Audit
 from dalenius.results.units import NATS_PER_UNIT, in_unit
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 from dalenius.tools.composition import (
     MOST_ENTRIES,
     Group,
@@ -211,7 +211,7 @@ class Ledger:
         """The account after one more release; see `account` for what is proved."""
         before, releases, deadline = self._account, (*self._releases, new), Deadline(self.time_limit)
         groups = _grouped(releases)
-        part = groups if self._fits(groups, MOST_OUTPUTS) else self._auditable(groups)
+        part = groups if self._fits(groups, DEFAULT.portfolio.most_outputs) else self._auditable(groups)
         lower, told = before.lower, math.fsum(r.capacity for r in releases)
         ways: list[tuple[float, Bound]] = [
             (self._in_unit(math.log(max(self.records))), "trivial"),
@@ -260,7 +260,7 @@ class Ledger:
         return chosen
 
     def _too_much(self, chosen: Sequence[Group], mechanism: Mechanism, often: int) -> bool:
-        return not self._fits([*chosen, (mechanism, often)], MOST_OUTPUTS)
+        return not self._fits([*chosen, (mechanism, often)], DEFAULT.portfolio.most_outputs)
 
     def _left(self, told: float) -> float:
         """Return b - told, rounded down, in the unit."""

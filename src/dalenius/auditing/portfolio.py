@@ -1,0 +1,106 @@
+"""Which bound when: the table of bounds, the class of a problem, and the turns that its routes take.
+
+The order and the length of turns are plain data in `Settings.portfolio`. To add a bound: a file in bounds/ with a class
+that has `grow`, a line in BOUNDS here, and its name in a plan.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalenius.bounds.boxes import BoxBound, ConvexBound
+from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.posteriors import PosteriorBound, problems
+from dalenius.bounds.proof import Proof
+from dalenius.bounds.rows import RowBound
+from dalenius.bounds.simplices import SimplexBound
+from dalenius.search.deadline import Deadline
+from dalenius.settings import Plan
+
+BOUNDS: dict[str, Bound] = {
+    "convex": ConvexBound(),
+    "rows": RowBound(),
+    "simplices": SimplexBound(),
+    "posteriors": PosteriorBound(),
+    "boxes": BoxBound(),
+}
+
+
+@dataclass
+class Route:
+    """A bound on its way, and how many batches its next turn has."""
+
+    proofs: Iterator[Proof]
+    batches: int
+    doubles: bool
+    upper: float = np.inf
+
+    def advance(self) -> bool:
+        """Work off one batch; whether there was any left."""
+        proof = next(self.proofs, None)
+        self.upper = self.upper if proof is None else proof.upper
+        return proof is not None
+
+
+def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
+    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow."""
+    plans = bracket.cells.settings.portfolio.plans
+    if not bracket.few_cells:
+        yield from take_turns(routes(plans["first"], bracket, deadline), bracket, report_progress)
+    yield from take_turns(routes(plans[class_of(bracket)], bracket, deadline), bracket, report_progress)
+
+
+def class_of(bracket: Bracket) -> str:
+    """Return the line of the table that a problem belongs to.
+
+    Narrow: the posteriors of a binary secret have fewer dimensions than its conditionals. Tall: some secret value has
+    more cells than there are outputs.
+    """
+    cells, settings = bracket.cells, bracket.cells.settings.portfolio
+    if bracket.few_cells:
+        return "few"
+    tall = bool(np.bincount(cells.secret).max() > cells.n_outputs)
+    coarsest = next(problems(bracket), None) if cells.n_secrets == 2 else None  # noqa: PLR2004 - a binary secret
+    narrow = coarsest is not None and coarsest.n_groups <= settings.narrowness * (cells.size - cells.n_secrets)
+    return {(True, True): "narrow_and_tall", (True, False): "narrow", (False, True): "tall"}.get(
+        (narrow, tall), "general"
+    )
+
+
+def routes(plan: Plan, bracket: Bracket, deadline: Deadline) -> list[Route]:
+    """Return the routes of a plan that are possible for this problem."""
+    found = []
+    for turn in plan:
+        bound = BOUNDS[turn.bound]
+        if bound.possible(bracket):
+            cheap = turn.if_cheap is not None and bound.cheap(bracket)
+            batches = turn.if_cheap if cheap and turn.if_cheap is not None else turn.batches
+            found.append(Route(bound.grow(bracket, deadline), batches, turn.doubles))
+    return found
+
+
+def take_turns(open_routes: list[Route], bracket: Bracket, report_progress: Callable[[], None]) -> Iterator[None]:
+    """Advance each route by batches in turn.
+
+    The turns of some routes double, and so do those of the route whose bound is best; other routes keep a constant turn
+    because they may overtake later.
+    """
+    settings = bracket.cells.settings.portfolio
+    mark, since = bracket.gap, 0
+    while open_routes:
+        for route in list(open_routes):
+            for _ in range(route.batches):
+                yield
+                if bracket.gap < settings.progress * mark:
+                    mark, since = bracket.gap, 0
+                if bracket.gap <= settings.nearly and since > settings.slow_batches:
+                    return
+                since += 1
+                if not route.advance():
+                    open_routes.remove(route)
+                    break
+                report_progress()
+        best = min(open_routes, key=lambda route: route.upper, default=None)
+        for route in open_routes:
+            route.batches *= 2 if route.doubles or route is best else 1
