@@ -4,8 +4,8 @@ Nothing here changes what is proved: a setting decides which bound is tried, how
 what it is and what was measured to choose its default.
 """
 
-import difflib
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from difflib import get_close_matches
 from typing import Any, NamedTuple, Self
 
 from dalenius.errors import InputError
@@ -23,7 +23,7 @@ class _Checked:
             raise InputError(message)
         for name in named:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+                close = get_close_matches(name, known, n=1, cutoff=0.5)
                 hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known) or 'none yet'}"
                 message = f"{cls.__name__} has no field {name!r}; {hint}"
                 raise InputError(message)
@@ -49,7 +49,7 @@ def _check(group: str, item: "Field[Any]", value: object) -> None:
 
 def _alike(value: object, default: object) -> bool:
     """Whether a value can stand where the default does; a whole number can stand for any number."""
-    if isinstance(default, tuple) and isinstance(value, tuple) and default:
+    if type(default) is tuple and isinstance(value, tuple) and default:
         return all(any(_alike(part, other) for other in default) for part in value)
     if isinstance(default, float):
         return isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -535,7 +535,7 @@ def only(*names: str) -> Portfolio:
     whole = Portfolio()
     for name in names:
         if name not in whole.bounds:
-            near = difflib.get_close_matches(str(name), whole.bounds, n=1)
+            near = get_close_matches(str(name), whole.bounds, n=1)
             message = f"only({name!r}): the bounds are {', '.join(whole.bounds)}" + (
                 f"; did you mean {near[0]!r}?" if near else ""
             )
@@ -555,10 +555,10 @@ class Quantising(_Checked):
     loss_share: float = 0.1
     # Losses below it are no help in floats.
     least_loss: float = 1e-10
-    # Losses of the first looks, each made where the tolerance asks for more outputs than the number below it. The
-    # last number is that beyond which a Newton step over all outputs is too dear.
+    # Losses of the first two looks. The first is made where the tolerance asks for more outputs than `few_points`, the
+    # second where it asks for more than `most_outputs` of the portfolio.
     first_losses: tuple[float, ...] = (1e-3, 1e-5)
-    first_outputs: tuple[int, ...] = (64, 400)
+    few_points: int = 64
     # A bracket no wider than this times the loss has been closed.
     closed: float = 1.2
 
@@ -591,9 +591,9 @@ class Calibrating(_Checked):
 class Settings(_Checked):
     """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses."""
 
-    portfolio: Portfolio = field(default_factory=Portfolio)
     # A search ends at this share of the tolerance that the user gave; the rest is for rounding and margins.
     tolerance_share: float = 0.9
+    portfolio: Portfolio = field(default_factory=Portfolio)
     limits: Limits = field(default_factory=Limits)
     ascent: Ascent = field(default_factory=Ascent)
     trees: Trees = field(default_factory=Trees)

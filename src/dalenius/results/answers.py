@@ -23,7 +23,6 @@ from dalenius.results.audit import Audit, Extremes, Records, Stopped
 from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def audit_of_witness(problem: AuditProblem, found: list[Audited], worst: Audited
         unit=run.unit,
         lower=in_user_units[0],
         upper=in_user_units[1],
-        stopped=_stopped(in_user_units, run, nearly=DEFAULT.portfolio.nearly / nats),
+        stopped=_stopped(in_user_units, run, nearly=problem.settings.portfolio.nearly / nats),
         proved="both",
         record=prior.record,
         records=Records(records),

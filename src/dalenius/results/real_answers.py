@@ -17,7 +17,7 @@ from dalenius.results.answers import Run, certified_answer
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Quantising
+from dalenius.settings import Quantising
 
 DONE = ("gap", "nearly")
 
@@ -32,7 +32,7 @@ def real_answer(problem: AuditProblem, run: Run) -> Audit:
     pace = problem.settings.quantising
     finest, fine = _finest(mechanism, max(pace.loss_share * tolerance, pace.least_loss), pace)
     many = finest.channel.n_outputs
-    first = zip(pace.first_losses, pace.first_outputs, strict=True)
+    first = zip(pace.first_losses, (pace.few_points, problem.settings.portfolio.most_outputs), strict=True)
     coarser = [error for error, most in first if many > most and fine < pace.loss_share * error]
     looks: list[Audit] = []
     for error in (*coarser, fine):
@@ -65,10 +65,12 @@ def _look(
     deadline = Deadline(whole.time_limit, whole.report, began=whole.began, nodes=whole.nodes, parent=whole)
     answer = certified_answer(problem, deadline, run)
     whole.nodes = deadline.nodes
-    return _carried(mechanism, seen, answer, run, finest)
+    return _carried(mechanism, seen, answer, run, finest, nearly=problem.settings.portfolio.nearly)
 
 
-def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: Quantised | None) -> Audit:
+def _carried(  # noqa: PLR0913 - both channels, and what was found
+    mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: Quantised | None, *, nearly: float
+) -> Audit:
     """Return the audit of the real channel; its certificate proves the finite one's bounds and adds the difference.
 
     The witness of a coarse channel is shown to the finest one, which tells more exactly what it leaks.
@@ -103,7 +105,7 @@ def _carried(mechanism: Real, seen: Quantised, answer: Audit, run: Run, finest: 
     if gap <= run.tolerance:
         stopped = "gap"
     elif stopped in DONE:
-        stopped = "nearly" if gap * nats <= DEFAULT.portfolio.nearly else "method"
+        stopped = "nearly" if gap * nats <= nearly else "method"
     extremes = answer.extremes
     if extremes is not None:
         low, high = extremes.unconstrained
