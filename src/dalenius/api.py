@@ -31,7 +31,7 @@ from dalenius.model.secret import Secret
 from dalenius.paper.answers import paper_audit_answer, paper_design_answer
 from dalenius.paper.choices import Reading, reading_from, repairs_from
 from dalenius.paper.method import check_designable, search_leakage, search_mechanism
-from dalenius.reductions.symmetry import check_size, reduce
+from dalenius.reductions.symmetry import check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import Run, audit_answer, design_answer
 from dalenius.results.archive import load_any
@@ -274,9 +274,9 @@ def design(  # noqa: PLR0913 - the public surface
         check_designable(task)
     alone = method == "certified" and rate_distortion.possible(query.n, adversary.knowledge)
     if alone:
-        domain = reduce(task, rho, symmetric=False, most=rate_distortion.MOST_PAIRS)
+        domain = symmetrise(task, rho, symmetric=False, most=rate_distortion.MOST_PAIRS)
     else:
-        domain = reduce(task, rho, symmetric=method == "certified")
+        domain = symmetrise(task, rho, symmetric=method == "certified")
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf)
         problem = Problem(domain, adversary.knowledge, "distortion", budget * NATS_PER_UNIT[unit])
@@ -340,7 +340,7 @@ def frontier(  # noqa: PLR0913 - the public surface
         message = f"points = {many} is above the limit of {MOST_POINTS}"
         raise InputError(message)
     checks.flag("named", named)
-    domain = reduce(task, rho)
+    domain = symmetrise(task, rho)
     first = Problem(domain, adversary.knowledge, "leakage", 0.0)
     budgets = np.linspace(first.least, first.distortion(first.constant()), many)
     families = _gallery(task) if named else []

@@ -14,7 +14,7 @@ from dalenius.designing.designer import Designed, Designer, _on_grid
 from dalenius.designing.oracle import Attack
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
-from dalenius.reductions.symmetry import reduce
+from dalenius.reductions.symmetry import symmetrise
 from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ def designed(  # noqa: PLR0913 - a problem, and how it is solved
     **arguments: object,
 ) -> tuple[Problem, Designed, tuple[Attack, ...]]:
     task = Distortion.from_user(query, **arguments)  # type: ignore[arg-type]
-    problem = Problem(reduce(task, symmetric=symmetric), query.log_universe - b, goal, budget)
+    problem = Problem(symmetrise(task, symmetric=symmetric), query.log_universe - b, goal, budget)
     answer, pool = Designer(problem, task, tolerance, deadline or Deadline(60.0), 0).solve(known)
     return problem, answer, pool
 
