@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dalenius.bounds.box_bound import Boxes, BoxProblem, Point, evaluate, gather, row_law
 from dalenius.bounds.box_newton import BoxSolution, Goal, minimise, restart, start
+from dalenius.bounds.proof import Rounding
 from dalenius.numerics.batch import halves, put, singles, stack, take
 from dalenius.numerics.information import phi
 from dalenius.numerics.types import Floats, Ints
+from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
 
@@ -21,6 +24,7 @@ Box = tuple[Floats, Floats, Floats, Floats]
 class BoxTree(BestFirst[Boxes, Box, Point]):
     """A tree over boxes of one problem."""
 
+    kind: ClassVar[str] = "boxes"
     problem: BoxProblem
     lower: float
     tolerance: float
@@ -76,6 +80,49 @@ class BoxTree(BestFirst[Boxes, Box, Point]):
         """Take this point's bound, computed elsewhere, for the root, and leave it at that."""
         self.nodes.file(0, bound, point, None)
 
+    @property
+    def name(self) -> str:
+        """With one group of outputs, or no curvature left, the simpler bound that it then is."""
+        if self.problem.n_groups == 1:
+            return "contraction" if self.problem.tangent else "capacity"
+        return self.kind if self.problem.curved.any() else "convex"
+
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter every leaf multiplied by its s."""
+        leaves = self.nodes.leaf.values()
+        claims = (bound + rounding.mass * float(dual.s[0]) + rounding.bound for bound, dual in leaves)
+        return max(self.upper + rounding.bound, *claims)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return groups of outputs, contraction coefficients, splits and leaves."""
+        assert outputs is not None  # noqa: S101 - for the type checker: boxes need rows
+        groups = [outputs.groups(row) for row in self.problem.groups]
+        return {
+            "groups": groups,
+            "eta": [claimed_eta(float(eta), row) for eta, row in zip(self.problem.eta, groups, strict=True)],
+            "tree": [
+                list(entry) if isinstance(entry, tuple) else self.leaf(entry, outputs)
+                for entry in self.nodes.preorder()
+            ],
+        }
+
+    def leaf(self, x: Point, outputs: OriginalOutputs) -> dict[str, Any]:
+        """Return the dual point of a leaf; what is the same for every point is left out."""
+        problem = self.problem
+        mu = (x.mu_hi - x.mu_lo)[0]
+        leaf: dict[str, Any] = {"s": float(x.s[0]), "rho": outputs.log_r(x.log_r[0])}
+        if problem.n_groups > 1:
+            sizes = [max(row) + 1 for row in problem.groups]
+            leaf["mu"] = [row[:size].tolist() for row, size in zip(mu, sizes, strict=True)]
+            leaf["kappa"] = [row[:size].tolist() for row, size in zip(x.kappa[0], sizes, strict=True)]
+            if problem.tangent:
+                leaf["omega"] = [row[:size].tolist() for row, size in zip(x.omega[0], sizes, strict=True)]
+        if problem.tangent:
+            leaf["lam"] = [outputs.spread(row) for row in x.lam[0]]
+        if (problem.theta < 1).any():
+            leaf["theta"] = problem.theta.tolist()
+        return leaf
+
     def _start(self) -> Point:
         return start(self.problem, self.s_hint) if self.origin is None else self.origin
 
@@ -100,6 +147,11 @@ class BoxTree(BestFirst[Boxes, Box, Point]):
         for k, point in enumerate(singles(solved.point)):
             box = (boxes.low[k], boxes.high[k], solved.p[k], solved.u_group[k])
             yield Leaf(float(bounds[k]), point, box if wide[k] else None)
+
+
+def claimed_eta(eta: float, groups: list[int], *, proportional: float = 1e-12) -> float:
+    """Return the contraction coefficient that a certificate claims; proportional columns have 0, but for rounding."""
+    return max(eta, 0.0 if len(set(groups)) == len(groups) else proportional)
 
 
 def _where_to_split(problem: BoxProblem, boxes: Boxes, p: Floats, u: Floats) -> tuple[Ints, Ints, Floats]:

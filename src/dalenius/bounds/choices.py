@@ -12,15 +12,17 @@ the probability of one output, so a tree of a few splits stands for the whole pr
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dalenius.bounds.capacity import interior_point
+from dalenius.bounds.proof import Rounding
 from dalenius.numerics.information import TINY, lse, phi, safe_log
 from dalenius.numerics.newton import overshoot, solve
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.cells import Cells
+from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
 
@@ -32,6 +34,7 @@ Node = tuple[Bools, Floats]
 class Choices(BestFirst[Bools, Node, Floats]):
     """A tree over sets of candidate cells; a bracket [lower, upper] on L(0), where `prior` attains lower."""
 
+    kind: ClassVar[str] = "choices"
     cells: Cells
     tolerance: float
     lower: float = 0.0
@@ -101,6 +104,20 @@ class Choices(BestFirst[Bools, Node, Floats]):
             self.open_root(deadline)
         while self.nodes.heap and self.nodes.size < most_nodes and not deadline.expired():
             self.step(deadline)
+
+    def claim(self, rounding: Rounding) -> float:
+        """No reference mass enters."""
+        return self.upper + rounding.bound
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return splits, and the output law of every leaf."""
+        assert outputs is not None  # noqa: S101 - for the type checker: choices need rows
+        return {
+            "tree": [
+                outputs.threshold(entry) if isinstance(entry, tuple) else {"rho": outputs.log_r(entry)}
+                for entry in self.nodes.preorder()
+            ]
+        }
 
     def _improve(self, pi: Floats) -> None:
         """Round relaxations to choices: every row puts its mass on its heaviest cell."""

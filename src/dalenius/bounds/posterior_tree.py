@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dalenius.bounds.box_tree import claimed_eta
 from dalenius.bounds.posterior_bound import (
     Boxes,
     Evaluation,
@@ -16,10 +18,12 @@ from dalenius.bounds.posterior_bound import (
     tangent,
 )
 from dalenius.bounds.posterior_newton import Goal, minimise
+from dalenius.bounds.proof import Rounding
 from dalenius.numerics.batch import halves, put, singles, stack, take
 from dalenius.numerics.information import TINY, phi
 from dalenius.numerics.rounding import places
 from dalenius.numerics.types import Floats, Ints
+from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
 
@@ -39,6 +43,7 @@ class Parts:
 class PosteriorTree(BestFirst[Parts, Node, Point]):
     """A tree over boxes of one problem."""
 
+    kind: ClassVar[str] = "posteriors"
     problem: PosteriorProblem
     lower: float
     tolerance: float
@@ -90,6 +95,32 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         low, high, _ = (np.stack(part) for part in zip(*regions, strict=True))
         seen = self._evaluate(Boxes(low, high), stack(proofs))
         return np.asarray(seen.p[:, self.problem.cells.secret] * seen.w)
+
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter every leaf multiplied by 1 + sigma; a claimed contraction costs a share of knowledge."""
+        margin = rounding.bound + claimed_eta(0.0, [0, 0]) * self.problem.cells.knowledge
+        leaves = self.nodes.leaf.values()
+        claims = (bound + rounding.mass * (1 + float(x.sigma[0])) + margin for bound, x in leaves)
+        return max(self.upper + rounding.bound, *claims)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return groups of outputs, the contraction coefficient, splits and leaves."""
+        assert outputs is not None  # noqa: S101 - for the type checker: posteriors need rows
+        groups = outputs.groups(self.problem.groups.tolist())
+        return {
+            "groups": groups,
+            "eta": claimed_eta(self.problem.eta, groups),
+            "tree": [
+                list(entry) if isinstance(entry, tuple) else self._leaf(entry, outputs)
+                for entry in self.nodes.preorder()
+            ],
+        }
+
+    def _leaf(self, x: Point, outputs: OriginalOutputs) -> dict[str, Any]:
+        leaf: dict[str, Any] = {"sigma": float(x.sigma[0]), "m": x.m[0].tolist()}
+        if self.problem.eta > 0:
+            leaf["lam"] = [outputs.spread(row) for row in x.lam[0]]
+        return leaf
 
     def _leaves(self, boxes: Boxes, point: Point) -> Iterator[Leaf]:
         """Boxes without any prior have the bound -inf; narrow ones are not split."""

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dalenius.bounds.proof import Rounding
 from dalenius.bounds.simplex_bound import Dual, SimplexProblem, SimplexSolution, Simplices, evaluate, maximise
 from dalenius.numerics.batch import singles
 from dalenius.numerics.information import TINY
 from dalenius.numerics.rounding import places
 from dalenius.numerics.types import Floats, Ints
+from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
 
@@ -30,6 +32,7 @@ class Started:
 class SimplexTree(BestFirst[Started, Node, Dual]):
     """A tree over simplices of one problem."""
 
+    kind: ClassVar[str] = "simplices"
     problem: SimplexProblem
     lower: float
     tolerance: float
@@ -75,6 +78,27 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
         """sum_j m_j V_j, whatever the proofs are."""
         del proofs
         return np.stack([m @ vertices for vertices, m in regions])
+
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter every leaf multiplied by its s."""
+        leaves = self.nodes.leaf.values()
+        claims = (bound + rounding.mass * float(dual.s[0]) + rounding.bound for bound, dual in leaves)
+        return max(self.upper + rounding.bound, *claims)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return contraction coefficients, splits and leaves; cells in the order in which classes show them."""
+        assert outputs is not None  # noqa: S101 - for the type checker: simplices need rows
+        rows = outputs.cells_of_rows(self.problem.cells.slices)
+        place = {c: (a, k) for a, row in enumerate(rows) for k, c in enumerate(row)}
+        tree: list[Any] = []
+        for entry in self.nodes.preorder():
+            if isinstance(entry, tuple):
+                i, j, share = entry
+                tree.append([*place[i], place[j][1], share])
+            else:
+                pi, log_r = entry.log_pi[0], outputs.log_r(entry.log_r[0])
+                tree.append({"s": float(entry.s[0]), "r": log_r, "pi": [pi[row].tolist() for row in rows]})
+        return {"eta": self.problem.eta.tolist(), "tree": tree}
 
     def _edge(self, vertices: Floats, m: Floats) -> tuple[Ints, Ints, Floats]:
         """The edge whose ends are both in use and differ most, and where on it the relaxation stands.

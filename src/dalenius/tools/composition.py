@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp, xlogy
 
-from dalenius.auditing.unwritten_histograms import Centres
 from dalenius.bounds.capacity import capacity
+from dalenius.bounds.closed_forms import Centres
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError
 from dalenius.model import checks

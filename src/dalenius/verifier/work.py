@@ -299,7 +299,15 @@ def _large(content: dict[str, Any]) -> Work:
     met = min((2 * reach + 1) * len(content["witness"]["cuts"]), classes * len(content["witness"]["cuts"]))
     law = FUNCTION * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + OPERATION * values * (4 * classes + met) + passes * FUNCTION * classes * (1 + 2 * values)
+    time += sum(_output_law(proof, classes) for proof in content["proofs"])
     return Work(CLASS * classes + BALL * (values - 2) * classes / 4, time)
+
+
+def _output_law(proof: object, classes: int) -> float:
+    """Two tails and some operations a class, and a product with every cut."""
+    if not isinstance(proof, dict) or proof.get("kind") != "law":
+        return 0.0
+    return classes * (4 * FUNCTION + (MAKE + PRODUCT) * len(proof["cuts"]))
 
 
 def _contributions(data: Sum | Histogram) -> Sequence[int]:
