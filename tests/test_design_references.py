@@ -13,7 +13,7 @@ import dalenius as dl
 from dalenius.cli import main
 from dalenius.model.distortion import Distortion
 from dalenius.model.reference import Reference
-from dalenius.reductions.symmetry import reduce
+from dalenius.reductions.symmetry import symmetrise
 from dalenius.results.design import Design
 
 COUNT = dl.queries.count(n=2)
@@ -74,14 +74,14 @@ def test_mirrored_laws_are_the_mirrored_problem() -> None:
 def test_the_domain_keeps_no_symmetry_that_the_reference_lacks() -> None:
     task = Distortion.from_user(dl.queries.count(n=3))
     rho = Reference.from_user
-    assert len(reduce(task).symmetries) == 1
-    assert reduce(task, rho([0.5, 0.5], (2, 2, 2))).symmetries == reduce(task).symmetries
-    assert reduce(task, rho([0.8, 0.2], (2, 2, 2))).symmetries == ()
-    assert reduce(task, rho([0.8, 0.2], (2, 2, 2))).statistic == dl.queries.count(n=3).statistic
-    single = reduce(task, rho([*LAWS, [0.5, 0.5]], (2, 2, 2)))
+    assert len(symmetrise(task).symmetries) == 1
+    assert symmetrise(task, rho([0.5, 0.5], (2, 2, 2))).symmetries == symmetrise(task).symmetries
+    assert symmetrise(task, rho([0.8, 0.2], (2, 2, 2))).symmetries == ()
+    assert symmetrise(task, rho([0.8, 0.2], (2, 2, 2))).statistic == dl.queries.count(n=3).statistic
+    single = symmetrise(task, rho([*LAWS, [0.5, 0.5]], (2, 2, 2)))
     assert single.statistic.size == 8
     assert all(s["records"] == [0, 1, 2] for s in single.symmetries)
-    pair = reduce(task, rho([[0.8, 0.2], [0.8, 0.2], [0.5, 0.5]], (2, 2, 2)))
+    pair = symmetrise(task, rho([[0.8, 0.2], [0.8, 0.2], [0.5, 0.5]], (2, 2, 2)))
     assert [1, 0, 2] in [s["records"] for s in pair.symmetries]
 
 

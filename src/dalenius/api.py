@@ -35,7 +35,7 @@ from dalenius.options import (
 from dalenius.paper.answers import paper_audit_answer, paper_design_answer
 from dalenius.paper.choices import Reading
 from dalenius.paper.method import search_leakage, search_mechanism
-from dalenius.reductions.symmetry import Domain, check_size, reduce
+from dalenius.reductions.symmetry import Domain, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import certified_answer, design_answer
 from dalenius.results.archive import load_any
@@ -230,9 +230,9 @@ def _reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
     alone = method == "certified" and rate_distortion.possible(asked.query.n, knowledge)
     if alone:
-        domain = reduce(task, reference, symmetric=False, most=rate_distortion.MOST_PAIRS)
+        domain = symmetrise(task, reference, symmetric=False, most=rate_distortion.MOST_PAIRS)
     else:
-        domain = reduce(task, reference, symmetric=method == "certified")
+        domain = symmetrise(task, reference, symmetric=method == "certified")
     problem = Problem(domain, knowledge, asked.goal, asked.budget)
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
         message = (
@@ -280,7 +280,7 @@ def frontier(  # noqa: PLR0913 - the public surface
     # Named mechanisms stand beside designs with the same outputs, the range of the query.
     comparable = checks.flag("named", named) and task.outputs == query.outputs and len(task.outputs) > 1
     families = shown_on_frontiers(query) if comparable else []
-    domain = reduce(task, adversary.reference)
+    domain = symmetrise(task, adversary.reference)
     with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
         designs = _designs(asked, domain, many, options, deadline, later=len(families) / 4)
         audited = _named_points(asked, families, options, deadline)

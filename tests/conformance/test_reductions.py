@@ -26,7 +26,7 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import coarsen
 from dalenius.reductions.lump import lump
 from dalenius.reductions.quantise import quantise
-from dalenius.reductions.symmetry import reduce
+from dalenius.reductions.symmetry import symmetrise
 from dalenius.settings import ClosedForms
 
 SMALL_GRID = ClosedForms(coarse_blocks=9, coarse_cuts=7)
@@ -98,7 +98,7 @@ def quantised(mechanism: Real, rng: np.random.Generator) -> Iterator[Trip]:
 def symmetric(query: dl.Query, rng: np.random.Generator) -> Iterator[Trip]:
     """A mechanism on single datasets, averaged over the classes and orbits that the reduction finds."""
     distortion = Distortion.from_user(query, "zero-one", None, None)
-    domain, full = reduce(distortion), reduce(distortion, symmetric=False)
+    domain, full = symmetrise(distortion), symmetrise(distortion, symmetric=False)
     classes = domain.statistic.class_table()
     rows = rng.dirichlet(np.ones(full.distance.shape[1]), size=full.statistic.size)
     size = np.bincount(classes)[:, None]

@@ -17,7 +17,7 @@ from dalenius.designing.oracle import Attack
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import Goal
 from dalenius.model.query import Query
-from dalenius.reductions.symmetry import reduce
+from dalenius.reductions.symmetry import symmetrise
 from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ PARITY = dl.queries.modular_sum(n=3, modulus=2)
 
 
 def problem(query: Query, b: float, goal: Goal, budget: float, **arguments: object) -> Problem:
-    domain = reduce(Distortion.from_user(query, **arguments))  # type: ignore[arg-type]
+    domain = symmetrise(Distortion.from_user(query, **arguments))  # type: ignore[arg-type]
     return Problem(domain, query.log_universe - b, goal, budget)
 
 

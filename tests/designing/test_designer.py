@@ -16,7 +16,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import DesignProblem, Goal
 from dalenius.model.query import Query
-from dalenius.reductions.symmetry import reduce
+from dalenius.reductions.symmetry import symmetrise
 from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
@@ -36,7 +36,7 @@ def designed(  # noqa: PLR0913 - a problem, and how it is solved
     **arguments: object,
 ) -> tuple[Problem, Designed, tuple[Attack, ...]]:
     task = Distortion.from_user(query, **arguments)  # type: ignore[arg-type]
-    problem = Problem(reduce(task, symmetric=symmetric), query.log_universe - b, goal, budget)
+    problem = Problem(symmetrise(task, symmetric=symmetric), query.log_universe - b, goal, budget)
     asked = DesignProblem(task, Adversary.from_user(query.records, entropy=b), goal, budget, tolerance)
     answer, pool = Designer(problem, asked, deadline or Deadline(60.0), 0).solve(known)
     return problem, answer, pool

@@ -13,7 +13,7 @@ from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.independence import _tilts, no_leakage
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
-from dalenius.reductions.symmetry import reduce
+from dalenius.reductions.symmetry import symmetrise
 
 QUERIES = [
     dl.queries.count(n=3),
@@ -28,7 +28,7 @@ QUERIES = [
 
 
 def problem(query: Query, knowledge: float, *, symmetric: bool = True) -> Problem:
-    return Problem(reduce(Distortion.from_user(query), symmetric=symmetric), knowledge, "distortion", 0.0)
+    return Problem(symmetrise(Distortion.from_user(query), symmetric=symmetric), knowledge, "distortion", 0.0)
 
 
 def least_independent(query: Query) -> float:

@@ -10,7 +10,7 @@ import dalenius as dl
 from dalenius.designing.master import Best, Master, Plane
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
-from dalenius.reductions.symmetry import Domain, reduce
+from dalenius.reductions.symmetry import Domain, symmetrise
 
 Floats = NDArray[np.float64]
 CLOSE = 2e-6
@@ -19,7 +19,7 @@ CLOSE = 2e-6
 def problem(query: Query, many: int, seed: int, *, symmetric: bool = True) -> tuple[Master, list[Plane]]:
     """A domain with a pool of random priors."""
     rng = np.random.default_rng(seed)
-    domain = reduce(Distortion.from_user(query), symmetric=symmetric)
+    domain = symmetrise(Distortion.from_user(query), symmetric=symmetric)
     pool = []
     for _ in range(many):
         record = int(rng.integers(query.n))
@@ -157,7 +157,7 @@ def test_an_empty_pool_leaves_the_truth() -> None:
 
 def test_barred_outputs_stay_empty() -> None:
     query = dl.queries.count(n=2)
-    domain = reduce(Distortion.from_user(query), symmetric=False)
+    domain = symmetrise(Distortion.from_user(query), symmetric=False)
     barred = domain.distance > 1
     _, pool = problem(query, 3, 2, symmetric=False)
     rows = rows_of(Master(domain, ~barred.ravel()).least_leakage(pool, np.inf))

@@ -21,7 +21,7 @@ from dalenius.designing.weak_duality import (
 )
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
-from dalenius.reductions.symmetry import Domain, reduce
+from dalenius.reductions.symmetry import Domain, symmetrise
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ QUERIES = [
 
 
 def domain_of(query: Query, *, symmetric: bool) -> Domain:
-    return reduce(Distortion.from_user(query), symmetric=symmetric)
+    return symmetrise(Distortion.from_user(query), symmetric=symmetric)
 
 
 def random_evidence(domain: Domain, rng: np.random.Generator, many: int) -> tuple[Evidence, ...]:
@@ -174,7 +174,7 @@ def test_the_bound_is_the_formula() -> None:
 
 @pytest.mark.parametrize(("k", "d"), [(2, 0.1), (3, 0.3), (8, 0.5)])
 def test_the_uniform_prior_proves_the_rate_distortion_function(k: int, d: float) -> None:
-    domain = reduce(Distortion.from_user(dl.queries.identity(k=k), "zero-one"))
+    domain = symmetrise(Distortion.from_user(dl.queries.identity(k=k), "zero-one"))
     rows = np.full((k, k), d / (k - 1)) + (1 - d - d / (k - 1)) * np.eye(k)
     uniform = np.eye(k) / k
     evidence = (Evidence(0, uniform, ratios(uniform, rows)),)
@@ -185,6 +185,6 @@ def test_the_uniform_prior_proves_the_rate_distortion_function(k: int, d: float)
 
 
 def test_without_evidence_only_what_the_outputs_force_is_proved() -> None:
-    domain = reduce(Distortion.from_user(dl.queries.count(n=2), outputs=[0, 2]))
+    domain = symmetrise(Distortion.from_user(dl.queries.count(n=2), outputs=[0, 2]))
     assert best_distortion(domain, (), 0.0).value == pytest.approx(0.5, abs=1e-11)
     assert best_distortion(domain, (), 0.0).value <= 0.5

@@ -14,7 +14,7 @@ from dalenius.errors import InputError
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Sum, Table
-from dalenius.reductions.symmetry import Domain, reduce
+from dalenius.reductions.symmetry import Domain, symmetrise
 from dalenius.settings import DEFAULT
 
 Floats = NDArray[np.float64]
@@ -72,7 +72,7 @@ def invariant(domain: Domain) -> None:
 
 
 def domain_of(query: Query, *, symmetric: bool = True, **arguments: object) -> Domain:
-    return reduce(Distortion.from_user(query, **arguments), symmetric=symmetric)  # type: ignore[arg-type]
+    return symmetrise(Distortion.from_user(query, **arguments), symmetric=symmetric)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

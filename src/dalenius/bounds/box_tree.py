@@ -80,23 +80,6 @@ class BoxTree(BestFirst[Boxes, Box, Point]):
         """Take this point's bound, computed elsewhere, for the root, and leave it at that."""
         self.nodes.file(0, bound, point, None)
 
-    def _start(self) -> Point:
-        return start(self.problem, self.s_hint) if self.origin is None else self.origin
-
-    def _goal(self, rounds: int, deadline: Deadline) -> Goal:
-        settings = self.problem.cells.settings.newton
-        last = max(settings.last_barrier * self.tolerance, settings.least_barrier)
-        return Goal(self.target, (settings.first_barrier, last), rounds, deadline)
-
-    def _retry(self, boxes: Boxes, solved: BoxSolution, parents: Floats, goal: Goal) -> None:
-        """Start afresh where a child came out above its parent, whose bound its smaller box has as well."""
-        worse = np.flatnonzero(solved.bound > np.maximum(parents, self.target))
-        if worse.size:
-            fresh = stack([self._start()] * worse.size)
-            again = minimise(self.problem, take(boxes, worse), fresh, goal)
-            better = again.bound < solved.bound[worse]
-            put(solved, worse[better], take(again, better))
-
     @property
     def name(self) -> str:
         """With one group of outputs, or no curvature left, the simpler bound that it then is."""
@@ -139,6 +122,23 @@ class BoxTree(BestFirst[Boxes, Box, Point]):
         if (problem.theta < 1).any():
             leaf["theta"] = problem.theta.tolist()
         return leaf
+
+    def _start(self) -> Point:
+        return start(self.problem, self.s_hint) if self.origin is None else self.origin
+
+    def _goal(self, rounds: int, deadline: Deadline) -> Goal:
+        settings = self.problem.cells.settings.newton
+        last = max(settings.last_barrier * self.tolerance, settings.least_barrier)
+        return Goal(self.target, (settings.first_barrier, last), rounds, deadline)
+
+    def _retry(self, boxes: Boxes, solved: BoxSolution, parents: Floats, goal: Goal) -> None:
+        """Start afresh where a child came out above its parent, whose bound its smaller box has as well."""
+        worse = np.flatnonzero(solved.bound > np.maximum(parents, self.target))
+        if worse.size:
+            fresh = stack([self._start()] * worse.size)
+            again = minimise(self.problem, take(boxes, worse), fresh, goal)
+            better = again.bound < solved.bound[worse]
+            put(solved, worse[better], take(again, better))
 
     def _leaves(self, boxes: Boxes, solved: BoxSolution) -> Iterator[Leaf]:
         """Boxes without any prior have the bound -inf; narrow ones are not split."""

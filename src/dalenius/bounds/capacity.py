@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, rel_entr
 
 from dalenius.model.mechanism import Mechanism
@@ -138,6 +137,7 @@ def best_multiplier(
 
     Guarantee: the bound is at least I(X;Y) of every prior p with D(p || rho) <= K, up to rounding.
     """
+    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - half of what `import dalenius` would take
 
     def bound(log_s: float) -> float:
         s = math.exp(log_s)

@@ -48,25 +48,6 @@ class Choices(BestFirst[Bools, Node, Floats]):
         settings, entries = self.cells.settings, self.cells.size * self.cells.n_outputs
         return min(settings.trees.choice_batch, settings.limits.batch_entries // entries)
 
-    @property
-    def name(self) -> str:
-        """The kind."""
-        return self.kind
-
-    def claim(self, rounding: Rounding) -> float:
-        """No reference mass enters."""
-        return self.upper + rounding.bound
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return splits, and the output law of every leaf."""
-        assert outputs is not None  # noqa: S101 - for the type checker: choices need rows
-        return {
-            "tree": [
-                outputs.threshold(entry) if isinstance(entry, tuple) else {"rho": outputs.log_r(entry)}
-                for entry in self.nodes.preorder()
-            ]
-        }
-
     def root(self) -> Bools:
         """Every cell is a candidate."""
         return np.ones((1, self.cells.size), dtype=bool)
@@ -123,6 +104,20 @@ class Choices(BestFirst[Bools, Node, Floats]):
             self.open_root(deadline)
         while self.nodes.heap and self.nodes.size < most_nodes and not deadline.expired():
             self.step(deadline)
+
+    def claim(self, rounding: Rounding) -> float:
+        """No reference mass enters."""
+        return self.upper + rounding.bound
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return splits, and the output law of every leaf."""
+        assert outputs is not None  # noqa: S101 - for the type checker: choices need rows
+        return {
+            "tree": [
+                outputs.threshold(entry) if isinstance(entry, tuple) else {"rho": outputs.log_r(entry)}
+                for entry in self.nodes.preorder()
+            ]
+        }
 
     def _improve(self, pi: Floats) -> None:
         """Round relaxations to choices: every row puts its mass on its heaviest cell."""

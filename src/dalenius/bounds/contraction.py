@@ -39,7 +39,7 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50) -> float:
         low, high = np.where(slope < 0, lam, low), np.where(slope < 0, high, lam)
     lam = (low + high) / 2
     # h >= h(lam) + h'(lam) (x - lam) for x in [0, 1]
-    height = (product / _mixture(difference, q, lam)).sum(axis=1)
+    height = (product / np.maximum(lam[:, None] * difference + q, TINY**0.5)).sum(axis=1)
     slope = _slope(product, difference, q, lam)
     slack = np.maximum(slope * lam, -slope * (1 - lam))
     return float(min(1.0, (1 - height + slack).max() + margin))
@@ -47,12 +47,9 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50) -> float:
 
 def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Floats:
     """h'(lam) = - sum_y P Q (P - Q) / (lam P + (1-lam) Q)^2 of each pair."""
-    return np.asarray(-(product * difference / _mixture(difference, q, lam) ** 2).sum(axis=1))
-
-
-def _mixture(difference: Floats, q: Floats, lam: Floats) -> Floats:
-    """lam P + (1-lam) Q, so far from 0 that its square is still a number."""
-    return np.asarray(np.maximum(lam[:, None] * difference + q, TINY**0.5))
+    # lam P + (1-lam) Q, so far from 0 that its square is still a number
+    mixture = np.maximum(lam[:, None] * difference + q, TINY**0.5)
+    return np.asarray(-(product * difference / mixture**2).sum(axis=1))
 
 
 def affordable(cells: Cells) -> bool:

@@ -96,11 +96,6 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         seen = self._evaluate(Boxes(low, high), stack(proofs))
         return np.asarray(seen.p[:, self.problem.cells.secret] * seen.w)
 
-    @property
-    def name(self) -> str:
-        """The kind."""
-        return self.kind
-
     def claim(self, rounding: Rounding) -> float:
         """The log masses enter every leaf multiplied by 1 + sigma; a claimed contraction costs a share of knowledge."""
         margin = rounding.bound + claimed_eta(0.0, [0, 0]) * self.problem.cells.knowledge

@@ -79,6 +79,27 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
         del proofs
         return np.stack([m @ vertices for vertices, m in regions])
 
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter every leaf multiplied by its s."""
+        leaves = self.nodes.leaf.values()
+        claims = (bound + rounding.mass * float(dual.s[0]) + rounding.bound for bound, dual in leaves)
+        return max(self.upper + rounding.bound, *claims)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return contraction coefficients, splits and leaves; cells in the order in which classes show them."""
+        assert outputs is not None  # noqa: S101 - for the type checker: simplices need rows
+        rows = outputs.cells_of_rows(self.problem.cells.slices)
+        place = {c: (a, k) for a, row in enumerate(rows) for k, c in enumerate(row)}
+        tree: list[Any] = []
+        for entry in self.nodes.preorder():
+            if isinstance(entry, tuple):
+                i, j, share = entry
+                tree.append([*place[i], place[j][1], share])
+            else:
+                pi, log_r = entry.log_pi[0], outputs.log_r(entry.log_r[0])
+                tree.append({"s": float(entry.s[0]), "r": log_r, "pi": [pi[row].tolist() for row in rows]})
+        return {"eta": self.problem.eta.tolist(), "tree": tree}
+
     def _edge(self, vertices: Floats, m: Floats) -> tuple[Ints, Ints, Floats]:
         """The edge whose ends are both in use and differ most, and where on it the relaxation stands.
 
@@ -109,32 +130,6 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
         new[k, replaced] = m[k, replaced] / share
         new[k, kept] = np.maximum(m[k, kept] - m[k, replaced] * (1 - share) / share, 0.0)
         return np.asarray((1 - towards) * new / new.sum(axis=1, keepdims=True) + towards / m.shape[1])
-
-    @property
-    def name(self) -> str:
-        """The kind."""
-        return self.kind
-
-    def claim(self, rounding: Rounding) -> float:
-        """The log masses enter every leaf multiplied by its s."""
-        leaves = self.nodes.leaf.values()
-        claims = (bound + rounding.mass * float(dual.s[0]) + rounding.bound for bound, dual in leaves)
-        return max(self.upper + rounding.bound, *claims)
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return contraction coefficients, splits and leaves; cells in the order in which classes show them."""
-        assert outputs is not None  # noqa: S101 - for the type checker: simplices need rows
-        rows = outputs.cells_of_rows(self.problem.cells.slices)
-        place = {c: (a, k) for a, row in enumerate(rows) for k, c in enumerate(row)}
-        tree: list[Any] = []
-        for entry in self.nodes.preorder():
-            if isinstance(entry, tuple):
-                i, j, share = entry
-                tree.append([*place[i], place[j][1], share])
-            else:
-                pi, log_r = entry.log_pi[0], outputs.log_r(entry.log_r[0])
-                tree.append({"s": float(entry.s[0]), "r": log_r, "pi": [pi[row].tolist() for row in rows]})
-        return {"eta": self.problem.eta.tolist(), "tree": tree}
 
     def _rounded(self, nodes: Simplices, solved: SimplexSolution) -> SimplexSolution:
         """Round what a certificate will hold, then state what it then proves; s, a factor, two digits finer."""

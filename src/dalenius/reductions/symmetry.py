@@ -60,7 +60,7 @@ class Domain:
         return np.asarray((total / np.bincount(flat))[self.orbit])
 
 
-def reduce(
+def symmetrise(
     distortion: Distortion,
     reference: Reference = UNIFORM,
     *,

@@ -104,6 +104,13 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
     tolerance: float
     nodes: SearchTree[Proof, Region]
     counts_root: ClassVar[bool] = True
+    # Of proof, as certificates state it.
+    kind: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """The bound in a report: the kind, where a tree has no more to say."""
+        return self.kind
 
     @property
     def target(self) -> float:
