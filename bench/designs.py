@@ -8,12 +8,12 @@ from functools import cache
 from scipy.optimize import brentq
 
 import dalenius as dl
-from dalenius.auditing import one_secret
 from dalenius.gallery.parse import parse_query
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
+from dalenius.settings import without
 
 Section = tuple[str, list[str], Iterator[list[str]]]
 
@@ -192,16 +192,14 @@ ROUTES: tuple[tuple[str, Callable[[], "dl.Mechanism"], float, float], ...] = (  
 
 
 def _routes(*, quick: bool) -> Iterator[list[str]]:
-    usual = one_secret.MOST_VERTICES
+    boxes_alone = dl.Settings(portfolio=without("simplices"))
     for name, build, b, tolerance in ROUTES[:-1] if quick else ROUTES:
         mechanism = build()
         limit = ROUTE_LIMIT / 3 if quick else ROUTE_LIMIT
         both = dl.audit(mechanism, entropy=b, tolerance=tolerance, time_limit=limit, verify=False)
-        one_secret.MOST_VERTICES = 0  # switches simplices off
-        try:
-            boxes = dl.audit(mechanism, entropy=b, tolerance=tolerance, time_limit=limit, verify=False)
-        finally:
-            one_secret.MOST_VERTICES = usual
+        boxes = dl.audit(
+            mechanism, entropy=b, tolerance=tolerance, time_limit=limit, verify=False, settings=boxes_alone
+        )
         ratio = f"{'' if boxes.closed else 'above '}{boxes.seconds / both.seconds:.1f}" if both.closed else ""
         work = [f"{both.seconds:.1f}", str(both.nodes), f"{both.gap:.1e}", both.upper_by]
         yield [f"{name}, b = {b}", *work, f"{boxes.seconds:.1f}", str(boxes.nodes), f"{boxes.gap:.1e}", ratio]

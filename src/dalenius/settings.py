@@ -343,6 +343,22 @@ class ClosedForms(_Checked):
     # How near to the best r of those rows is near enough: far below what the steps of r cost.
     law_accuracy: float = 1e-6
 
+    # Ascents on the coarse problem of a sum: rounds, and the gain of a round that is not worth another. They start from
+    # the reference tilted by shares of the tilt that uses up the knowledge, and from a secret that follows the sum up
+    # and down in so many waves.
+    sum_rounds: int = 400
+    sum_still: float = 1e-9
+    sum_tilts: tuple[float, ...] = (0.1, 0.5, 1.0)
+    sum_waves: tuple[int, ...] = (2, 5, 16, 64)
+    steepest_wave: float = 3.0
+    # Values of a group of records; a verifier takes no more.
+    sum_values: int = 64
+    # Noisy counts of a histogram that are tried as witnesses; terms of the laws of different counts, which a verifier
+    # adds up; pairs of a value and a count, on which a prior is written out.
+    witness_counts: int = 2
+    count_terms: int = 2**22
+    count_pairs: int = 2**26
+
     # The contraction certificate with eta = 1: least s. Nearer to 1 the bound is a maximum over cells, which rounding
     # in rare ones decides.
     stationary_s: float = 1.001
@@ -532,19 +548,29 @@ class Portfolio(_Checked):
 
 def only(*names: str) -> Portfolio:
     """Return the portfolio with no bounds but these and the trivial one: `Settings(portfolio=only("boxes"))`."""
-    whole = Portfolio()
-    for name in names:
-        if name not in whole.bounds:
-            near = get_close_matches(str(name), whole.bounds, n=1)
-            message = f"only({name!r}): the bounds are {', '.join(whole.bounds)}" + (
-                f"; did you mean {near[0]!r}?" if near else ""
-            )
-            raise InputError(message)
-
+    whole = _with_bounds(names)
     plans: dict[str, Any] = {
         line: tuple(turn for turn in plan if turn.bound in names) for line, plan in whole.plans.items()
     }
     return replace(whole, opening=tuple(name for name in whole.opening if name in names), **plans)
+
+
+def without(*names: str) -> Portfolio:
+    """Return the portfolio with all bounds but these: `Settings(portfolio=without("rows"))`."""
+    return only(*(name for name in _with_bounds(names).bounds if name not in names))
+
+
+def _with_bounds(names: tuple[str, ...]) -> Portfolio:
+    """Return the whole portfolio; refuse names that it does not have."""
+    whole = Portfolio()
+    for name in names:
+        if name not in whole.bounds:
+            near = get_close_matches(str(name), whole.bounds, n=1)
+            message = f"{name!r} is not a bound of the portfolio, which has {', '.join(whole.bounds)}" + (
+                f"; did you mean {near[0]!r}?" if near else ""
+            )
+            raise InputError(message)
+    return whole
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,25 +7,24 @@ import numpy as np
 import pytest
 from cases import LN2, named, parity_leakage, posed, random_channel
 
-from dalenius.auditing import one_secret
 from dalenius.auditing.all_records import audit_records, bracket
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.box_tree import BoxTree
 from dalenius.bounds.closed_forms import AtReference
-from dalenius.bounds.posterior_tree import PosteriorTree
 from dalenius.bounds.simplex_tree import SimplexTree
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT, Portfolio, Settings, only, without
 
 
 def begun(
-    mechanism: Mechanism, knowledge: float, record: int = 0, tolerance: float = 1e-6
+    mechanism: Mechanism, knowledge: float, record: int = 0, tolerance: float = 1e-6, settings: Settings = DEFAULT
 ) -> tuple[SecretAudit, Deadline]:
     lumped, _ = lump(mechanism, record)
     trivial = float(np.log(min(lumped.secrets, len(mechanism.labels))))
-    audit, deadline = SecretAudit(Cells(lumped, knowledge), trivial, tolerance), Deadline(60.0)
+    audit, deadline = SecretAudit(Cells(lumped, knowledge, settings), trivial, tolerance), Deadline(60.0)
     audit.begin(deadline, np.random.default_rng(0))
     return audit, deadline
 
@@ -83,35 +82,26 @@ def test_one_audit_per_orbit_of_interchangeable_records() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_boxes_simplices_and_posteriors_meet(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boxes_simplices_and_posteriors_meet(seed: int) -> None:
     mechanism = random_channel(*[([2, 2], 3), ([3, 2], 2), ([2, 3], 3)][seed], 60 + seed)
     knowledge = 0.3 * mechanism.log_universe
     every, deadline = begun(mechanism, knowledge, tolerance=1e-4)
     every.finish(deadline, 0.0, lambda: None)
     found = [every]
-    for kind in (BoxTree, SimplexTree, PosteriorTree):
-        monkeypatch.setattr(SecretAudit, "_rows", lambda *_: iter(()))
-        if kind is not BoxTree:
-            monkeypatch.setattr(SecretAudit, "_boxes", lambda *_: iter(()))
-        if kind is not SimplexTree:
-            monkeypatch.setattr(one_secret, "MOST_VERTICES", 0)
-        if kind is not PosteriorTree:
-            monkeypatch.setattr(SecretAudit, "_posteriors", lambda *_: iter(()))
-        audit, deadline = begun(mechanism, knowledge, tolerance=1e-4)
+    for kind in ("boxes", "simplices", "posteriors"):
+        audit, deadline = begun(mechanism, knowledge, tolerance=1e-4, settings=Settings(portfolio=only(kind)))
         audit.finish(deadline, 0.0, lambda: None)
-        monkeypatch.undo()
-        assert not isinstance(audit.proof, (SimplexTree, PosteriorTree)) or isinstance(audit.proof, kind)
+        assert audit.proof.kind == kind
         found.append(audit)
     assert max(audit.lower for audit in found) <= min(audit.upper for audit in found) + 1e-12
     assert all(audit.gap <= 1e-4 for audit in found)
 
 
-def test_simplices_need_the_cells_that_a_verifier_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SecretAudit, "_rows", lambda *_: iter(()))  # they would close the gap first
-    monkeypatch.setattr(SecretAudit, "_posteriors", lambda *_: iter(()))
+def test_simplices_need_the_cells_that_a_verifier_finds() -> None:
+    settings = Settings(portfolio=without("rows", "posteriors"))  # they would close the gap first
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     lumped, _ = lump(mechanism, 0)
-    audit, deadline = SecretAudit(Cells(lumped, 0.4), LN2, 1e-4, exact_cells=False), Deadline(60.0)
+    audit, deadline = SecretAudit(Cells(lumped, 0.4, settings), LN2, 1e-4, exact_cells=False), Deadline(60.0)
     audit.begin(deadline, np.random.default_rng(0))
     audit.finish(deadline, 0.0, lambda: None)
     assert isinstance(audit.proof, BoxTree)
@@ -183,9 +173,8 @@ def test_a_record_that_was_left_is_closed_when_it_is_asked_for_again() -> None:
 
 def test_slow_progress_near_the_end_is_counted_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = named("count(n=5)", "geometric(epsilon=1)")
-    audit, deadline = begun(mechanism, 0.8, tolerance=1e-12)
-    monkeypatch.setattr(one_secret, "NEARLY", 1.0)
-    monkeypatch.setattr(one_secret, "SLOW_BATCHES", 3)
+    impatient = Settings(portfolio=Portfolio(nearly=1.0, slow_batches=3))
+    audit, deadline = begun(mechanism, 0.8, tolerance=1e-12, settings=impatient)
     monkeypatch.setattr(Deadline, "seconds", property(lambda _: 0.0))  # a clock that stands still
     audit.finish(deadline, -np.inf, lambda: None)
     assert audit.gap > 1e-12

@@ -5,7 +5,6 @@ import pytest
 from cases import named
 
 import dalenius as dl
-from dalenius.auditing import one_secret
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity, whole
 from dalenius.bounds.capacity import bracket, interior_point
@@ -14,7 +13,7 @@ from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Limits, Newton, Settings
+from dalenius.settings import Limits, Newton, Portfolio, Settings, only
 
 FEW_ROWS = Settings(limits=Limits(capacity_rows=10), newton=Newton(capacity_first_rows=5))
 
@@ -63,14 +62,11 @@ def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, k
 
 @pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.02)", "exponential(epsilon=0.2)", "symmetric(flip=0.97)"])
 @pytest.mark.parametrize("knowledge", [0.1, 30.0])
-def test_channels_of_many_outputs_have_certified_bounds(
-    mechanism: str, knowledge: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_channels_of_many_outputs_have_certified_bounds(mechanism: str, knowledge: float) -> None:
     given = named("count(n=40)", mechanism)
     best = dl.audit(given, knowledge=knowledge, time_limit=3, tolerance=1e-4)
-    monkeypatch.setattr(one_secret, "MOST_OUTPUTS", 20)
-    monkeypatch.setattr(one_secret, "LARGE", 20)
-    audit = dl.audit(given, knowledge=knowledge, tolerance=1e-4)
+    settings = dl.Settings(portfolio=Portfolio(most_outputs=20, most_choices=20))
+    audit = dl.audit(given, knowledge=knowledge, tolerance=1e-4, settings=settings)
     assert audit.upper >= best.lower
     assert audit.upper <= 2 * best.upper or mechanism.startswith("symmetric")
     assert audit.upper <= capacity.capacity(given).upper + 1e-9
@@ -78,15 +74,13 @@ def test_channels_of_many_outputs_have_certified_bounds(
     assert answer.verified, answer.reason
 
 
-def test_sibsons_bound_of_written_rows_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sibsons_bound_of_written_rows_is_certified() -> None:
     given = named("count(n=12)", "symmetric(flip=0.01)")
     cells = cells_of(given, 0.05)
     proof = Sibson.of(cells)
     best = dl.audit(given, knowledge=0.05, tolerance=1e-4, time_limit=5)
     assert best.lower <= proof.upper
-    monkeypatch.setattr(SecretAudit, "_stationary", lambda *_: one_secret.Trivial(1.0))
-    monkeypatch.setattr(one_secret, "MOST_OUTPUTS", 5)
-    audit = dl.audit(given, knowledge=0.05)
+    audit = dl.audit(given, knowledge=0.05, settings=dl.Settings(portfolio=only("sibson")))
     assert audit.bounds == "sibson"
     assert audit.upper == pytest.approx(proof.upper, abs=1e-9)
     answer = dl.verify(audit, given)

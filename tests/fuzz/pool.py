@@ -2,23 +2,20 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
 import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.auditing import one_secret
+from dalenius.settings import only
 
 Json = Any
-STAGES = ("boxes", "posteriors", "rows")  # the others give way to the one that is wanted
 
 
 @dataclass(frozen=True)
@@ -30,26 +27,13 @@ class Sample:
     upper: float
 
 
-@contextmanager
-def only(kind: str) -> Iterator[None]:
-    """Let the solver use one kind of search alone."""
-    with patch.multiple(
-        one_secret.SecretAudit, **{f"_{s}": lambda *_: iter(()) for s in STAGES if s not in (kind, "simplices")}
-    ):
-        if kind == "simplices":
-            yield
-            return
-        with patch.object(one_secret, "MOST_VERTICES", 0):
-            yield
-
-
 def audited(build: Callable[[], dl.Mechanism], kind: str = "", tolerance: float = 1e-3, **options: Json) -> Sample:
     mechanism = build()
     if not kind:
         audit = best = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=2)
     else:
-        with only(kind):
-            audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=2)
+        alone = dl.Settings(portfolio=only(kind))
+        audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=2, settings=alone)
         best = dl.audit(mechanism, **options, tolerance=1e-5, time_limit=1)
     data = json.loads(audit.certificate.text())
     return Sample(data, max(audit.lower, best.lower), min(audit.upper, best.upper))

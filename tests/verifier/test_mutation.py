@@ -21,8 +21,8 @@ from cases import LN2, erased_parity_leakage, named, parity_leakage, random_chan
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.auditing import one_secret
 from dalenius.model.mechanism import Mechanism
+from dalenius.settings import without
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -105,15 +105,10 @@ def mechanism_of(name: str) -> Mechanism:
 @cache
 def certificate_of(name: str) -> Json:
     subject = SUBJECTS[name]
-    with pytest.MonkeyPatch.context() as patch:
-        if subject.proof != "rows":  # they would close the gap before the others do
-            patch.setattr(one_secret.SecretAudit, "_rows", lambda *_: iter(()))
-        if subject.proof != "simplices":  # the same
-            patch.setattr(one_secret, "MOST_VERTICES", 0)
-        patch.setattr(
-            one_secret.SecretAudit, "_boxes" if subject.proof == "posteriors" else "_posteriors", lambda *_: iter(())
-        )
-        audit = dl.audit(mechanism_of(name), **subject.adversary, tolerance=subject.tolerance)
+    routes = {"rows", "simplices", "boxes", "posteriors"}  # the others would close the gap first
+    usual = {subject.proof} if subject.proof in routes else {"boxes"}
+    settings = dl.Settings(portfolio=without(*(routes - usual)))
+    audit = dl.audit(mechanism_of(name), **subject.adversary, tolerance=subject.tolerance, settings=settings)
     return json.loads(audit.certificate.text())
 
 

@@ -15,16 +15,11 @@ from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
-from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.search.deadline import Deadline
-
-TURN = 64  # batches of a record before the next one has its turn: some seconds
-WORTH = 1.05  # times the upper bound so far: a closed form above that is not worth a coarse audit
-LEAST_BATCHES = 16  # of a record that is not the worst, for its own bracket
 
 Orbits = tuple[range | tuple[int, ...], ...]
 Other = Group | Function
@@ -69,79 +64,73 @@ def audit_records(
     whatever the gap. `known` carries what was found from one audit to the next of the same mechanism, secret and
     reference.
     """
-    mechanism, secret, reference = problem.mechanism, problem.secret, problem.reference
-    knowledge, tolerance, settings = problem.knowledge, problem.tolerance, problem.settings
+    secret, mechanism = problem.secret, problem.mechanism
     other = None if isinstance(secret, int) else secret
     orbits: Orbits = ((secret,) if isinstance(secret, int) else (),)
     if secret is None:
-        orbits = reference.orbits(mechanism.statistic)
+        orbits = problem.reference.orbits(mechanism.statistic)
     if mechanism.route in ROUTES:
         return ROUTES[mechanism.route](problem, deadline, orbits, other)
     rng = np.random.default_rng(seed)
-    trivial = float(np.log(mechanism.n_outputs))
+    found = _opened(problem, orbits, other, deadline, rng=rng, known={} if known is None else known)
+    for k, item in enumerate(found):
+        if all(item.audit is not earlier.audit for earlier in found[:k]):
+            item.audit.climb(deadline, rng)
+        lower = max(f.audit.lower for f in found)
+        deadline.report_progress(item.record, len(orbits), lower, float(np.log(mechanism.n_outputs)), "ascent")
+    found.sort(key=lambda f: (-f.audit.lower, f.record))
+    _close(found, deadline, enough - problem.tolerance)
+    if len(found) == 1 and bracket(found)[1] > enough:
+        found[0] = _without_rows(found[0], problem, deadline)
+    return found
+
+
+def _opened(  # noqa: PLR0913 - a problem, and what is known of it
+    problem: AuditProblem,
+    orbits: Orbits,
+    other: Other | None,
+    deadline: Deadline,
+    *,
+    rng: np.random.Generator,
+    known: dict[int, WarmStart],
+) -> list[Audited]:
+    """Reduce the problem of every orbit, and take what is known before the ascents; equal problems share one audit."""
+    mechanism = problem.mechanism
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
-    common, found, known = SharedBounds(), list[Audited](), {} if known is None else known
+    common, found = SharedBounds(), list[Audited]()
     for k, members in enumerate(orbits):
-        about = members[0] if other is None else other
-        lumped, lift = lump(mechanism, about, merged, reference)
-        ceiling = min(trivial, float(np.log(lumped.secrets)))
+        lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
-        found_before = known.setdefault(k, WarmStart())
         audit = twin or SecretAudit(
-            Cells(lumped, knowledge, settings),
-            ceiling,
-            tolerance,
+            Cells(lumped, problem.knowledge, problem.settings),
+            min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))),
+            problem.tolerance,
             exact_cells=exact_cells,
             common=common,
-            known=found_before,
+            known=known.setdefault(k, WarmStart()),
         )
         if twin is None:
             audit.open_bracket(deadline, rng)
         found.append(Audited(members, audit, lift, other=other))
-    for k, item in enumerate(found):
-        if all(item.audit is not earlier.audit for earlier in found[:k]):
-            item.audit.climb(deadline, rng)
-        deadline.report_progress(item.record, len(orbits), max(f.audit.lower for f in found), trivial, "ascent")
-    found.sort(key=lambda f: (-f.audit.lower, f.record))
-    _close(found, deadline, enough - tolerance)
-    if len(found) == 1 and bracket(found)[1] > enough:
-        found[0] = _without_rows(found[0], mechanism, deadline, reference)
     return found
 
 
 def _by_sums(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
     """Audit noise on a sum that is never written out."""
+    mechanism = cast("Additive", problem.mechanism)
+    about = [members[0] if other is None else other for members in orbits]
     return [
-        Audited(
-            members,
-            *audit_large(
-                cast("Additive", problem.mechanism),
-                problem.knowledge,
-                problem.tolerance,
-                deadline,
-                secret=members[0] if other is None else other,
-                reference=problem.reference,
-                settings=problem.settings,
-            ),
-            other,
-        )
-        for members in orbits
+        Audited(members, *audit_large(problem, mechanism, secret, deadline), other)
+        for members, secret in zip(orbits, about, strict=True)
     ]
 
 
 def _by_counts(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
     """Audit noise on every count of a histogram; records are all alike, or refused."""
-    members = orbits[0]
-    audit, lift, grid, count = audit_histogram(
-        cast("NoisyHistogram", problem.mechanism),
-        problem.knowledge,
-        problem.tolerance,
-        deadline,
-        secret=members[0] if other is None else other,
-        reference=problem.reference,
-        settings=problem.settings,
-    )
+    members, mechanism = orbits[0], cast("NoisyHistogram", problem.mechanism)
+    about = members[0] if other is None else other
+    audit, lift, grid, count = audit_histogram(problem, mechanism, about, deadline)
     return [Audited(members, audit, lift, grid, other, count)]
 
 
@@ -152,31 +141,23 @@ ROUTES: dict[Route, Callable[[AuditProblem, Deadline, Orbits, Other | None], lis
 }
 
 
-def _without_rows(item: Audited, mechanism: Mechanism, deadline: Deadline, reference: Reference) -> Audited:
+def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> Audited:
     """The better of an audit of written rows and one of the same mechanism as noise on a sum, if it is that.
 
     Its closed forms use what the rows do not show: records are independent, and the noise has a part for each.
     """
-    if item.audit.gap <= item.audit.tolerance:
+    if not item.audit.open:
         return item
-    noisy = unwritten(mechanism)
-    if noisy is None or refusal(noisy, item.secret, reference) is not None:
+    noisy = unwritten(problem.mechanism)
+    if noisy is None or refusal(problem, noisy, item.secret) is not None:
         return item
-    knowledge, upper = item.audit.cells.knowledge, item.audit.upper
-    proofs = [p for p in closed_forms(noisy, knowledge, item.secret, reference, deadline) if p.upper < WORTH * upper]
+    worth = problem.settings.portfolio.worth_coarse * item.audit.upper
+    proofs = [proof for proof in closed_forms(problem, noisy, item.secret, deadline) if proof.upper < worth]
     if not proofs:
         return item
+    known = item.lift.masses(item.audit.pi)
     audit, lift, grid = from_below(
-        noisy,
-        knowledge,
-        item.audit.tolerance,
-        deadline,
-        secret=item.secret,
-        reference=reference,
-        proofs=proofs,
-        outputs=len(noisy.labels),
-        known=item.lift.masses(item.audit.pi),
-        settings=item.audit.cells.settings,
+        problem, noisy, item.secret, deadline, proofs=proofs, outputs=noisy.n_outputs, known=known
     )
     if audit.gap >= item.audit.gap:
         return item
@@ -190,7 +171,8 @@ def _close(found: list[Audited], deadline: Deadline, enough: float) -> None:
 
     enough + tolerance is an upper bound that will do.
     """
-    spent, turn, open_ones = 0, TURN, found
+    settings = found[0].audit.cells.settings.portfolio
+    spent, turn, open_ones = 0, settings.record_batches, found
     while open_ones:
         still = []
         for item in open_ones:
@@ -201,7 +183,7 @@ def _close(found: list[Audited], deadline: Deadline, enough: float) -> None:
         open_ones, turn = still, 2 * turn
     if bracket(found)[1] > enough + found[0].audit.tolerance:
         for item in found:
-            spent -= _finish(item, found, deadline, -np.inf, max(LEAST_BATCHES, spent))
+            spent -= _finish(item, found, deadline, -np.inf, max(settings.other_batches, spent))
 
 
 def _finish(item: Audited, found: list[Audited], deadline: Deadline, best: float, batches: int) -> int:

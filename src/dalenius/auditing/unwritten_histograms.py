@@ -15,61 +15,48 @@ from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import Centres, Formula, blend_of_counts
 from dalenius.errors import InputError
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
-from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Secret
 from dalenius.numerics.types import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Settings
-
-FEW = 2  # counts that are tried as witnesses
-MOST_TERMS = 2**22  # of the laws of different counts, which a verifier adds up
-MOST_PAIRS = 2**26  # of a value and a count: a prior on them is written out
 
 
-def audit_histogram(  # noqa: PLR0913 - a problem, and how hard to try
-    mechanism: NoisyHistogram,
-    knowledge: float,
-    tolerance: float,
-    deadline: Deadline,
-    *,
-    secret: Secret,
-    reference: Reference = UNIFORM,
-    settings: Settings = DEFAULT,
+def audit_histogram(
+    problem: AuditProblem, mechanism: NoisyHistogram, about: Secret, deadline: Deadline
 ) -> tuple[SecretAudit, Lift, Grid, NoisyCount]:
     """Bracket max I(X_i;Y), with the way from coarse cells to the classes of one count, and the mechanism of it."""
-    check_histogram(mechanism, secret, reference)
+    reference, settings = problem.reference, problem.settings.closed_forms
+    check_histogram(problem, mechanism, about)
     n, k = mechanism.n, mechanism.k
     given = np.array(reference.laws[0] if reference.laws else (1.0,) * k)
     law = given / math.fsum(given)
-    proofs: list[Formula] = [blend_of_counts(n, knowledge, law)]
-    if (eta := mechanism.contraction()) < DEFAULT.closed_forms.least_contraction_used:
-        proofs.append(blend_of_counts(n, knowledge, law, eta))
-    if np.unique(law).size * (n + 1) <= MOST_TERMS:
-        proofs.append(Centres.best(mechanism, knowledge, law))
+    proofs = closed_forms(problem, mechanism, law)
     outputs = (n + 1) ** k
     found: list[tuple[SecretAudit, Lift, Grid, NoisyCount]] = []
-    for value in _telling(law):
+    for value in _telling(law, settings.witness_counts):
         cell = mechanism.cell(value)
-        below = from_below(
-            cell,
-            knowledge,
-            tolerance,
-            deadline,
-            secret=secret,
-            reference=reference,
-            proofs=proofs,
-            outputs=outputs,
-            settings=settings,
-        )
-        found.append((*below, cell))
+        found.append((*from_below(problem, cell, about, deadline, proofs=proofs, outputs=outputs), cell))
         if deadline.expired():
             break
     best = max(found, key=lambda item: item[0].lower)
     low, high = best[0].unconstrained
     best[0].unconstrained = (max(low, _all_alike(mechanism)), high)
     return best
+
+
+def closed_forms(problem: AuditProblem, mechanism: NoisyHistogram, law: Floats) -> list[Formula]:
+    """Upper bounds of I(X_i;Y) that need no count vectors; law: of a record."""
+    n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.closed_forms
+    if "formulas" not in problem.settings.portfolio.opening:
+        return []
+    proofs: list[Formula] = [blend_of_counts(n, knowledge, law, settings=settings)]
+    if (eta := mechanism.contraction()) < settings.least_contraction_used:
+        proofs.append(blend_of_counts(n, knowledge, law, eta, settings))
+    if np.unique(law).size * (n + 1) <= settings.count_terms:
+        proofs.append(Centres.best(mechanism, knowledge, law, settings))
+    return proofs
 
 
 def _all_alike(mechanism: NoisyHistogram) -> float:
@@ -81,13 +68,14 @@ def _all_alike(mechanism: NoisyHistogram) -> float:
     return fano(mechanism.k, mechanism.k * float(mechanism.noise.tail(half)[0]))
 
 
-def check_histogram(mechanism: NoisyHistogram, secret: Secret, reference: Reference) -> None:
+def check_histogram(problem: AuditProblem, mechanism: NoisyHistogram, secret: Secret) -> None:
     """Refuse what needs a list of datasets or counts: other secrets than a record, references but one law for all."""
+    reference, most = problem.reference, problem.settings.closed_forms.count_pairs
     pairs = mechanism.k * (mechanism.n + 1)
-    if pairs > MOST_PAIRS:
+    if pairs > most:
         message = (
             f"an audit of {mechanism.name} of {mechanism.query} needs {pairs} pairs of a value and a count, above the "
-            f"limit of {MOST_PAIRS}; use fewer records or values"
+            f"limit of {most}; use fewer records or values"
         )
         raise InputError(message)
     if isinstance(secret, int) and reference.kind not in ("marginals", "weights"):
@@ -101,7 +89,7 @@ def check_histogram(mechanism: NoisyHistogram, secret: Secret, reference: Refere
     raise InputError(message)
 
 
-def _telling(law: Floats) -> list[int]:
+def _telling(law: Floats, many: int) -> list[int]:
     """The few values whose counts spread most, of those that spread alike the first."""
     _, first = np.unique(np.abs(law - 0.5).round(12), return_index=True)
-    return [int(v) for v in first[:FEW]]
+    return [int(v) for v in first[:many]]

@@ -21,7 +21,8 @@ from dalenius.bounds.output_law import OutputLaw
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
-from dalenius.model.reference import UNIFORM, Reference, group_sums
+from dalenius.model.problem import AuditProblem
+from dalenius.model.reference import group_sums
 from dalenius.model.secret import Function, Secret
 from dalenius.model.statistic import Sum
 from dalenius.numerics.types import Floats
@@ -30,91 +31,71 @@ from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
 from dalenius.search.ascent import ascend, climb
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Settings
-
-ROUNDS = 400
-STILL = 1e-9  # a gain per round that is not worth another
-TILTS = (0.1, 0.5, 1.0)  # of the tilt that uses up the knowledge
-WAVES = (2, 5, 16, 64)  # of a secret that follows the sum up and down
-MOST_VALUES = 64  # of a group of records
 
 
-def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
-    mechanism: Additive,
-    knowledge: float,
-    tolerance: float,
-    deadline: Deadline,
-    *,
-    secret: Secret,
-    reference: Reference = UNIFORM,
-    settings: Settings = DEFAULT,
+def audit_large(
+    problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline
 ) -> tuple[SecretAudit, Lift, Grid]:
-    """Bracket max I(secret;Y), with the way from coarse cells to classes."""
-    if (reason := refusal(mechanism, secret, reference)) is not None:
+    """Bracket max I(about;Y), with the way from coarse cells to classes."""
+    if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
-    proofs, outputs = closed_forms(mechanism, knowledge, secret, reference, deadline), len(mechanism.labels)
-    return from_below(
-        mechanism,
-        knowledge,
-        tolerance,
-        deadline,
-        secret=secret,
-        reference=reference,
-        proofs=proofs,
-        outputs=outputs,
-        settings=settings,
-    )
+    proofs = closed_forms(problem, mechanism, about, deadline)
+    return from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
 
 
-def closed_forms(
-    mechanism: Additive, knowledge: float, secret: Secret, reference: Reference, deadline: Deadline
-) -> list[Formula]:
-    """Upper bounds of I(secret;Y) that need no rows."""
-    log_joint = reference.log_joint(mechanism.statistic, secret)
-    proofs: list[Formula] = [Sibson.best(log_joint, knowledge), Centre.best(mechanism, knowledge, reference)]
-    proofs.append(OutputLaw.best(mechanism, knowledge, deadline, reference))
-    if not reference.uniform:  # else all values have the same probability, and Sibson's choice of r is better
-        proofs.append(Blend.best(log_joint, knowledge))
-    if (eta := mechanism.contraction()) < DEFAULT.closed_forms.least_contraction_used:
-        proofs.append(Blend.best(log_joint, knowledge, eta))
+def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline) -> list[Formula]:
+    """Upper bounds of I(about;Y) that need no rows."""
+    knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings.closed_forms
+    if "formulas" not in problem.settings.portfolio.opening:
+        return []
+    log_joint = reference.log_joint(mechanism.statistic, about)
+    proofs: list[Formula] = [
+        Sibson.best(log_joint, knowledge, settings),
+        Centre.best(mechanism, knowledge, reference, settings),
+        OutputLaw.best(mechanism, knowledge, deadline, reference, settings),
+    ]
+    # Without a reference all values have the same probability, and Sibson's choice of r is better.
+    if not reference.uniform:
+        proofs.append(Blend.best(log_joint, knowledge, settings=settings))
+    if (eta := mechanism.contraction()) < settings.least_contraction_used:
+        proofs.append(Blend.best(log_joint, knowledge, eta, settings))
     return proofs
 
 
-def from_below(  # noqa: PLR0913 - a problem, and how hard to try
+def from_below(  # noqa: PLR0913 - a problem, and what is known of it
+    problem: AuditProblem,
     mechanism: Additive,
-    knowledge: float,
-    tolerance: float,
+    about: Secret,
     deadline: Deadline,
     *,
-    secret: Secret,
-    reference: Reference,
     proofs: Sequence[Formula],
     outputs: float,
     known: Floats | None = None,
-    settings: Settings = DEFAULT,
 ) -> tuple[SecretAudit, Lift, Grid]:
-    """Bracket max I(secret;Y) between the best prior on coarse cells and the best of these proofs.
+    """Bracket max I(about;Y) between the best prior on coarse cells and the best of these proofs.
 
-    outputs: how many the release has, of which the mechanism may be a part. known: a prior over values of the secret
-    and classes, from which to begin as well.
+    mechanism: a part of the release, which has this many outputs, or all of it. known: a prior over values of the
+    secret and classes, from which to begin as well.
     """
-    lumped, lift, grid = coarsen(mechanism, secret, knowledge, reference)
+    knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings
+    lumped, lift, grid = coarsen(mechanism, about, knowledge, reference, settings.closed_forms)
     cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs))
-    audit = SecretAudit(cells, trivial, tolerance)
+    audit = SecretAudit(cells, trivial, problem.tolerance)
     audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
-    if knowledge < cells.settings.ascent.small_knowledge:
+    if knowledge < settings.ascent.small_knowledge:
         found = ascend(cells, deadline, np.random.default_rng(0))
         audit.pi, audit.lower = found.pi, found.value
     else:
         weight = np.exp(reference.log_classes(mechanism.statistic))
-        starts = _starts(mechanism, weight, _sums(mechanism, secret), lift, cells)
+        starts = _starts(mechanism, weight, _sums(mechanism, about), lift, cells)
         if known is not None:
             held = lift.cell_of >= 0
             start = np.bincount(lift.cell_of[held], weights=known[held], minlength=cells.size)
             starts = np.concatenate([starts, start[None] / start.sum()])
-        pi, value, _ = climb(cells, starts, deadline, ROUNDS, still=STILL)
+        rounds, still = settings.closed_forms.sum_rounds, settings.closed_forms.sum_still
+        pi, value, _ = climb(cells, starts, deadline, rounds, still=still)
         best = int(np.argmax(value))
         audit.pi, audit.lower = pi[best], float(value[best])
     audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
@@ -122,18 +103,19 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     return audit, lift, grid
 
 
-def refusal(mechanism: Additive, secret: Secret, reference: Reference) -> str | None:
+def refusal(problem: AuditProblem, mechanism: Additive, secret: Secret) -> str | None:
     """Why not: other secrets than groups, and other references than one law for all, need a list of datasets."""
+    reference, most = problem.reference, problem.settings.closed_forms.sum_values
     if isinstance(secret, Function) or reference.kind in ("marginals", "weights"):
         what = "a secret that is a function" if isinstance(secret, Function) else f"a reference of {reference.kind}"
         return (
             f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; name a "
             "group of records, give one law for all records, or use fewer records"
         )
-    if secrets.size(secret, mechanism.records) > MOST_VALUES:
+    if secrets.size(secret, mechanism.records) > most:
         return (
             f"{secrets.name(secret)} have {secrets.size(secret, mechanism.records)} values, above the limit of "
-            f"{MOST_VALUES} for so many records; name fewer"
+            f"{most} for this number of records; name fewer"
         )
     return None
 
@@ -143,7 +125,7 @@ def _starts(mechanism: Additive, weight: Floats, sums: Floats, lift: Lift, cells
 
     Values of the secret are taken by what they add to the sum, and, where several add the same, also by their number.
     """
-    shape = lift.cell_of.shape
+    settings, shape = cells.settings.closed_forms, lift.cell_of.shape
     place = _centred(mechanism.answers.astype(float), weight)
     place, phase = np.broadcast_to(place, shape), np.broadcast_to(np.cumsum(weight), shape)
 
@@ -160,8 +142,9 @@ def _starts(mechanism: Additive, weight: Floats, sums: Floats, lift: Lift, cells
     orders = [sums] if np.unique(sums).size == sums.size else [sums, np.argsort(np.argsort(sums, kind="stable"))]
     for order in orders:
         lean = mean(np.broadcast_to(_centred(np.asarray(order, dtype=float))[:, None], shape))
-        powers += [tilt * most * lean * x for tilt in TILTS]
-        powers += [min(most, 3.0) * lean * np.cos(math.pi * waves * u) for waves in WAVES]
+        powers += [tilt * most * lean * x for tilt in settings.sum_tilts]
+        steep = min(most, settings.steepest_wave)
+        powers += [steep * lean * np.cos(math.pi * waves * u) for waves in settings.sum_waves]
     log_pi = cells.log_rho + np.stack(powers)
     return np.asarray(np.exp(log_pi - logsumexp(log_pi, axis=1, keepdims=True)))
 

@@ -16,12 +16,12 @@ from flint import arb
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.auditing import one_secret
 from dalenius.bounds.contraction import coefficient
 from dalenius.bounds.posterior_bound import Boxes, Point, PosteriorProblem, Relaxed, evaluate, tangent
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
+from dalenius.settings import only
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channel import Channel, rebuild
 from dalenius.verifier.kinds import tree as trees
@@ -70,12 +70,7 @@ def _text(name: str) -> str:
 
 
 def audited(mechanism: Mechanism, **asked: Any) -> Any:  # noqa: ANN401 - as for dl.audit
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(one_secret.SecretAudit, "_boxes", lambda *_: iter(()))
-        patch.setattr(one_secret.SecretAudit, "_rows", lambda *_: iter(()))
-        patch.setattr(one_secret, "MOST_VERTICES", 0)
-        patch.setattr(one_secret, "LARGE", 0)
-        return dl.audit(mechanism, **asked)
+    return dl.audit(mechanism, **asked, settings=dl.Settings(portfolio=only("posteriors")))
 
 
 def certificate_of(name: str) -> Json:

@@ -14,8 +14,8 @@ from cases import LN2, named, parity_leakage, random_channel
 from flint import arb
 
 import dalenius as dl
-from dalenius.auditing import one_secret
 from dalenius.model.mechanism import Mechanism
+from dalenius.settings import only
 from dalenius.verifier.contraction import contracts, pair_contracts
 
 Json = Any
@@ -46,12 +46,8 @@ def mechanism_of(name: str) -> Mechanism:
 def _text(name: str) -> str:
     """An audit that has nothing but simplices to close its gap."""
     _, b, tolerance = SUBJECTS[name]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(one_secret.SecretAudit, "_boxes", lambda *_: iter(()))
-        patch.setattr(one_secret.SecretAudit, "_posteriors", lambda *_: iter(()))
-        patch.setattr(one_secret.SecretAudit, "_rows", lambda *_: iter(()))
-        patch.setattr(one_secret, "LARGE", 0)
-        audit = dl.audit(mechanism_of(name), entropy=b, tolerance=tolerance)
+    alone = dl.Settings(portfolio=only("simplices"))
+    audit = dl.audit(mechanism_of(name), entropy=b, tolerance=tolerance, settings=alone)
     assert audit.gap <= max(tolerance, 1e-5)
     return audit.certificate.text()
 
