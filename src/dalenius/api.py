@@ -39,8 +39,6 @@ from dalenius.results.audit import NATS_PER_UNIT, Audit, Curve
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.real_answers import real_answer
 from dalenius.search.deadline import Deadline, Progress
-from dalenius.verifier import verify as verifier
-from dalenius.verifier.limits import MEMORY, TIME_LIMIT
 
 Method = Literal["certified", "paper"]
 
@@ -439,29 +437,6 @@ def _report(progress: bool | Callable[[Progress], None]) -> Callable[[Progress],
     if callable(progress):
         return progress
     return _print_progress if checks.flag("progress", progress) else None
-
-
-def verify(
-    source: Any,  # noqa: ANN401 - path, Certificate or result
-    mechanism: Mechanism | None = None,
-    *,
-    memory: int = MEMORY,
-    time_limit: float = TIME_LIMIT,
-) -> verifier.Verification:
-    """Re-check a certificate in ball arithmetic, without any code of the solver.
-
-    `source` is a path, a Certificate, an Audit or a Design. With `mechanism`, also that it is about this channel.
-    `memory` (MiB) and `time_limit` (seconds) are for reading and checking together. Beyond them the answer is
-    `verified = False`, and its reason begins with "not checked:". A file is checked in a process of its own.
-    """
-    checks.whole("memory", memory)
-    if time_limit != math.inf:
-        checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
-    if mechanism is not None and not isinstance(mechanism, Mechanism):
-        message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"
-        raise InputError(message)
-    given = source.certificate if isinstance(source, (Audit, Design)) else source
-    return verifier.verify(given, mechanism=mechanism, memory=memory, time_limit=time_limit)
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design:

@@ -24,8 +24,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 from dalenius.bounds import stationary, whole
 from dalenius.bounds.box_bound import BoxProblem
@@ -39,6 +37,7 @@ from dalenius.bounds.rows import LEAST_S as LEAST_ROW_S
 from dalenius.bounds.rows import Rows
 from dalenius.bounds.simplex_bound import SimplexProblem
 from dalenius.bounds.simplex_tree import SimplexTree
+from dalenius.numerics.deferred import logsumexp, minimize_scalar
 from dalenius.reductions.cells import Cells, Floats
 from dalenius.search import ascent_chunked
 from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish

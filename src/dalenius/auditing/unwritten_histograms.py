@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, Maximal, SecretAudit
 from dalenius.auditing.unwritten_sums import NOISY, Blend, blended, fano, from_below, in_blocks
@@ -21,6 +19,7 @@ from dalenius.model.counting import log_binomial
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret
+from dalenius.numerics.deferred import logsumexp, minimize_scalar
 from dalenius.reductions.cells import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import entr, logsumexp
 
 from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, RARE, Maximal, SecretAudit, Sibson
 from dalenius.bounds.choices import obvious
@@ -24,6 +22,7 @@ from dalenius.model.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference, group_sums
 from dalenius.model.secret import Function, Secret
 from dalenius.model.statistic import Sum
+from dalenius.numerics.deferred import entr, logsumexp, minimize, minimize_scalar
 from dalenius.reductions.cells import Cells, Floats
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift

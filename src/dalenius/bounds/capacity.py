@@ -14,12 +14,11 @@ whose D_x at the r found is largest, until none is above the capacity of the few
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dposv
-from scipy.special import rel_entr, xlogy
 
 from dalenius.model.mechanism import Mechanism
+from dalenius.numerics.deferred import dposv, rel_entr, xlogy
 from dalenius.reductions.lump import Merged
 from dalenius.search.deadline import Deadline
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from dalenius.bounds.capacity import interior_point
+from dalenius.numerics.deferred import xlogy
 from dalenius.reductions.cells import Cells, Floats, lse, solve
 from dalenius.search.deadline import Deadline
 from dalenius.search.tree import SearchTree

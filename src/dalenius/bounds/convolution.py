@@ -13,11 +13,10 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp, xlogy
 
 from dalenius.bounds.capacity import Capacity
 from dalenius.model.additive import Additive
+from dalenius.numerics.deferred import logsumexp, minimize_scalar, xlogy
 from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]

@@ -11,13 +11,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 from dalenius.bounds.box_bound import TINY
 from dalenius.bounds.capacity import bracket
 from dalenius.bounds.choices import Choices
 from dalenius.bounds.convex_bound import Dual
+from dalenius.numerics.deferred import logsumexp, minimize_scalar
 from dalenius.reductions.cells import Cells, Floats, lse
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import neg_entropies

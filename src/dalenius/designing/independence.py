@@ -6,12 +6,12 @@ small h lose only about h.
 """
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.optimize import linprog
+import scipy
 
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.master import Plane
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
+from dalenius.numerics.deferred import linprog
 from dalenius.reductions.cells import Floats
 
 STEP = 1e-11  # h times the largest multiplier
@@ -28,12 +28,12 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     """
     domain = problem.domain
     planes = [Plane.of(domain, record, masses) for record, masses in _tilts(problem, rng)]
-    conditions = sp.vstack([plane.z - plane.v for plane in planes]).tocsr()
+    conditions = scipy.sparse.vstack([plane.z - plane.v for plane in planes]).tocsr()
     flat, (size, width) = domain.orbit.ravel(), domain.orbit.shape
     cost = np.bincount(flat, weights=domain.cost.ravel())
-    sums = sp.csr_matrix((np.ones(flat.size), (np.repeat(np.arange(size), width), flat)), (size, cost.size))
+    sums = scipy.sparse.csr_matrix((np.ones(flat.size), (np.repeat(np.arange(size), width), flat)), (size, cost.size))
     right = np.concatenate([np.zeros(conditions.shape[0]), np.ones(size)])
-    solved = linprog(cost, A_eq=sp.vstack([conditions, sums]), b_eq=right, bounds=(0, None))
+    solved = linprog(cost, A_eq=scipy.sparse.vstack([conditions, sums]), b_eq=right, bounds=(0, None))
     nothing = best_distortion(domain, (), 0.0)
     if solved.x is None:
         return problem.constant(), nothing

@@ -14,12 +14,12 @@ budget. The ratios T/g are evidence for a lower bound by weak duality, whatever 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.special import logsumexp
+from numpy.linalg import LinAlgError
 
 from dalenius.bounds.capacity import room, solve
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, leakage_bound
+from dalenius.numerics.deferred import logsumexp
 from dalenius.reductions.cells import Floats
 from dalenius.search.deadline import Deadline
 

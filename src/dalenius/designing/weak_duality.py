@@ -14,8 +14,8 @@ not taken: the bound is computed from the weights.
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import linprog
 
+from dalenius.numerics.deferred import linprog
 from dalenius.reductions.cells import Floats
 from dalenius.reductions.symmetry import Domain
 

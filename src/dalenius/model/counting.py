@@ -5,10 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
 
 from dalenius.errors import InputError
 from dalenius.model.checks import MOST_CLASSES
+from dalenius.numerics.deferred import gammaln, logsumexp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

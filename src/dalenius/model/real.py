@@ -12,6 +12,7 @@ from dalenius.errors import InputError
 from dalenius.model import checks, datasets, quadrature
 from dalenius.model.mechanism import Floats, Mechanism
 from dalenius.model.query import Query
+from dalenius.numerics.deferred import log_ndtr
 
 FINE = (1e-11, 1e-7, 1e-3)  # accuracy at which a single prior's leakage is computed: the first whose points fit
 LEAST, MOST = 1e-100, 1e100  # of a rate or a deviation
@@ -72,8 +73,6 @@ class Gaussian:
 
     def dp_delta(self, apart: float, epsilon: float) -> float:
         """P(N > epsilon/u - u/2) - e^epsilon P(N > epsilon/u + u/2), u = apart/sigma (Balle and Wang 2018)."""
-        from scipy.special import log_ndtr  # noqa: PLC0415 - only here
-
         u = apart / self.sigma
         if u == 0:
             return 0.0

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr, rel_entr
+
+from dalenius.numerics.deferred import entr, rel_entr
 
 
 def entropy(p: ArrayLike, axis: int = -1) -> Any:  # noqa: ANN401 - a float or an array, as numpy's sums

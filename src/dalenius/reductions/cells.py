@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
+from dalenius.numerics.deferred import xlogy
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.lump import Lumped
 from dalenius.settings import DEFAULT, Settings
