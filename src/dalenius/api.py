@@ -39,6 +39,7 @@ from dalenius.results.audit import NATS_PER_UNIT, Audit, Curve
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.real_answers import real_answer
 from dalenius.search.deadline import Deadline, Progress
+from dalenius.settings import DEFAULT
 
 Method = Literal["certified", "paper"]
 
@@ -272,7 +273,7 @@ def design(  # noqa: PLR0913 - the public surface
         check_designable(task)
     alone = method == "certified" and rate_distortion.possible(query.n, adversary.knowledge)
     if alone:
-        domain = reduce(task, rho, symmetric=False, most=rate_distortion.MOST_PAIRS)
+        domain = reduce(task, rho, symmetric=False, most=DEFAULT.designing.rate_pairs)
     else:
         domain = reduce(task, rho, symmetric=method == "certified")
     if leakage is not None:

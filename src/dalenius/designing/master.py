@@ -18,17 +18,15 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dalenius.numerics.information import TINY
 from dalenius.reductions.cells import Floats
 from dalenius.reductions.symmetry import Domain
+from dalenius.settings import DEFAULT, Designing
 
 Bools = NDArray[np.bool_]
 Matrix = Any  # a NumPy array or a SciPy sparse matrix, which ships no types
 
 ACCEPTED = ("Solved", "AlmostSolved", "InsufficientProgress")
-ACCURACY = 1e-10  # the lower bound rests on ratios of probabilities, small ones too
-TINY = 1e-300
-LARGEST_RATIO = 30.0  # of log(z/v)
-LARGEST_MISS = 1e-5  # by which rows of an accepted mechanism may fail to sum to one
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +71,7 @@ class Master:
 
     domain: Domain
     allowed: Bools  # (P,) whether a parameter may be positive
+    settings: Designing = DEFAULT.designing
 
     def least_leakage(self, pool: list[Plane], distortion: float) -> Best | None:
         """argmin_q max_k I_k over E d <= distortion, or None when the solver fails."""
@@ -107,7 +106,7 @@ class Master:
 
     def _program(self, pool: list[Plane], leakage: float, distortion: float) -> "_Program":
         terms = [plane.z.shape[0] for plane in pool]
-        program = _Program(int(self.allowed.sum()), sum(terms))
+        program = _Program(int(self.allowed.sum()), sum(terms), self.settings)
         program.add(program.block(u=self._sums), 1.0, clarabel.ZeroConeT)
         program.at_most(program.block(u=-scipy.sparse.eye(program.many)), 0.0)
         if np.isfinite(distortion) and self.allowed.all():  # where outputs are barred, it is met anyway
@@ -136,7 +135,7 @@ class Master:
         parameters[self.allowed] = np.maximum(u, 0.0)
         rows = parameters[self.domain.orbit]
         total = rows.sum(axis=1, keepdims=True)
-        if not np.abs(total - 1).max() < LARGEST_MISS:
+        if not np.abs(total - 1).max() < self.settings.largest_row_error:
             return None
         ends = np.cumsum([plane.z.shape[0] for plane in pool])[:-1]
         parts = np.split(log_ratios, ends) if pool else []
@@ -150,6 +149,7 @@ class _Program:
 
     many: int  # parameters u
     terms: int  # terms e
+    chosen: Designing
     matrices: list[Matrix] = field(default_factory=list)
     rights: list[Floats] = field(default_factory=list)
     cones: list[object] = field(default_factory=list)
@@ -185,7 +185,7 @@ class _Program:
         """
         settings = clarabel.DefaultSettings()
         settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.chosen.master_accuracy
         matrix, right = scipy.sparse.csc_matrix(scipy.sparse.vstack(self.matrices)), np.concatenate(self.rights)
         objective = scipy.sparse.csc_matrix(scipy.sparse.diags(quadratic))
         solved = clarabel.DefaultSolver(objective, linear, matrix, right, self.cones, settings).solve()
@@ -193,4 +193,5 @@ class _Program:
             return None
         cones = np.array(solved.z)[len(right) - 3 * self.terms :].reshape(-1, 3)
         r = cones[:, 1] / np.minimum(cones[:, 0], -TINY) - 1
-        return np.array(solved.x)[: self.many], np.clip(r, -LARGEST_RATIO, LARGEST_RATIO)
+        most = self.chosen.largest_log_ratio
+        return np.array(solved.x)[: self.many], np.clip(r, -most, most)

@@ -7,6 +7,10 @@ from numpy.typing import ArrayLike
 
 from dalenius.numerics.deferred import entr, rel_entr
 
+# The least number that a logarithm or a division takes: smaller ones stand for 0. Floats end at about 1e-308, so that a
+# number this small can still be multiplied by one from 1e-8 on.
+TINY = 1e-300
+
 
 def entropy(p: ArrayLike, axis: int = -1) -> Any:  # noqa: ANN401 - a float or an array, as numpy's sums
     """H(p) = - sum p log p along an axis."""

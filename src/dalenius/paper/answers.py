@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import NOTHING
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
@@ -42,5 +41,5 @@ def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
 def _kept(problem: Problem, leakage: Audit) -> bool:
     """Whether a verifier agrees that the leakage budget is kept: a constant leaks nothing, whatever is stated."""
     constant = bool((leakage.mechanism.rows == leakage.mechanism.rows[0]).all())
-    slack = NOTHING if problem.budget == 0 and problem.knowledge == 0 else 0.0
+    slack = problem.settings.designing.no_leakage if problem.budget == 0 and problem.knowledge == 0 else 0.0
     return constant or leakage.certificate.upper <= problem.budget + slack
