@@ -22,7 +22,7 @@ from dalenius.gallery.parse import parse_query
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-from dalenius.verifier import design as checker
+from dalenius.verifier.limits import sized
 from dalenius.verifier.verify import Verification, verify
 
 Floats = NDArray[np.float64]
@@ -699,11 +699,11 @@ def test_records_with_other_alphabets_do_not_change_places() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "build"),
-    [("MOST_PAIRS", parity), ("MOST_PRODUCTS", parity), ("MOST_DIFFERENCES", CUSTOM["vectors"])],
+    [("design_pairs", parity), ("design_products", parity), ("design_differences", CUSTOM["vectors"])],
 )
-def test_what_is_too_large_is_refused(limit: str, build: Callable[[], Json], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checker, limit, 7)
-    refused(build(), "too")
+def test_what_is_too_large_is_refused(limit: str, build: Callable[[], Json]) -> None:
+    with sized(**{limit: 7}):
+        refused(build(), "too")
 
 
 def places(value: Json, path: Place = ()) -> Iterator[Place]:

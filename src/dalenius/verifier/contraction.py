@@ -15,17 +15,14 @@ from collections.abc import Sequence
 from flint import arb
 
 from .balls import ONE, ZERO, Ball
-from .limits import tick
+from .limits import largest, tick
 
 Row = Sequence[Ball]
-
-MOST_WORK = 2**25  # entries looked at, summed over pairs
-STEPS = 60
 
 
 def too_many(rows: int, outputs: int) -> bool:
     """Whether comparing all pairs would take too long."""
-    return rows * (rows - 1) // 2 * outputs > MOST_WORK
+    return rows * (rows - 1) // 2 * outputs > largest().contraction_entries
 
 
 def common_mass(rows: Sequence[Row]) -> Ball:
@@ -68,12 +65,12 @@ def pair_contracts(p: Row, q: Row, eta: Ball) -> bool:
     return bool(ONE - least <= eta)
 
 
-def _minimiser(shared: list[tuple[float, float]]) -> float:
+def _minimiser(shared: list[tuple[float, float]], steps: int = 60) -> float:
     """Roughly where h is least, by bisection on the sign of h'; any value in (0,1) is allowed."""
     low, high = 0.0, 1.0
     weights = [(a * b, a - b, b) for a, b in shared]
     lam = 0.5
-    for _ in range(STEPS):
+    for _ in range(steps):
         slope = curve = 0.0
         for ab, gap, b in weights:
             mix = b + lam * gap

@@ -9,13 +9,13 @@ import math
 from typing import Any
 
 from .balls import Ball
+from .limits import SLACK
 from .reading import AUDIT, DESIGN, field, mapping, number, refuse, sequence, show
 
 FORMATS = {"dalenius/audit": "audit", "dalenius/design": "design"}
 VERSION = 1
 NATS = {"nats": 1.0, "bits": math.log(2)}
 BESIDE = ("format", "version", "labels")  # of a saved mechanism, what certificates do not repeat
-NEAR = 1e-9  # relative: a number that the verifier derives anew in another way
 
 
 def certificate_of(saved: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def check_knowledge(saved: dict[str, Any], most: Ball, universe: Ball | None) ->
     """
     parts = [saved, saved["leakage"]] if "leakage" in saved else [saved]
     for part in parts:
-        stored, slack = part["adversary"], NEAR * max(1.0, float(most if universe is None else universe))
+        stored, slack = part["adversary"], SLACK.saved * max(1.0, float(most if universe is None else universe))
         if not abs(number(stored["knowledge"], "the saved knowledge") - most) <= slack:
             refuse(_other("knowledge", stored["knowledge"], float(most)))
         if universe is None:

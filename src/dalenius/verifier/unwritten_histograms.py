@@ -16,16 +16,15 @@ from flint import arb
 from . import named, unwritten_sums
 from .balls import ONE, ZERO, Ball
 from .counting import Histogram, Sum
-from .limits import ticking
+from .limits import largest, ticking
 from .proofs import compare
 from .question import Knowledge
 from .reading import field, mapping, number, refuse, sequence, whole
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Group, Secret
 
-HIDDEN = arb(2) ** -100  # share of a sum that its last terms may have together
-MOST_TERMS = 2**22  # of the laws of different counts
-MOST_PAIRS = 2**26  # of a value and a count
+# Share of a sum that its last terms may have together.
+HIDDEN = arb(2) ** -100
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,8 @@ def rebuild(problem: dict[str, Any]) -> Noisy:
     statistic = asked.statistic
     if not isinstance(statistic, Histogram) or statistic.k == 1:
         refuse(f"a witness on blocks of one count is for histograms of two values or more, not {asked.text}")
-    if statistic.k * (statistic.n + 1) > MOST_PAIRS:
-        refuse(f"{asked.text} has more than {MOST_PAIRS} pairs of a value and a count, too many to check")
+    if statistic.k * (statistic.n + 1) > (most := largest().histogram_pairs):
+        refuse(f"{asked.text} has more than {most} pairs of a value and a count, too many to check")
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.k} values"
     return Noisy(Counted(statistic.n, statistic.k), noise, f"{people}; {asked.text}; {noise.text}")
 
@@ -202,8 +201,8 @@ def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) 
     listed = sequence(field(proof, "centre", where), f"the centre of {where}", channel.statistic.k)
     centres = [whole(c, f"the centre of {where}", 0, n) for c in listed]
     pairs = [(c, mass) for c, mass in zip(centres, masses, strict=True) if mass > 0]
-    if len(set(pairs)) * (n + 1) > MOST_TERMS:
-        refuse(f"{where}: it adds up {len(set(pairs))} laws of a count of {n} records; at most {MOST_TERMS} terms")
+    if len(set(pairs)) * (n + 1) > (most := largest().histogram_terms):
+        refuse(f"{where}: it adds up {len(set(pairs))} laws of a count of {n} records; at most {most} terms")
     k, logs = len(pairs), {}
     for centre, mass in set(pairs):
         law = channel.count(laws[mass][0]).statistic.law(channel.reference, ())

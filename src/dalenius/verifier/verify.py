@@ -27,7 +27,7 @@ from . import design, process, real, reference, saved, secret, unwritten_histogr
 from .balls import ZERO, Ball, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
-from .limits import LARGEST, LONGEST, MEMORY, TIME_LIMIT, NotChecked, tick, within
+from .limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .proofs import check
 from .question import Audited, Knowledge, Question, held, information, prior_of
 from .reading import AUDIT, DESIGN, Refused, field, mapping, number, read, refuse, sequence, show
@@ -37,8 +37,6 @@ from .secret import Group, Secret
 VERSION = 1
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
-
-ENTROPY_SLACK = 1e-9  # by which an entropy may exceed log|X| and mean it
 
 
 class Describes(Protocol):
@@ -337,7 +335,7 @@ def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) 
     b = number(adversary["entropy"], "the adversary's entropy", low=0.0)
     with precision(512):  # no float is the logarithm of an integer above 1: this many bits tell them apart
         left = statistic.log_universe() - arb(b)
-        if left < -ENTROPY_SLACK * max(1.0, float(most)):
+        if left < -SLACK.entropy * max(1.0, float(most)):
             refuse(f"no prior has entropy {b!r} nats; log|X| is {short(most)}")
     none = bool(left <= 0)
     if not (none or left > 0):

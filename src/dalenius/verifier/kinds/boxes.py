@@ -48,8 +48,6 @@ from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field as entry
 from dalenius.verifier.reading import number, numbers, refuse, sequence, whole
 
-ROUNDS = 3  # of tightening
-
 
 class Multipliers(NamedTuple):
     """What a leaf says about one row; None stands for the default (mu 0, kappa 1, lam 0, omega 0)."""
@@ -86,11 +84,11 @@ class Interval:
         low[group] = max(low[group], cut)
         return Interval(box.low, high), Interval(low, box.high)
 
-    def tightened(self) -> "Interval":
+    def tightened(self, rounds: int = 3) -> "Interval":
         """Guarantee: holds every U of this box that sums to one; a step outward covers the rounding."""
         if self._tight is None:
             low, high = self.low, self.high
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 before = low, high
                 high = [min(end, math.nextafter(_left_over(low, g), 2.0)) for g, end in enumerate(high)]
                 low = [max(end, math.nextafter(_left_over(high, g), -2.0)) for g, end in enumerate(low)]
