@@ -1,0 +1,42 @@
+"""Kinds of bounds in words: every kind has them, its anchor in the docs, and a section that exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import dalenius as dl
+from dalenius.certificates.audits import KINDS as WRITTEN
+from dalenius.report.proofs import KINDS, bound_words
+from dalenius.verifier.kinds import KINDS as CHECKED
+
+DOCS = Path(__file__).parents[2] / "docs"
+GUARANTEES, MATHEMATICS = ((DOCS / name).read_text() for name in ("guarantees.md", "mathematics.md"))
+
+
+def test_every_kind_of_proof_has_words() -> None:
+    # Boxes of a single node go by the name of what they are then.
+    assert set(KINDS) == {*WRITTEN.values(), *CHECKED, "capacity", "convex", "contraction"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_its_anchor_and_its_section(kind: str) -> None:
+    about = KINDS[kind]
+    line = next(line for line in GUARANTEES.splitlines() if f'<a id="bound-{kind}"></a>' in line)
+    assert about.name in line
+    assert f"[{about.section}](mathematics.md#" in line
+    assert re.search(rf"^#+ {re.escape(about.section)}\.? ", MATHEMATICS, re.MULTILINE)
+
+
+def test_a_kind_that_is_not_listed_is_named() -> None:
+    assert bound_words("mine") == "the bound (mine)"
+
+
+def test_reports_say_by_which_bound_and_where_it_is_explained() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.4, tolerance=1e-3)
+    about = KINDS[audit.upper_by]
+    assert f"upper bound by {about.name} ({audit.upper_by}); see Mathematics {about.section}" in audit.summary()
+    page = audit._repr_html_()
+    assert f'<abbr title="{about.states}' in page.replace("&#x27;", "'")
+    assert audit.to_dict()["upper_by"] == audit.upper_by
