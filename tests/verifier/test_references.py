@@ -627,7 +627,6 @@ def test_what_would_not_fit_is_refused_before_it_is_built(problem: Json, rho: Js
     data = certificate({"knowledge": 0.1, "reference": rho}, 0.0, [[1]], proof, problem=problem)
     answer = verify(data, memory=2**60, time_limit=1e6)  # what is too large is refused all the same
     assert reason in answer.reason
-    assert answer.seconds < 20
 
 
 def test_a_reference_is_read_as_it_stands() -> None:
