@@ -102,7 +102,7 @@ class Maximal:
 
 @dataclass(frozen=True)
 class Sibson(Maximal):
-    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information, T the sum (MATH 4.8)."""
+    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information [sibson69], T the sum (MATH 4.8)."""
 
     order: float = math.inf
 

@@ -1,7 +1,7 @@
 """Design by cutting planes (MATH 6): a pool of priors, a convex master, the adversary's answers, a bracket.
 
-Each round solves the master over the pool, which gives evidence for a lower bound, and takes a level step:
-the mechanism nearest to the best so far whose value against the pool is a little above the lower bound.
+Each round solves the master over the pool, which gives evidence for a lower bound, and takes a level step
+[lemarechal95]: the mechanism nearest to the best so far whose value against the pool is a little above the lower bound.
 The worst priors against both join the pool. All of this is local search and floats; what is reported rests
 on weak duality (weak_duality.py) below and on a certified audit of the mechanism above.
 """

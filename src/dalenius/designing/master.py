@@ -1,4 +1,4 @@
-"""The master problem of a design: the best mechanism against a pool of priors (MATH 6), by Clarabel.
+"""The master problem of a design: the best mechanism against a pool of priors (MATH 6), by Clarabel [goulart24].
 
 Over mechanisms q, one parameter u per orbit of pairs (class, output), with z_k(a,y) = sum_c pi_k(a,c) q(y|c):
 

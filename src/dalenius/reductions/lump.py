@@ -166,7 +166,7 @@ def _proportional_columns(rows: Floats) -> Ints:
 
 
 def _products_equal(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
-    """Whether a b = c d exactly, along the last axis, by error-free products (Dekker 1971)."""
+    """Whether a b = c d exactly, along the last axis, by error-free products [dekker71]."""
     large = ((a == 0) | (a > SMALLEST)) & ((c == 0) | (c > SMALLEST)) & (b > SMALLEST) & (d > SMALLEST)
     left, left_error = _product(a, b)
     right, right_error = _product(c, d)

@@ -129,7 +129,7 @@ def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[
 
 @dataclass
 class Memory:
-    """Anderson's extrapolation: the point at which the last steps, if the map were linear, would not move."""
+    """Anderson's extrapolation [anderson65]: where the last steps, if the map were linear, would not move."""
 
     points: list[Floats] = field(default_factory=list)
     images: list[Floats] = field(default_factory=list)

@@ -30,8 +30,8 @@ and right of all answers the densities are proportional, so that each side is on
 skipped.
 
 Gaussian of deviation sigma, answers spanning M: beta = M v / (2 sigma^2), factor exp( v^2 / 2 sigma^2 ), and the
-trapezoidal rule of step h on the whole line errs by at most 2 C factor / ( exp(2 pi v / h) - 1 ) (Trefethen and
-Weideman 2014, theorem 5.1). It stops at a first point below and a last point above all answers; what is skipped is at
+trapezoidal rule of step h on the whole line errs by at most 2 C factor / ( exp(2 pi v / h) - 1 ) ([trefethen14],
+theorem 5.1). It stops at a first point below and a last point above all answers; what is skipped is at
 most the integral of the falling density beyond them.
 """
 

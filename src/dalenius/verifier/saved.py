@@ -82,6 +82,17 @@ def _compare_design(saved: dict[str, Any], certificate: dict[str, Any]) -> None:
         if goal != "distortion" or saved.get("proved") != "upper" or saved.get("lower") != 0:
             refuse("the saved design claims more than its certificate, which is about the mechanism's leakage alone")
         return
+    _compare_budget(saved, certificate, goal, nats)
+    if saved.get("distortion") != field(certificate, "distortion", "the certificate"):
+        refuse(_other("distortion", saved.get("distortion"), certificate["distortion"]))
+    asked = mapping(field(certificate, "problem", "the certificate"), "the problem").get("query")
+    if asked is not None and saved.get("query") != asked:
+        refuse(_other("query", saved.get("query"), asked))
+    _compare_bounds(saved, certificate, nats if goal == "leakage" else 1.0)
+
+
+def _compare_budget(saved: dict[str, Any], certificate: dict[str, Any], goal: str, nats: float) -> None:
+    """Refuse a design whose budget is not that of its certificate; nats: how many a unit of leakage is."""
     budget = mapping(field(certificate, "budget", "the certificate"), "the budget")
     given = {"leakage": "distortion", "distortion": "leakage"}[goal]
     if set(budget) != {given}:
@@ -89,12 +100,6 @@ def _compare_design(saved: dict[str, Any], certificate: dict[str, Any]) -> None:
     expected = number(saved.get("budget"), "the saved budget") * (nats if given == "leakage" else 1.0)
     if expected != budget[given]:
         refuse(_other("budget", expected, budget[given]))
-    if saved.get("distortion") != field(certificate, "distortion", "the certificate"):
-        refuse(_other("distortion", saved.get("distortion"), certificate["distortion"]))
-    asked = mapping(field(certificate, "problem", "the certificate"), "the problem").get("query")
-    if asked is not None and saved.get("query") != asked:
-        refuse(_other("query", saved.get("query"), asked))
-    _compare_bounds(saved, certificate, nats if goal == "leakage" else 1.0)
 
 
 def _compare_mechanism(stored: dict[str, Any], certificate: dict[str, Any]) -> None:

@@ -189,7 +189,7 @@ def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) 
 
     For r the product of the noise around integers c_v, clamped, I(A;Y) <= sum pi D(q_t || r), given t noisy counts are
     independent, and clamping brings D to at most that of the noise: D(q_t || r) <= sum_v D(t_v - c_v) = D_t. With any
-    s > 0 (Donsker and Varadhan) sum pi D_t <= s D(pi || rho) + s log E_rho exp( D_t / s ), and for the k values v that
+    s > 0 [donsker75] sum pi D_t <= s D(pi || rho) + s log E_rho exp( D_t / s ), and for the k values v that
     have mass, the others being 0 like their c_v (Hoelder)
         E_rho exp( sum_v D(t_v - c_v) / s ) <= prod_v ( E exp( k D(T_v - c_v) / s ) )^(1/k),   T_v ~ Binomial(n, p_v).
     """

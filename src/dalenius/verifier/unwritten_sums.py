@@ -242,7 +242,7 @@ def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -
         I(A;Y) <= sum_a p_a D(w_a q || rho q),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
     For an order nu > 1 and any law u of outputs (Gibbs)
         D(u || rho q) - nu D(u || rho_a q) <= (nu-1) log sum_y (rho_a q)(y) ( (rho_a q)(y) / (rho q)(y) )^(1/(nu-1)),
-    a divergence of Renyi, which is no larger than that of the classes,
+    a divergence of Renyi [erven14], which is no larger than that of the classes,
         G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)).
     Given a the other records are independent under rho, so D(w_a q || rho_a q) <= eta D(w_a || rho_a) with the
     contraction eta of the noise; 1 will always do. So with lam = theta nu eta and c = 1 - theta + lam, adding
@@ -288,7 +288,7 @@ def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) 
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
     For r the noise around an integer c, clamped, I(A;Y) <= sum pi D(q_t || r), clamping brings D to at most that of
-    the noise around f(t) and c, and with any s > 0 (Donsker and Varadhan)
+    the noise around f(t) and c, and with any s > 0 [donsker75]
         sum pi D_t <= s D(pi || rho) + s log sum_t rho(t) exp( D_t / s ).
     """
     last = channel.low + channel.width - 1

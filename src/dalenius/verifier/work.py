@@ -114,10 +114,15 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         parts += _part(lambda: _real(witness["quadrature"], shape))
     else:
         parts += _information(shape)
-    listed = content.get("proofs")
-    proofs = [_part(partial(_proof, proof, shape)) for proof in listed] if isinstance(listed, (list, tuple)) else []
-    most = max((work.bytes for work in proofs), default=0.0)  # one proof is held at a time
-    return parts + Work(most, sum(work.seconds for work in proofs))
+    return parts + _proofs(content.get("proofs"), shape)
+
+
+def _proofs(listed: object, shape: Shape) -> Work:
+    """All proofs; one is held at a time."""
+    if not isinstance(listed, (list, tuple)):
+        return Work()
+    found = [_part(partial(_proof, proof, shape)) for proof in listed]
+    return Work(max((work.bytes for work in found), default=0.0), sum(work.seconds for work in found))
 
 
 def _found(part: Callable[[], T]) -> T | None:
