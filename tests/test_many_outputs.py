@@ -69,6 +69,28 @@ def test_nothing_leaks_more_than_the_capacity(mechanism: dl.Mechanism) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        dl.mechanisms.geometric(COUNT(2896), epsilon=0.001),
+        dl.mechanisms.laplace(COUNT(20_000), epsilon=0.0001),
+        dl.mechanisms.gaussian(COUNT(5000), sigma=2000),
+        dl.mechanisms.geometric(dl.queries.total(3000, [0, 1, 5]), epsilon=0.0005),
+    ],
+    ids=str,
+)
+def test_nothing_leaks_more_than_the_capacity_where_no_row_is_written(mechanism: dl.Mechanism) -> None:
+    capacity = mechanism.profile([]).capacity
+    assert capacity is not None
+    for knowledge in (10.0, math.inf):
+        audit = dl.audit(mechanism, knowledge=knowledge, tolerance=1e-3)
+        assert audit.upper <= 1.002 * capacity.upper
+        assert dl.verify(audit).verified
+    # Two datasets that differ in everything tell nearly all there is where the noise is that wide.
+    assert audit.lower >= 0.95 * audit.upper
+
+
+@pytest.mark.slow
 def test_a_survey_of_five_hundred_can_be_calibrated() -> None:
     found = dl.calibrate("geometric", COUNT(500), leakage=0.05, knowledge=0.1, accuracy=0.3)
     assert found.leakage.upper <= 0.05

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.auditing.unwritten_sums import Blend, Sibson
+from dalenius.bounds.closed_forms import Blend, Sibson
 from dalenius.numerics.information import mutual_information
 
 SKEWED = [0.99, 0.01]

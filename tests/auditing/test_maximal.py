@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.auditing.one_secret import Maximal
+from dalenius.bounds.closed_forms import Maximal
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend

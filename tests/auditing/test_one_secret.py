@@ -9,8 +9,9 @@ from cases import LN2, named, parity_leakage, random_channel
 
 from dalenius.auditing import one_secret
 from dalenius.auditing.all_records import audit_records, bracket
-from dalenius.auditing.one_secret import Reference, SecretAudit
+from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.box_tree import BoxTree
+from dalenius.bounds.closed_forms import AtReference
 from dalenius.bounds.posterior_tree import PosteriorTree
 from dalenius.bounds.simplex_tree import SimplexTree
 from dalenius.model.mechanism import Mechanism
@@ -58,7 +59,7 @@ def test_without_knowledge_the_reference_answers() -> None:
     mechanism = random_channel([2, 2], 3, 1)
     audit, _ = begun(mechanism, 0.0)
     at_uniform = brute_force.information(brute_force.joint_of(np.full(4, 0.25), mechanism.matrix(), [2, 2], 0))
-    assert isinstance(audit.proof, Reference)
+    assert isinstance(audit.proof, AtReference)
     assert audit.lower == pytest.approx(at_uniform, abs=1e-14)
     assert audit.upper == pytest.approx(at_uniform, abs=1e-14)
 

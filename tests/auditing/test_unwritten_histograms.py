@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from large_samples import HISTOGRAMS, both_histograms, feasible
 
 import dalenius as dl
-from dalenius.auditing.unwritten_histograms import Centres, blend
-from dalenius.auditing.unwritten_sums import Blend
+from dalenius.bounds.closed_forms import Blend, Centres, blend_of_counts
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.noisy_histogram import NoisyCount
 from dalenius.model.reference import UNIFORM, Reference
@@ -83,7 +82,7 @@ def of_all_classes(n: int, law: list[float] | None, k: int) -> np.ndarray:
 @pytest.mark.parametrize("skewed", [False, True])
 def test_blends_of_one_count_are_those_of_all_count_vectors(n: int, k: int, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
     law = LAWS[k] if skewed else None
-    mine = blend(n, knowledge, np.array(law or [1 / k] * k))
+    mine = blend_of_counts(n, knowledge, np.array(law or [1 / k] * k))
     every = Blend.best(of_all_classes(n, law, k), knowledge)
     if skewed:
         assert mine.upper == pytest.approx(every.upper, abs=1e-9)
@@ -111,8 +110,8 @@ def test_no_prior_leaks_more_than_the_bounds(
     large, dense = both_histograms(mechanism, f"histogram(n={n}, k={k})")
     law = LAWS[k] if skewed else None
     masses = np.array(law or [1 / k] * k)
-    of_counts, of_centre = blend(n, knowledge, masses).upper, Centres.best(large, knowledge, masses).upper
-    of_noise = blend(n, knowledge, masses, large.contraction()).upper
+    of_counts, of_centre = blend_of_counts(n, knowledge, masses).upper, Centres.best(large, knowledge, masses).upper
+    of_noise = blend_of_counts(n, knowledge, masses, large.contraction()).upper
     rho = np.exp(of_all_classes(n, law, k))
     for _ in range(5):
         prior = feasible(rho / rho.sum(), knowledge, rng)

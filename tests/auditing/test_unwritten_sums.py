@@ -10,7 +10,8 @@ from scipy.special import logsumexp
 
 import dalenius as dl
 from dalenius.auditing.all_records import audit_records
-from dalenius.auditing.unwritten_sums import Centre, Sibson, fano
+from dalenius.auditing.unwritten_sums import fano
+from dalenius.bounds.closed_forms import Centre, Sibson
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.additive import Additive
 from dalenius.numerics.information import mutual_information

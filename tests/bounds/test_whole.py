@@ -6,9 +6,10 @@ from cases import named
 
 import dalenius as dl
 from dalenius.auditing import one_secret
-from dalenius.auditing.one_secret import SecretAudit, Sibson
+from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity, whole
 from dalenius.bounds.capacity import bracket, interior_point
+from dalenius.bounds.closed_forms import Sibson
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump

@@ -129,6 +129,8 @@ def samples() -> dict[str, Sample]:
         "large": unwritten("geometric(epsilon=0.7)", knowledge=0.2),
         "large, reference": unwritten("geometric(epsilon=0.7)", knowledge=0.2, reference=[0.8, 0.2]),
         "centre": unwritten("gaussian(sigma=12)", knowledge=0.01),
+        "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
+        "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),

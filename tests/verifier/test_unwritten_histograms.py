@@ -12,8 +12,7 @@ from flint import arb
 from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
-from dalenius.auditing.unwritten_histograms import Centres, _told, blend
-from dalenius.auditing.unwritten_sums import blended
+from dalenius.bounds.closed_forms import Centres, blend_of_counts, blended, one_count
 from dalenius.verifier import unwritten_histograms
 from dalenius.verifier.balls import precision
 from dalenius.verifier.counting import Sum
@@ -88,9 +87,9 @@ def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, kno
     channel = unwritten_histograms.rebuild(dict(mine.describe()))
     channel = unwritten_histograms.ask(channel, Group((0,)), Product((tuple(law.tolist()),)) if skewed else UNIFORM)
     allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
-    told, centre = blend(mine.n, knowledge, law, mine.contraction()), Centres.best(mine, knowledge, law)
+    told, centre = blend_of_counts(mine.n, knowledge, law, mine.contraction()), Centres.best(mine, knowledge, law)
     power, share = 1 / (told.order - 1), told.share
-    g = np.array([_told(mine.n, p)(power) for p in law.tolist()])
+    g = np.array([one_count(mine.n, p)(power) for p in law.tolist()])
     either = [blended(np.log(law), g, eta, knowledge, power=power, share=share) for eta in (mine.contraction(), 1.0)]
     assert told.upper == pytest.approx(either[0], abs=1e-12)
     for upper, proof in (

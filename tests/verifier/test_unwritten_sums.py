@@ -12,7 +12,7 @@ from large_samples import PAIRS, both
 from scipy.special import logsumexp
 
 import dalenius as dl
-from dalenius.auditing.unwritten_sums import Centre, Sibson
+from dalenius.bounds.closed_forms import Centre, Sibson
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier import unwritten_sums
 from dalenius.verifier.balls import precision

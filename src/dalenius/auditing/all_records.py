@@ -125,7 +125,7 @@ def _without_rows(item: Audited, mechanism: Mechanism, deadline: Deadline, refer
     if noisy is None or refusal(noisy, item.secret, reference) is not None:
         return item
     knowledge, upper = item.audit.cells.knowledge, item.audit.upper
-    proofs = [p for p in closed_forms(noisy, knowledge, item.secret, reference) if p.upper < WORTH * upper]
+    proofs = [p for p in closed_forms(noisy, knowledge, item.secret, reference, deadline) if p.upper < WORTH * upper]
     if not proofs:
         return item
     audit, lift, grid = from_below(

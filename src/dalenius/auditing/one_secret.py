@@ -19,7 +19,6 @@ Cheapest first; the best bracket is kept at every moment:
    ascents.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -29,15 +28,16 @@ from dalenius.bounds import stationary, whole
 from dalenius.bounds.box_bound import BoxProblem
 from dalenius.bounds.box_tree import BoxTree
 from dalenius.bounds.choices import MOST_NODES, Choices, obvious
+from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson, Trivial
 from dalenius.bounds.contraction import affordable, coarsen, coarsen_together, coefficient
 from dalenius.bounds.convex_bound import Dual, SharedBounds
 from dalenius.bounds.posterior_bound import PosteriorProblem
 from dalenius.bounds.posterior_tree import PosteriorTree
+from dalenius.bounds.proof import Proof
 from dalenius.bounds.rows import LEAST_S as LEAST_ROW_S
 from dalenius.bounds.rows import Rows
 from dalenius.bounds.simplex_bound import SimplexProblem
 from dalenius.bounds.simplex_tree import SimplexTree
-from dalenius.numerics.deferred import logsumexp, minimize_scalar
 from dalenius.reductions.cells import Cells, Floats
 from dalenius.search import ascent_chunked
 from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
@@ -66,78 +66,10 @@ NARROW = 0.8  # outputs for each dimension of the conditionals up to which poste
 STALL_BATCHES = 16  # batches in which a search must gain a fifth of its gap, where a finer problem follows
 LEAST_S = 1e-3
 MOST_ASCENTS = 3  # of a record, each from a new sample, where there are very many cells
-LEAST_ORDER_S, MOST_ORDER_S = 1e-6, 100.0  # 1 / (order - 1)
-RARE = 80.0  # nats below the likeliest row: orders matter no more
 ROUNDED = 1e-9  # outputs whose columns are proportional but for rounding contract at most this much
 
 
-@dataclass(frozen=True)
-class Trivial:
-    """min(log|A|, log|Y|)."""
-
-    upper: float
-
-
-@dataclass(frozen=True)
-class Reference:
-    """I(A;Y) at the only prior there is."""
-
-    upper: float
-
-
-@dataclass(frozen=True)
-class Maximal:
-    """K + log sum_t max_a rho(t|a): knowledge, and the maximal leakage of the reference (MATH 4.8)."""
-
-    upper: float
-
-    @classmethod
-    def of(cls, cells: Cells) -> "Maximal":
-        """Every row t of the channel counts with the value a under which it is likeliest."""
-        given = cells.log_rho - cells.log_rows[cells.secret]
-        likeliest = np.full(len(cells.lumped.channel), -np.inf)
-        np.maximum.at(likeliest, cells.lumped.row, given)
-        return cls(cells.knowledge + float(np.logaddexp.reduce(likeliest)))
-
-
-@dataclass(frozen=True)
-class Sibson(Maximal):
-    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information [sibson69], T the sum (MATH 4.8)."""
-
-    order: float = math.inf
-
-    @classmethod
-    def of(cls, cells: Cells) -> "Sibson":
-        """The rows of the channel as T."""
-        log_reference = np.full((cells.n_secrets, len(cells.lumped.channel)), -np.inf)
-        log_reference[cells.secret, cells.lumped.row] = cells.log_rho
-        return cls.best(log_reference[:, np.unique(cells.lumped.row)], cells.knowledge)
-
-    @classmethod
-    def best(cls, log_reference: Floats, knowledge: float) -> "Sibson":
-        """Choose the order, for log rho(a,t) as (A, K).
-
-        I_order = order/(order-1) log sum_t ( sum_a rho(a) rho(t|a)^order )^(1/order). In rare classes max_a rho(t|a)
-        stands for the mean of that order, which it bounds.
-        """
-        log_p = logsumexp(log_reference, axis=1, keepdims=True)
-        log_p, log_reference = log_p[np.isfinite(log_p[:, 0])], log_reference[np.isfinite(log_p[:, 0])]
-        given = log_reference - log_p
-        top = given.max(axis=0)
-        common = top > top.max() - RARE
-        rest, given = np.logaddexp.reduce(top[~common], initial=-np.inf), given[:, common]
-
-        def bound(log_s: float) -> float:
-            s = math.exp(log_s)
-            means = logsumexp(log_p + (1 + 1 / s) * given, axis=0) / (1 + 1 / s)
-            return (1 + s) * (knowledge + float(np.logaddexp(logsumexp(means), rest)))
-
-        found = minimize_scalar(bound, bounds=(math.log(LEAST_ORDER_S), math.log(MOST_ORDER_S)), method="bounded")
-        return cls(float(found.fun), 1 + math.exp(-float(found.x)))
-
-
 Tree = BoxTree | SimplexTree | PosteriorTree
-Proof = Trivial | Reference | Maximal | Choices | Tree | Rows
 
 
 @dataclass
@@ -219,7 +151,7 @@ class SecretAudit:
         if not cells.many or cells.size > len(cells.lumped.channel):  # else no two cells share a row
             self.keep_upper(Maximal.of(cells))
         if cells.knowledge <= 0:
-            self.proofs = [Reference(at_reference)]
+            self.proofs = [AtReference(at_reference)]
         if cells.many:
             self._open_many(deadline, rng)
             return

@@ -7,91 +7,25 @@ the mean counts is a sum over them (MATH 4.9).
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, Maximal, SecretAudit
-from dalenius.auditing.unwritten_sums import NOISY, Blend, blended, fano, from_below, in_blocks
+from dalenius.auditing.one_secret import SecretAudit
+from dalenius.auditing.unwritten_sums import fano, from_below
+from dalenius.bounds.closed_forms import Centres, Formula, blend_of_counts
 from dalenius.errors import InputError
-from dalenius.model.counting import log_binomial
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret
-from dalenius.numerics.deferred import logsumexp, minimize_scalar
 from dalenius.reductions.cells import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 
 FEW = 2  # counts that are tried as witnesses
 MOST_TERMS = 2**22  # of the laws of different counts, which a verifier adds up
 MOST_PAIRS = 2**26  # of a value and a count: a prior on them is written out
-
-LOG_S = (math.log(LEAST_ORDER_S), math.log(MOST_ORDER_S))
-
-
-@dataclass(frozen=True)
-class Centres(Maximal):
-    """s K + sum_v (s/k) log sum_t Bin(t; n, p_v) exp( k D(t - c_v) / s ), D that of the noise (MATH 4.9).
-
-    Rows are products, so that with r the noise around the integers c_v D(q_t || r) <= sum_v D(t_v - c_v); then
-    Hoelder's inequality for the product of the k exponentials.
-    """
-
-    centre: tuple[int, ...] = ()
-    s: float = 1.0
-
-    @classmethod
-    def best(cls, mechanism: NoisyHistogram, knowledge: float, law: Floats) -> "Centres":
-        """Put r around the mean counts, and choose s."""
-        n, k = mechanism.n, mechanism.k
-        masses, times = np.unique(law, return_counts=True)
-        log_size = np.stack([log_binomial(n, (1 - p, p)) for p in masses.tolist()])
-        centres = np.rint(n * masses).astype(np.int64)
-        with np.errstate(over="ignore"):
-            far = mechanism.noise.divergence(np.abs(np.arange(n + 1) - centres[:, None]).astype(float))
-
-        def bound(log_s: float) -> float:
-            s = math.exp(log_s)
-            return s * (knowledge + float(times @ logsumexp(log_size + k * far / s, axis=1)) / k)
-
-        found = minimize_scalar(bound, bounds=LOG_S, method="bounded")
-        places = centres[np.searchsorted(masses, law)].tolist()
-        return cls(float(found.fun), tuple(places), math.exp(float(found.x)))
-
-
-def blend(n: int, knowledge: float, law: Floats, eta: float = 1.0) -> Blend:
-    """Choose order and share of a blend (MATH 4.8), where G_a is an expectation over one count.
-
-    G_a = (order-1) log E( (1 + B) / (n p_a) )^(1/(order-1)),   B ~ Binomial(n-1, p_a).
-
-    Where all values are as likely a share below 1 only mixes in the trivial bound.
-    """
-    masses, place = np.unique(law, return_inverse=True)
-    parts = [_told(n, p) for p in masses.tolist()]
-
-    def told(power: float) -> Floats:
-        return np.array([part(power) for part in parts])[place]
-
-    if masses.size > 1:
-        return Blend.chosen(np.log(law), told, knowledge, eta)
-
-    def bound(log_s: float) -> float:
-        power = math.exp(-log_s)
-        return blended(np.log(law), told(power), eta, knowledge, power=power, share=1.0)
-
-    found = minimize_scalar(bound, bounds=LOG_S, method="bounded")
-    return Blend(float(found.fun), 1 + math.exp(float(found.x)), 1.0)
-
-
-def _told(n: int, p: float) -> Callable[[float], float]:
-    """G_a by 1/(order-1), for a value of probability p."""
-    given = log_binomial(n - 1, (1 - p, p))
-    ratio = np.log(np.arange(1.0, n + 1)) - math.log(n * p)
-    log_p, log_ratio = (part[0] for part in in_blocks(given[None], given - ratio))
-    return lambda power: float(logsumexp(log_p + power * log_ratio)) / power
 
 
 def audit_histogram(  # noqa: PLR0913 - a problem, and how hard to try
@@ -108,9 +42,9 @@ def audit_histogram(  # noqa: PLR0913 - a problem, and how hard to try
     n, k = mechanism.n, mechanism.k
     given = np.array(reference.laws[0] if reference.laws else (1.0,) * k)
     law = given / math.fsum(given)
-    proofs: list[Maximal] = [blend(n, knowledge, law)]
-    if (eta := mechanism.contraction()) < NOISY:
-        proofs.append(blend(n, knowledge, law, eta))
+    proofs: list[Formula] = [blend_of_counts(n, knowledge, law)]
+    if (eta := mechanism.contraction()) < DEFAULT.closed_forms.least_contraction_used:
+        proofs.append(blend_of_counts(n, knowledge, law, eta))
     if np.unique(law).size * (n + 1) <= MOST_TERMS:
         proofs.append(Centres.best(mechanism, knowledge, law))
     outputs = (n + 1) ** k

@@ -4,128 +4,38 @@ Lower bound: ascents (MATH 3) on coarse classes and outputs (MATH 2.1), from the
 Upper bound: the trivial one; or knowledge and what the sum itself tells under the reference (MATH 4.8), which nearly
 meets the lower bound where the noise is small beside the spread of the sum, blended with the entropy of the secret
 where the reference is skewed, and with what the noise takes of a divergence where it is wide; or how far the rows are
-from the noise around the mean (MATH 4.9).
+from the noise around the mean (MATH 4.9), or from a law by steps: the capacity, with and without limited knowledge.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.auditing.one_secret import LEAST_ORDER_S, MOST_ORDER_S, RARE, Maximal, SecretAudit, Sibson
+from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.choices import obvious
+from dalenius.bounds.closed_forms import Blend, Centre, Formula, Sibson
+from dalenius.bounds.output_law import OutputLaw
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference, group_sums
 from dalenius.model.secret import Function, Secret
 from dalenius.model.statistic import Sum
-from dalenius.numerics.deferred import entr, logsumexp, minimize, minimize_scalar
+from dalenius.numerics.deferred import entr, logsumexp
 from dalenius.reductions.cells import Cells, Floats
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
 from dalenius.search.ascent import SMALL_KNOWLEDGE, ascend, climb
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 
 ROUNDS = 400
 STILL = 1e-9  # a gain per round that is not worth another
 TILTS = (0.1, 0.5, 1.0)  # of the tilt that uses up the knowledge
 WAVES = (2, 5, 16, 64)  # of a secret that follows the sum up and down
-RARE_BLOCKS = 200  # of rare classes on either side
 MOST_VALUES = 64  # of a group of records
-NOISY = 0.999  # contraction that is worth a bound
-SHARES = 30.0  # shares of a blend lie between 1 / (1 + e^30) and its complement
-BLENDS = ((-1.0, -3.0), (1.0, -3.0), (5.0, -6.0), (1.0, -1.0))  # where to begin: log odds of the share, log(order - 1)
-
-
-@dataclass(frozen=True)
-class Blend(Maximal):
-    """share I(A;Y) + (1 - share) H(A), paid for with share x order x eta of knowledge (MATH 4.8).
-
-    eta: how much of a divergence the noise leaves, or 1. With lam = share x order x eta and c = 1 - share + lam it is
-    lam K + c log sum_a rho(a)^(lam/c) exp( share G_a / c ),
-    G_a = (order-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(order-1)).
-    """
-
-    order: float = 2.0
-    share: float = 1.0
-
-    @classmethod
-    def best(cls, log_reference: Floats, knowledge: float, eta: float = 1.0) -> "Blend":
-        """Choose order and share, for log rho(a,t) as (A, K). Rare classes come in blocks, by their largest ratio."""
-        log_a = logsumexp(log_reference, axis=1)
-        held = np.isfinite(log_a)
-        log_a, joint = log_a[held], log_reference[held]
-        given, ratio = in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0))
-
-        def told(power: float) -> Floats:
-            return np.asarray(logsumexp(np.where(np.isfinite(given), given + power * ratio, -np.inf), axis=1) / power)
-
-        return cls.chosen(log_a, told, knowledge, eta)
-
-    @classmethod
-    def chosen(cls, log_a: Floats, told: Callable[[float], Floats], knowledge: float, eta: float) -> "Blend":
-        """Choose order and share, for log rho(a) and G_a by 1/(order-1)."""
-
-        def bound(at: Floats) -> float:
-            share, power = 1 / (1 + math.exp(-at[0])), math.exp(-at[1])
-            return blended(log_a, told(power), eta, knowledge, power=power, share=share)
-
-        box = [(-SHARES, SHARES), (math.log(LEAST_ORDER_S), math.log(MOST_ORDER_S))]
-        found = [minimize(bound, at, method="Nelder-Mead", bounds=box) for at in BLENDS]
-        at = min(found, key=lambda f: float(f.fun))
-        return cls(float(at.fun), 1 + math.exp(float(at.x[1])), 1 / (1 + math.exp(-float(at.x[0]))))
-
-
-def blended(log_a: Floats, told: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:  # noqa: PLR0913 - the formula
-    """The bound of a Blend, power = 1/(order-1), told = G_a."""
-    lam = share * (1 + 1 / power) * eta
-    total = 1 - share + lam
-    return lam * knowledge + total * float(logsumexp((share * told + lam * log_a) / total))
-
-
-def in_blocks(given: Floats, log_t: Floats) -> tuple[Floats, Floats]:
-    """log rho(t|a) and the log ratio to rho(t): of single classes, and where they are rare of blocks of classes.
-
-    A block has the sum of its masses and its largest ratio.
-    """
-    with np.errstate(invalid="ignore"):
-        ratio = np.where(np.isfinite(given), given - log_t, -np.inf)
-    likely = np.flatnonzero(given.max(axis=0) > given.max() - RARE)
-    first, end, size = int(likely[0]), int(likely[-1]) + 1, given.shape[1]
-    inner = np.arange(first, end)
-    outer = [
-        np.unique(np.linspace(low, high, RARE_BLOCKS, endpoint=False).astype(int))
-        for low, high in ((0, first), (end, size))
-        if high > low
-    ]
-    starts = np.unique(np.concatenate([inner, *outer]))
-    return np.logaddexp.reduceat(given, starts, axis=1), np.maximum.reduceat(ratio, starts, axis=1)
-
-
-@dataclass(frozen=True)
-class Centre(Maximal):
-    """s K + s log sum_t rho(t) exp( D(q_t || r) / s ), r the noise around an integer (MATH 4.9)."""
-
-    centre: int = 0
-    s: float = 1.0
-
-    @classmethod
-    def best(cls, mechanism: Additive, knowledge: float, reference: Reference = UNIFORM) -> "Centre":
-        """Put r around the mean answer, and choose s."""
-        log_size, answers = reference.log_classes(mechanism.statistic), mechanism.answers
-        centre = round(float(np.exp(log_size) @ answers))
-        with np.errstate(over="ignore"):
-            far = mechanism.noise.divergence(np.abs(answers - centre).astype(float))
-
-        def bound(log_s: float) -> float:
-            s = math.exp(log_s)
-            return s * (knowledge + float(logsumexp(log_size + far / s)))
-
-        found = minimize_scalar(bound, bounds=(math.log(LEAST_ORDER_S), math.log(MOST_ORDER_S)), method="bounded")
-        return cls(float(found.fun), centre, math.exp(float(found.x)))
 
 
 def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
@@ -140,19 +50,22 @@ def audit_large(  # noqa: PLR0913 - a problem, and how hard to try
     """Bracket max I(secret;Y), with the way from coarse cells to classes."""
     if (reason := refusal(mechanism, secret, reference)) is not None:
         raise InputError(reason)
-    proofs, outputs = closed_forms(mechanism, knowledge, secret, reference), len(mechanism.labels)
+    proofs, outputs = closed_forms(mechanism, knowledge, secret, reference, deadline), len(mechanism.labels)
     return from_below(
         mechanism, knowledge, tolerance, deadline, secret=secret, reference=reference, proofs=proofs, outputs=outputs
     )
 
 
-def closed_forms(mechanism: Additive, knowledge: float, secret: Secret, reference: Reference) -> list[Maximal]:
+def closed_forms(
+    mechanism: Additive, knowledge: float, secret: Secret, reference: Reference, deadline: Deadline
+) -> list[Formula]:
     """Upper bounds of I(secret;Y) that need no rows."""
     log_joint = reference.log_joint(mechanism.statistic, secret)
-    proofs: list[Maximal] = [Sibson.best(log_joint, knowledge), Centre.best(mechanism, knowledge, reference)]
-    if not reference.uniform:  # without one every value is as likely, and Sibson's choice of r is the better
+    proofs: list[Formula] = [Sibson.best(log_joint, knowledge), Centre.best(mechanism, knowledge, reference)]
+    proofs.append(OutputLaw.best(mechanism, knowledge, deadline, reference))
+    if not reference.uniform:  # else all values have the same probability, and Sibson's choice of r is better
         proofs.append(Blend.best(log_joint, knowledge))
-    if (eta := mechanism.contraction()) < NOISY:
+    if (eta := mechanism.contraction()) < DEFAULT.closed_forms.least_contraction_used:
         proofs.append(Blend.best(log_joint, knowledge, eta))
     return proofs
 
@@ -165,7 +78,7 @@ def from_below(  # noqa: PLR0913 - a problem, and how hard to try
     *,
     secret: Secret,
     reference: Reference,
-    proofs: Sequence[Maximal],
+    proofs: Sequence[Formula],
     outputs: float,
     known: Floats | None = None,
 ) -> tuple[SecretAudit, Lift, Grid]:

@@ -2,13 +2,16 @@
 
 import heapq
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dalenius.bounds.box_bound import Boxes, BoxProblem, Point, evaluate, gather, row_law
 from dalenius.bounds.box_newton import BoxSolution, Goal, minimise, start
+from dalenius.bounds.proof import Rounding
 from dalenius.numerics.batch import put, stack, take
 from dalenius.reductions.cells import Floats, phi
+from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 from dalenius.search.tree import BestFirst, SearchTree
 
@@ -24,6 +27,7 @@ Box = tuple[Floats, Floats, Floats, Floats]  # low, high (A, G), and the relaxat
 class BoxTree(BestFirst):
     """A tree over boxes of one problem; `step` works off one batch of its worst nodes."""
 
+    kind: ClassVar[str] = "boxes"
     problem: BoxProblem
     lower: float
     tolerance: float
@@ -99,6 +103,49 @@ class BoxTree(BestFirst):
         seen = evaluate(self.problem, boxes, points)
         return np.asarray(seen.p[:, self.problem.cells.secret] * seen.w)
 
+    @property
+    def name(self) -> str:
+        """With one group of outputs, or no curvature left, the simpler bound that it then is."""
+        if self.problem.n_groups == 1:
+            return "contraction" if self.problem.tangent else "capacity"
+        return self.kind if self.problem.curved.any() else "convex"
+
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter every leaf multiplied by its s."""
+        leaves = self.nodes.leaf.values()
+        claims = (bound + rounding.mass * float(dual.s[0]) + rounding.bound for bound, dual in leaves)
+        return max(self.upper + rounding.bound, *claims)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return groups of outputs, contraction coefficients, splits and leaves."""
+        assert outputs is not None  # noqa: S101 - for the type checker: boxes need rows
+        groups = [outputs.groups(row) for row in self.problem.groups]
+        return {
+            "groups": groups,
+            "eta": [claimed_eta(float(eta), row) for eta, row in zip(self.problem.eta, groups, strict=True)],
+            "tree": [
+                list(entry) if isinstance(entry, tuple) else self.leaf(entry, outputs)
+                for entry in self.nodes.preorder()
+            ],
+        }
+
+    def leaf(self, x: Point, outputs: OriginalOutputs) -> dict[str, Any]:
+        """Return the dual point of a leaf; what is the same for every point is left out."""
+        problem = self.problem
+        mu = (x.mu_hi - x.mu_lo)[0]
+        leaf: dict[str, Any] = {"s": float(x.s[0]), "rho": outputs.log_r(x.log_r[0])}
+        if problem.n_groups > 1:
+            sizes = [max(row) + 1 for row in problem.groups]
+            leaf["mu"] = [row[:size].tolist() for row, size in zip(mu, sizes, strict=True)]
+            leaf["kappa"] = [row[:size].tolist() for row, size in zip(x.kappa[0], sizes, strict=True)]
+            if problem.tangent:
+                leaf["omega"] = [row[:size].tolist() for row, size in zip(x.omega[0], sizes, strict=True)]
+        if problem.tangent:
+            leaf["lam"] = [outputs.spread(row) for row in x.lam[0]]
+        if (problem.theta < 1).any():
+            leaf["theta"] = problem.theta.tolist()
+        return leaf
+
     def _file(self, nodes: list[int], boxes: Boxes, solved: BoxSolution) -> None:
         low, high = boxes.low, boxes.high
         empty = (high < low - 1e-12).any(axis=(1, 2))  # such a box holds no prior
@@ -108,6 +155,11 @@ class BoxTree(BestFirst):
             split = bounds[k] > self.target and wide[k]
             box = (low[k], high[k], solved.p[k], solved.u_group[k]) if split else None
             self.nodes.file(node, float(bounds[k]), take(solved.point, slice(k, k + 1)), box)
+
+
+def claimed_eta(eta: float, groups: list[int], *, proportional: float = 1e-12) -> float:
+    """Return the contraction coefficient that a certificate claims; proportional columns have 0, but for rounding."""
+    return max(eta, 0.0 if len(set(groups)) == len(groups) else proportional)
 
 
 def _where_to_split(problem: BoxProblem, boxes: Boxes, p: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:

@@ -11,13 +11,16 @@ the probability of one output, so a tree of a few splits stands for the whole pr
 """
 
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.bounds.capacity import interior_point
+from dalenius.bounds.proof import Rounding
 from dalenius.numerics.deferred import xlogy
 from dalenius.reductions.cells import Cells, Floats, lse, solve
+from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 from dalenius.search.tree import SearchTree
 
@@ -39,6 +42,7 @@ ROUNDS = 100  # of Blahut-Arimoto for the shares of a choice's cells
 class Choices:
     """Best-first search over sets of candidate cells; a bracket [lower, upper] on L(0)."""
 
+    kind: ClassVar[str] = "choices"
     cells: Cells
     tolerance: float
     lower: float = 0.0
@@ -49,6 +53,25 @@ class Choices:
     def upper(self) -> float:
         """The bound of the whole tree so far."""
         return self.nodes.upper
+
+    @property
+    def name(self) -> str:
+        """The kind."""
+        return self.kind
+
+    def claim(self, rounding: Rounding) -> float:
+        """No reference mass enters."""
+        return self.upper + rounding.bound
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return splits, and the output law of every leaf."""
+        assert outputs is not None  # noqa: S101 - for the type checker: choices need rows
+        return {
+            "tree": [
+                outputs.threshold(entry) if isinstance(entry, tuple) else {"rho": outputs.log_r(entry)}
+                for entry in self.nodes.preorder()
+            ]
+        }
 
     def open_root(self, deadline: Deadline) -> None:
         """Bound the root: the capacity with every cell as an input."""

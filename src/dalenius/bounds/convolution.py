@@ -41,17 +41,10 @@ class Rows:
     @classmethod
     def of(cls, mechanism: Additive) -> "Rows":
         """Cut the noise where it is negligible, and add up p log p outward from 0, up to the ends of the range."""
-        width, reach = mechanism.high - mechanism.low, mechanism.reach()
+        reach = mechanism.reach()
         law = mechanism.law(np.arange(-reach, reach + 1))
         law[[0, -1]] = mechanism.tail(reach)
-        inside = mechanism.law(np.arange(width + 1))
-        added = np.cumsum(xlogy(inside, inside))
-        ends = mechanism.noise.tail(np.arange(1.0, width + 1))
-        beside = np.concatenate([[0.0], added[:-1] - added[0] + xlogy(ends, ends)])  # beyond f, m steps from an end
-        f = mechanism.answers
-        centre = np.where((f > mechanism.low) & (f < mechanism.high), added[0], xlogy(*[1 - mechanism.tail(1)] * 2))
-        own = beside[mechanism.high - f] + beside[f - mechanism.low] + centre
-        return cls(mechanism, law, own if width else np.zeros(f.size))
+        return cls(mechanism, law, own_terms(mechanism))
 
     def outputs(self, prior: Floats) -> Floats:
         """The law of Y under a law of the classes; nowhere 0."""
@@ -67,6 +60,20 @@ class Rows:
         wide = np.concatenate([np.full(reach, log_r[0]), log_r, np.full(reach, log_r[-1])])
         mean = oaconvolve(wide, self.law, mode="valid")  # the law is its own mirror image
         return np.asarray(self.own - mean[self.mechanism.answers - self.mechanism.low])
+
+
+def own_terms(mechanism: Additive) -> Floats:
+    """Return sum_y q(y|t) log q(y|t) of every class t, from sums of p log p outward from 0."""
+    width, f = mechanism.high - mechanism.low, mechanism.answers
+    if not width:
+        return np.zeros(f.size)
+    inside = mechanism.law(np.arange(width + 1))
+    added = np.cumsum(xlogy(inside, inside))
+    ends = mechanism.noise.tail(np.arange(1.0, width + 1))
+    # Beyond f on one side, m steps from that end: outputs inside the range, then all the rest on the end.
+    beside = np.concatenate([[0.0], added[:-1] - added[0] + xlogy(ends, ends)])
+    centre = np.where((f > mechanism.low) & (f < mechanism.high), added[0], xlogy(*[1 - mechanism.tail(1)] * 2))
+    return np.asarray(beside[mechanism.high - f] + beside[f - mechanism.low] + centre)
 
 
 def capacity_by_convolution(mechanism: Additive, deadline: Deadline, tolerance: float = TOLERANCE) -> Capacity:

@@ -2,9 +2,11 @@
 
 import heapq
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dalenius.bounds.box_tree import claimed_eta
 from dalenius.bounds.posterior_bound import (
     TINY,
     Boxes,
@@ -17,8 +19,10 @@ from dalenius.bounds.posterior_bound import (
     tangent,
 )
 from dalenius.bounds.posterior_newton import Goal, minimise
+from dalenius.bounds.proof import Rounding
 from dalenius.numerics.batch import put, stack, take
 from dalenius.reductions.cells import Floats, phi
+from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 from dalenius.search.tree import BestFirst, SearchTree
 
@@ -37,6 +41,7 @@ Node = tuple[Floats, Floats, Floats]  # low, high (A-1, G), and z (A, G) of the 
 class PosteriorTree(BestFirst):
     """A tree over boxes of one problem; `step` works off one batch of its worst nodes."""
 
+    kind: ClassVar[str] = "posteriors"
     problem: PosteriorProblem
     lower: float
     tolerance: float
@@ -86,6 +91,37 @@ class PosteriorTree(BestFirst):
         points = stack([self.nodes.leaf[node][1] for _, node, _ in worst])
         seen = self._evaluate(boxes, points)
         return np.asarray(seen.p[:, self.problem.cells.secret] * seen.w)
+
+    @property
+    def name(self) -> str:
+        """The kind."""
+        return self.kind
+
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter every leaf multiplied by 1 + sigma; a claimed contraction costs a share of knowledge."""
+        margin = rounding.bound + claimed_eta(0.0, [0, 0]) * self.problem.cells.knowledge
+        leaves = self.nodes.leaf.values()
+        claims = (bound + rounding.mass * (1 + float(x.sigma[0])) + margin for bound, x in leaves)
+        return max(self.upper + rounding.bound, *claims)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return groups of outputs, the contraction coefficient, splits and leaves."""
+        assert outputs is not None  # noqa: S101 - for the type checker: posteriors need rows
+        groups = outputs.groups(self.problem.groups.tolist())
+        return {
+            "groups": groups,
+            "eta": claimed_eta(self.problem.eta, groups),
+            "tree": [
+                list(entry) if isinstance(entry, tuple) else self._leaf(entry, outputs)
+                for entry in self.nodes.preorder()
+            ],
+        }
+
+    def _leaf(self, x: Point, outputs: OriginalOutputs) -> dict[str, Any]:
+        leaf: dict[str, Any] = {"sigma": float(x.sigma[0]), "m": x.m[0].tolist()}
+        if self.problem.eta > 0:
+            leaf["lam"] = [outputs.spread(row) for row in x.lam[0]]
+        return leaf
 
     def _file(self, nodes: list[int], boxes: Boxes, found: Point, heirs: Point | None = None) -> None:
         """Enter leaves, each with what was found for it or, where that is no better, with what its parent leaves it."""

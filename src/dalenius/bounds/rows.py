@@ -9,14 +9,17 @@ conditionals are the best of each row, the bound is what that prior leaks.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dalenius.bounds.box_bound import TINY, BoxProblem, Point
-from dalenius.bounds.box_tree import BoxTree
+from dalenius.bounds.box_tree import BoxTree, claimed_eta
 from dalenius.bounds.contraction import coarsen
+from dalenius.bounds.proof import Rounding
 from dalenius.reductions.cells import Cells, Floats, lse
 from dalenius.reductions.lump import Lumped
+from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 SHARE = 0.9  # of s that contraction within groups of outputs may use
@@ -73,6 +76,7 @@ class Row:
 class Rows:
     """One tree per secret value; `upper` is their bound together, at every moment."""
 
+    kind: ClassVar[str] = "rows"
     cells: Cells
     log_r: Floats
     s: float
@@ -110,6 +114,21 @@ class Rows:
         values = [tree.upper if tree.nodes.leaf else np.inf for tree in self.trees]
         return self.combined(values) if np.isfinite(values).all() else np.inf
 
+    @property
+    def name(self) -> str:
+        """The kind."""
+        return self.kind
+
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter every row, multiplied by s."""
+        return self.upper + rounding.bound + (1 + len(self.trees)) * rounding.mass * max(self.s, 1.0)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return r, s, and for every row its groups, contraction coefficient, splits and leaves."""
+        assert outputs is not None  # noqa: S101 - for the type checker: rows need rows
+        rows = [_row(tree, outputs) for tree in self.trees]
+        return {"s": self.s, "rho": outputs.log_r(self.log_r), "rows": rows}
+
     def step(self, deadline: Deadline) -> bool:
         """Grow the tree that is furthest from its goal; whether any was left to grow."""
         bare = [tree for tree in self.trees if not tree.nodes.leaf]
@@ -121,3 +140,16 @@ class Rows:
             return False
         max(open_trees, key=lambda tree: tree.upper - tree.target).step(deadline)
         return True
+
+
+def _row(tree: BoxTree, outputs: OriginalOutputs) -> dict[str, Any]:
+    """A tree of boxes without what all rows share."""
+    groups = outputs.groups(tree.problem.groups[0])
+    entries: list[Any] = []
+    for entry in tree.nodes.preorder():
+        if isinstance(entry, tuple):
+            entries.append(list(entry[1:]))
+        else:
+            leaf = tree.leaf(entry, outputs)
+            entries.append({key: leaf[key][0] for key in leaf if key not in ("s", "rho")})
+    return {"groups": groups, "eta": claimed_eta(float(tree.problem.eta[0]), groups), "tree": entries}

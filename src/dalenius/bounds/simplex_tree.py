@@ -2,11 +2,14 @@
 
 import heapq
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dalenius.bounds.proof import Rounding
 from dalenius.bounds.simplex_bound import TINY, Dual, SimplexProblem, SimplexSolution, Simplices, evaluate, maximise
 from dalenius.reductions.cells import Floats
+from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 from dalenius.search.tree import BestFirst, SearchTree
 
@@ -21,6 +24,7 @@ Node = tuple[Floats, Floats]  # vertices (C, C) and the relaxation's weights (C,
 class SimplexTree(BestFirst):
     """A tree over simplices; `step` works off one batch of its worst nodes."""
 
+    kind: ClassVar[str] = "simplices"
     problem: SimplexProblem
     lower: float
     tolerance: float
@@ -94,6 +98,32 @@ class SimplexTree(BestFirst):
         cells = self.problem.cells
         splits = bound > self.target and cells.size > cells.n_secrets  # one cell in every row leaves no edge to split
         self.nodes.file(node, bound, dual, payload if splits else None)
+
+    @property
+    def name(self) -> str:
+        """The kind."""
+        return self.kind
+
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter every leaf multiplied by its s."""
+        leaves = self.nodes.leaf.values()
+        claims = (bound + rounding.mass * float(dual.s[0]) + rounding.bound for bound, dual in leaves)
+        return max(self.upper + rounding.bound, *claims)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return contraction coefficients, splits and leaves; cells in the order in which classes show them."""
+        assert outputs is not None  # noqa: S101 - for the type checker: simplices need rows
+        rows = outputs.cells_of_rows(self.problem.cells.slices)
+        place = {c: (a, k) for a, row in enumerate(rows) for k, c in enumerate(row)}
+        tree: list[Any] = []
+        for entry in self.nodes.preorder():
+            if isinstance(entry, tuple):
+                i, j, share = entry
+                tree.append([*place[i], place[j][1], share])
+            else:
+                pi, log_r = entry.log_pi[0], outputs.log_r(entry.log_r[0])
+                tree.append({"s": float(entry.s[0]), "r": log_r, "pi": [pi[row].tolist() for row in rows]})
+        return {"eta": self.problem.eta.tolist(), "tree": tree}
 
     def _rounded(self, nodes: Simplices, solved: SimplexSolution) -> SimplexSolution:
         """Round what a certificate will hold, then state what it then proves."""

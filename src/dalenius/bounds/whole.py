@@ -35,25 +35,44 @@ def unconstrained(cells: Cells, tolerance: float, ceiling: float, deadline: Dead
 
 
 def constrained(cells: Cells, deadline: Deadline) -> tuple[Dual, float]:
-    """A dual point of the convex bound with theta = 0, and its bound, by the alternating iteration.
-
-    At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), all the way where that brings
-    the bound down, else a part of the way: s / (1 + s) never lowers I(p) - s D(p || rho).
-    """
+    """A dual point of the convex bound with theta = 0, and its bound."""
     rows, place = np.unique(cells.lumped.row, return_inverse=True)
     channel = cells.lumped.channel[rows]
     log_rho = np.full(rows.size, -np.inf)
     np.logaddexp.at(log_rho, place, cells.log_rho)
-    neg_entropy, log_p, way = neg_entropies(channel), log_rho, 1.0
-    best = _Seen(log_p, np.zeros(cells.n_outputs), log_rho, 1.0, math.inf)
+    best = alternate(channel, neg_entropies(channel), log_rho, cells.knowledge, deadline)
+    return Dual(best.log_r, np.zeros((cells.n_secrets, cells.n_outputs)), best.s, 0.0, np.empty(0)), best.bound
+
+
+@dataclass(frozen=True, eq=False)
+class Alternated:
+    """A law of rows, what its outputs and the best s give, and where to go from it."""
+
+    log_p: Floats
+    log_r: Floats
+    tilted: Floats
+    s: float
+    bound: float
+
+
+def alternate(
+    channel: Floats, neg_entropy: Floats, log_rho: Floats, knowledge: float, deadline: Deadline
+) -> Alternated:
+    """Choose r and s of the constrained capacity by the alternating iteration; neg_entropy: sum_y phi(q) of every row.
+
+    At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), all the way where that brings
+    the bound down, else a part of the way: s / (1 + s) never lowers I(p) - s D(p || rho).
+    """
+    log_p, way = log_rho, 1.0
+    best = Alternated(log_p, np.zeros(channel.shape[1]), log_rho, 1.0, math.inf)
     for _ in range(ROUNDS):
         log_r = np.log(np.maximum(np.exp(log_p) @ channel, TINY))
         log_r -= lse(log_r[None])[0]
         divergence = neg_entropy - channel @ log_r
-        s, bound = _best_s(log_rho, divergence, cells.knowledge)
+        s, bound = _best_s(log_rho, divergence, knowledge)
         gained = best.bound - bound
         if gained > 0:
-            best = _Seen(log_p, log_r, log_rho + divergence / s, s, bound)
+            best = Alternated(log_p, log_r, log_rho + divergence / s, s, bound)
         if gained < STILL * abs(bound):
             shortest = best.s / (1 + best.s)
             if way <= shortest:
@@ -63,18 +82,7 @@ def constrained(cells: Cells, deadline: Deadline) -> tuple[Dual, float]:
             break
         log_p = (1 - way) * best.log_p + way * best.tilted
         log_p = log_p - logsumexp(log_p)
-    return Dual(best.log_r, np.zeros((cells.n_secrets, cells.n_outputs)), best.s, 0.0, np.empty(0)), best.bound
-
-
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """A law of rows, what its outputs and the best s give, and where to go from it."""
-
-    log_p: Floats
-    log_r: Floats
-    tilted: Floats
-    s: float
-    bound: float
+    return best
 
 
 def _best_s(log_rho: Floats, divergence: Floats, knowledge: float) -> tuple[float, float]:

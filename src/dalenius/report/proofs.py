@@ -37,6 +37,9 @@ KINDS = {
     "centre": Kind(
         "the noise-around-the-mean bound", "Divergence of every row from the noise around the mean answer.", "4.9"
     ),
+    "law": Kind(
+        "the output-law bound", "Divergence of every row from a law of outputs that is constant by steps.", "4.9"
+    ),
     "choices": Kind(
         "a search over choices of rows", "The capacity of the best choice of one row for each secret value.", "4.1"
     ),

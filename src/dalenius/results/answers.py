@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalenius.auditing.all_records import Audited
-from dalenius.auditing.one_secret import NEARLY, Proof
-from dalenius.bounds.box_tree import BoxTree
+from dalenius.auditing.one_secret import NEARLY
 from dalenius.certificates.audits import (
-    KINDS,
     MARGIN_COARSE,
     MARGIN_DOWN,
     adversary_data,
@@ -97,7 +95,7 @@ def audit_of_witness(  # noqa: PLR0913 - what was asked, and what was found
         seed=run.seed,
         seconds=run.deadline.seconds,
         nodes=run.deadline.nodes,
-        upper_by=_bound_name(highest[0]),
+        upper_by=highest[0].name,
         secret=secret,
     )
 
@@ -193,15 +191,6 @@ def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, lat
 def ended(deadline: Deadline, *, finished: bool) -> Stopped:
     """Why a search that knows no gap ended."""
     return "interrupted" if deadline.interrupted else "method" if finished else "time_limit"
-
-
-def _bound_name(proof: Proof) -> str:
-    """Which bound closed the bracket, or came nearest: as in docs/mathematics.md."""
-    if isinstance(proof, BoxTree) and proof.problem.n_groups == 1:
-        return "contraction" if proof.problem.tangent else "capacity"
-    if isinstance(proof, BoxTree) and not proof.problem.curved.any():
-        return "convex"
-    return KINDS[type(proof)]
 
 
 def _down(nats: float, scale: float) -> float:

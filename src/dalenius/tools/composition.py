@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.auditing.unwritten_histograms import Centres
 from dalenius.bounds.capacity import capacity
+from dalenius.bounds.closed_forms import Centres
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError
 from dalenius.model import checks

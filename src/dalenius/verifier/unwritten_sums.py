@@ -21,7 +21,7 @@ from typing import Any
 from flint import arb
 
 from . import named
-from .balls import ONE, ZERO, Ball, short, xlogx
+from .balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
 from .counting import Shares, Sum
 from .kinds.closed_forms import mean_of_order
 from .limits import largest, tick, ticking
@@ -112,9 +112,10 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
     """
     witness = mapping(value, "the witness")
-    starts = _ascending(field(witness, "blocks", "the witness"), "blocks", 0, len(channel.answers) - 1)
+    blocks = field(witness, "blocks", "the witness")
+    starts = _ascending(blocks, "blocks of the witness", 0, len(channel.answers) - 1)
     last = channel.low + channel.width - 1
-    cuts = _ascending(field(witness, "cuts", "the witness"), "cuts", channel.low + 1, last)
+    cuts = _ascending(field(witness, "cuts", "the witness"), "cuts of the witness", channel.low + 1, last)
     if not starts or starts[0] != 0:
         refuse("the blocks of the witness do not begin with class 0")
     values = len(channel.values)
@@ -149,16 +150,18 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
         bound = _blend(channel, knowledge.most, proof, where)
     elif kind == "centre":
         bound = _centre(channel, knowledge.most, proof, where)
+    elif kind == "law":
+        bound = _output_law(channel, knowledge.most, proof, where)
     else:
-        refuse(f"{where}: its kind is none of trivial, maximal, sibson, blend, centre, which need no rows")
+        refuse(f"{where}: its kind is none of trivial, maximal, sibson, blend, centre, law, which need no rows")
     compare(bound, upper, where)
     return upper
 
 
 def _ascending(value: object, what: str, low: int, high: int) -> list[int]:
-    listed = [whole(x, f"{what} of the witness", low, high) for x in sequence(value, f"{what} of the witness")]
+    listed = [whole(x, what, low, high) for x in sequence(value, what)]
     if any(x >= y for x, y in pairwise(listed)):
-        refuse(f"the {what} of the witness do not ascend")
+        refuse(f"the {what} do not ascend")
     return listed
 
 
@@ -301,6 +304,73 @@ def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) 
         rho = sum((p * x for p, x in given), ZERO)
         total += rho * (channel.noise.divergence(abs(f - centre)) / s).exp()
     return s * (knowledge + total.log())
+
+
+def _output_law(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    For any law r of outputs I(A;Y) <= sum pi D_t, D_t = D(q_t || r), which is at most max_t D_t, and with any s > 0
+    (Donsker and Varadhan)
+        sum pi D_t <= s D(pi || rho) + s log sum_t rho(t) exp( D_t / s ).
+    s = 0 stands for the maximum. r is constant on the groups of outputs between cuts: r(y) = R_j / |group j|, the R_j
+    being exp(log_r) divided by their sum, so that whatever the certificate says r is a law.
+    """
+    last = channel.low + channel.width - 1
+    cuts = _ascending(field(proof, "cuts", where), f"cuts of {where}", channel.low + 1, last)
+    if len(cuts) > largest().sum_cuts or len(cuts) * len(channel.answers) > largest().sum_terms:
+        refuse(f"{where} has {len(cuts)} cuts, too many to check with {len(channel.answers)} classes")
+    given = numbers(field(proof, "log_r", where), len(cuts) + 1, f"log_r of {where}")
+    s = arb(number(field(proof, "s", where), f"s of {where}", 0.0))
+    total = log_sum_exp(map(arb, given))
+    sizes = [high - low for low, high in pairwise([channel.low, *cuts, last + 1])]
+    density = [x - total - arb(size).log() for x, size in zip(given, sizes, strict=True)]
+    divergences = [own - mean for own, mean in zip(_own(channel), _mean(channel, cuts, density), strict=True)]
+    if s.is_zero():
+        return _greatest(divergences)
+    tilted = ZERO
+    for divergence, listed in zip(divergences, _given(channel), strict=True):
+        tilted += sum((p * x for p, x in listed), ZERO) * (divergence / s).exp()
+    return s * (knowledge + tilted.log())
+
+
+def _own(channel: Large) -> Iterator[Ball]:
+    """sum_y q(y|t) log q(y|t) of every class t.
+
+    With a answers below f(t) in the range and b above, and p_k = P(noise = k), the outputs inside the range on one side
+    give sum_{k=1..b-1} p_k log p_k, its end x log x with x = P(noise >= b), and f(t) itself p_0 log p_0; where f(t) is
+    an end, x = P(noise >= 0).
+    """
+    if channel.width == 1:
+        yield from (ZERO for _ in channel.answers)
+        return
+    tails = [channel.noise.tail(k) for k in ticking(range(1, channel.width + 1))]
+    inside = accumulate((xlogx(x - y) for x, y in pairwise(tails)), initial=ZERO)
+    # sides[b] for b >= 1: what the outputs above f(t) give where there are b of them.
+    sides = [ZERO, *(inner + xlogx(x) for inner, x in zip(inside, tails, strict=True))]
+    middle, end = xlogx(1 - 2 * tails[0]), xlogx(1 - tails[0])
+    for f in ticking(channel.answers):
+        below, above = f - channel.low, channel.low + channel.width - 1 - f
+        yield sides[below] + sides[above] + (middle if below and above else end)
+
+
+def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball]:
+    """sum_y q(y|t) log r(y) of every class t: l_0 + sum_j P(Y >= c_j | t) (l_j - l_(j-1)), l the log densities.
+
+    Clamping moves nothing across a cut inside the range, so P(Y >= c | t) = P(noise >= c - f(t)).
+    """
+    steps = [after - before for before, after in pairwise(density)]
+    if not steps:
+        yield from (density[0] for _ in channel.answers)
+        return
+    tails = [channel.noise.tail(k) for k in ticking(range(1, channel.width + 1))]
+    # P(noise >= k) = 1 - P(noise >= 1 - k), as the noise is symmetric; k = 0 stands at the place `zero`.
+    above = [1 - x for x in reversed(tails)] + tails
+    zero = channel.width - 1
+    rows = max(1, largest().part // len(cuts))
+    for i in range(0, len(channel.answers), rows):
+        tick()
+        block = [[above[zero + c - f] for c in cuts] for f in channel.answers[i : i + rows]]
+        yield from (density[0] + x for x in (matrix(block) * column(steps)).entries())
 
 
 def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:

@@ -317,7 +317,15 @@ def _large(content: dict[str, Any]) -> Work:
     met = min((2 * reach + 1) * len(content["witness"]["cuts"]), classes * len(content["witness"]["cuts"]))
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
+    time += sum(_output_law(proof, classes) for proof in content["proofs"])
     return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4, time)
+
+
+def _output_law(proof: object, classes: int) -> float:
+    """Two tails and some operations a class, and a product with every cut."""
+    if not isinstance(proof, dict) or proof.get("kind") != "law":
+        return 0.0
+    return classes * (4 * COST.function + (COST.make + COST.product) * len(proof["cuts"]))
 
 
 def _contributions(data: Sum | Histogram) -> Sequence[int]:
