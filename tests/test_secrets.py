@@ -116,7 +116,7 @@ def test_a_constant_secret_has_nothing_to_leak() -> None:
     [
         ([0, 1], [0, 1], "records 0 and 1 together, 4 values"),
         (lambda x: x[0] == x[1], "function", "a function of the dataset with 2 values: True, False"),
-        (3, [3], "record 3; of other records nothing is said"),
+        (3, [3], "record 3; other records were not audited"),
     ],
     ids=["group", "function", "index"],
 )

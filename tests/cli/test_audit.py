@@ -1,5 +1,6 @@
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -314,11 +315,11 @@ def test_a_disk_that_fills_up_does_not_cost_the_answer(tmp_path: Path, monkeypat
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Certificate, "save", full)
+    monkeypatch.setattr(os, "fsync", full)
     result = run(*PARITY, "--entropy", 2.2, "--certificate", tmp_path / "c.json")
     assert result.exit_code == 2
     assert "0.073726 <= L" in result.stdout
-    assert result.stderr == "dalenius: No space left on device\n"
+    assert result.stderr == f"dalenius: cannot write {tmp_path / 'c.json'}: No space left on device\n"
 
 
 def test_progress_is_shown_on_a_terminal_only(

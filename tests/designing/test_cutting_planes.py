@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import brute_force
 import numpy as np
@@ -18,6 +19,7 @@ from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import reduce
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Designing, Settings
 
 Floats = NDArray[np.float64]
 
@@ -138,13 +140,15 @@ def test_a_count_closes_and_its_mechanism_stands_up_to_another_search() -> None:
 
 
 def test_a_pool_that_grows_is_pruned_but_keeps_its_proof() -> None:
-    task = problem(dl.queries.count(n=3), 1.2, "leakage", 0.3)
+    most = 20
+    task = replace(
+        problem(dl.queries.count(n=3), 1.2, "leakage", 0.3), settings=Settings(designing=Designing(pool=most))
+    )
     planes, _ = run(task, 1e-3)
     proof = {id(e.masses) for e in planes.lower.evidence}
     rng = np.random.default_rng(1)
     statistic = task.domain.statistic
     held = np.isfinite(statistic.log_reference(0))
-    most = task.settings.designing.pool
     for _ in range(2 * most):
         masses = np.exp(statistic.log_reference(0)) * held
         masses[held] *= np.exp(0.01 * rng.standard_normal(int(held.sum())))

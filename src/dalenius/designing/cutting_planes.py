@@ -158,7 +158,7 @@ class CuttingPlanes:
         return True
 
     def judge(self, rows: Floats, leakage: float) -> None:
-        """Take a mechanism and its leakage for the best so far if it is, or correct what was said of it."""
+        """Take a mechanism and its leakage for the best so far if it is, or correct the leakage on record for it."""
         value = self._worth(rows, leakage)
         if value < self.value or rows is self.rows:
             self.rows, self.value, self.leakage = rows, value, leakage
@@ -209,8 +209,8 @@ class CuttingPlanes:
     def _bound(self, found: Best) -> None:
         """Raise the lower bound by the evidence of the pool: ratios of the mechanism, and of the multipliers."""
         evidence = [Evidence(p.record, p.masses, ratios(p.masses, found.rows)) for p in self.pool]
-        for plane, told in zip(self.pool, found.ratios, strict=True):
-            evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), told)))
+        for plane, log_ratio in zip(self.pool, found.ratios, strict=True):
+            evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), log_ratio)))
         best = best_leakage if self.problem.goal == "leakage" else best_distortion
         bound = best(self.problem.domain, tuple(evidence), self.problem.budget)
         if bound.value > self.lower.value:

@@ -155,7 +155,7 @@ class _Program:
     cones: list[object] = field(default_factory=list)
 
     def block(self, u: Matrix | None = None, t: Matrix | None = None, e: Matrix | None = None) -> Matrix:
-        """Rows over x of which only some parts are not zero."""
+        """Rows over x whose other parts are zero."""
         rows = next(part.shape[0] for part in (u, t, e) if part is not None)
         widths = (self.many, 1, self.terms)
         parts = [

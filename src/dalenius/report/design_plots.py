@@ -1,4 +1,4 @@
-"""Pictures of designs and frontiers, fit for print: units on every axis, told apart without colour."""
+"""Pictures of designs and frontiers, fit for print: units on every axis, readable without colour."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Pictures of audits and curves, fit for print: units on every axis, told apart without colour."""
+"""Pictures of audits and curves, fit for print: units on every axis, readable without colour."""
 
 import io
 import sys
@@ -236,7 +236,7 @@ def _title(audit: Audit) -> str:
 
 
 def tick_step(many: int, longest: int, room: int) -> int:
-    """Return s, to label every s-th class: then labels do not touch where there is room for so many characters."""
+    """Return s, to label every s-th class: labels of this length do not touch on an axis of `room` characters."""
     return max(1, -(-many * (longest + 1) // room))
 
 

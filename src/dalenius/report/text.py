@@ -226,8 +226,8 @@ def _secret(audit: Audit) -> str:
         shown = ", ".join(map(str, secret.names[:MOST_NAMES])) + (", ..." if len(secret.names) > MOST_NAMES else "")
         return f"a function of the dataset with {many} value{'' if many == 1 else 's'}: {shown}"
     if isinstance(secret, Group):
-        return f"{secrets.name(secret)} together, {many} values; of other records nothing is said"
-    return f"record {secret}; of other records nothing is said"
+        return f"{secrets.name(secret)} together, {many} values; other records were not audited"
+    return f"record {secret}; other records were not audited"
 
 
 def _records(audit: Audit) -> str:

@@ -54,7 +54,7 @@ ERRORS: dict[str, Callable[[Any], Exact]] = {
 class Task:
     """The least leakage at expected distortion `budget`, or the least distortion at leakage `budget`.
 
-    d(c,y) = distances[c][y]; P0(c) proportional to weights[c], or every dataset as likely as any other.
+    d(c,y) = distances[c][y]; P0(c) proportional to weights[c], or uniform over datasets.
     """
 
     audited: Audited
@@ -215,7 +215,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
 
 
 def _weights(value: object, size: int) -> list[float] | None:
-    """Return P0 over the classes as given; None when every dataset is as likely as any other."""
+    """Return P0 over the classes as given; None when it is uniform over datasets."""
     if value == "uniform":
         return None
     weights = numbers(value, size, "the distribution", low=0.0)

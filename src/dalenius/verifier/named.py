@@ -290,7 +290,7 @@ class Added:
     exact: "Exact"
 
     def contraction(self, spread: int, counts: int) -> Ball:
-        """Return eta of a release of so many counts with this noise; spread is n d^2.
+        """Return eta of a release of this number of counts with this noise; spread is n d^2.
 
         d is the most by which one of n records moves a count; of several counts it moves two, by 1.
         Guarantee: D(p q || rho q) <= eta D(p || rho) for every prior p and every product rho of laws of records.

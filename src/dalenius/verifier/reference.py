@@ -40,7 +40,7 @@ class Data(Protocol):
 
 @dataclass(frozen=True)
 class Uniform:
-    """Every dataset is as likely as any other."""
+    """All datasets have the same probability."""
 
     text = "the uniform prior"
     common = True

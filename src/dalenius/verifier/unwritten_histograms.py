@@ -29,7 +29,7 @@ HIDDEN = arb(2) ** -100
 
 @dataclass(frozen=True)
 class Counted(Histogram):
-    """A histogram of which one count at a time is looked at: its count vectors make no pairs with secret values."""
+    """A histogram that is checked one count at a time: its count vectors make no pairs with secret values."""
 
     @property
     def size(self) -> int:

@@ -4,10 +4,10 @@ Shares no code with the solver: the standard library and python-flint alone. The
 multiplicities are rebuilt from the problem's description, then in ball arithmetic
 1. the witness is a prior that the adversary may hold, and leaks at least `lower`;
 2. every record has a proof, or is interchangeable with one that has, and each proof is re-derived;
-   of a certificate about one secret, that secret has its proof;
+   in a certificate about one secret, that secret has its proof;
 3. lower <= upper.
-A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of so many
-records that rows would not fit is checked without them, in unwritten_sums.py, noise on every count of a histogram in
+A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of very
+many records, whose rows would not fit, is checked in unwritten_sums.py, noise on every count of a histogram in
 unwritten_histograms.py; real outputs are in real.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
@@ -339,7 +339,7 @@ def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) 
             refuse(f"no prior has entropy {b!r} nats; log|X| is {short(most)}")
     none = bool(left <= 0)
     if not (none or left > 0):
-        refuse(f"the entropy {b!r} nats cannot be told from log|X|")
+        refuse(f"the entropy {b!r} nats cannot be distinguished from log|X|")
     knowledge = Knowledge(ZERO if none else +left, none=none, free=b == 0)
     return knowledge, f"an adversary whose prior has entropy at least {b!r} nats"
 
