@@ -363,7 +363,7 @@ def test_names_that_no_file_has_are_not_found() -> None:
 
 def test_a_child_whose_parent_was_killed_ends_by_itself() -> None:
     """Nobody is left to kill it, and it may wait for ever: the system's alarm ends it."""
-    seconds = 1 - 2 * process.GRACE
-    script = f"import time; from dalenius.verifier import process; process._limit(448, {seconds}); time.sleep(600)"
+    limits = "process._limit(448, 1.0, grace=0.0)"
+    script = f"import time; from dalenius.verifier import process; {limits}; time.sleep(600)"
     ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)  # noqa: S603 - our own script
     assert ended.returncode == -signal.SIGALRM
