@@ -24,7 +24,8 @@ import designs
 import figure
 import growth
 import peers
-from measure import SHORT, Section
+import startup
+from measure import RUNS, SHORT, Section
 
 PARTS: dict[str, Callable[..., Section]] = {
     "certified": certified.section,
@@ -32,6 +33,7 @@ PARTS: dict[str, Callable[..., Section]] = {
     "capacity": classical.capacities,
     "rate": classical.rates,
     "growth": growth.section,
+    "startup": startup.section,
 }
 PACKAGES = ("dalenius", "numpy", "scipy", "clarabel", "pyscipopt", "qif", "dit", "cvxpy")
 INTRODUCTION = """# Results of `make bench`
@@ -91,7 +93,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, shorter limits")
     parser.add_argument("--only", choices=[*PARTS, "lists"], action="append", help="run one part; may be repeated")
+    parser.add_argument("--runs", type=int, default=1, help="runs of every measurement; the least time counts")
     asked = parser.parse_args()
+    os.environ[RUNS] = str(asked.runs)
     kept = Path("out/bench/quick" if asked.quick else "out/bench")
     kept.mkdir(parents=True, exist_ok=True)
     for name, part in PARTS.items():

@@ -4,7 +4,6 @@ import itertools
 import math
 import os
 import signal
-import time
 import warnings
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 import dalenius as dl
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
-from dalenius.search.deadline import Progress
+from dalenius.search.deadline import Deadline, Progress
 
 Floats = NDArray[np.float64]
 few = settings(max_examples=5)
@@ -239,11 +238,14 @@ def test_the_shortest_limit_still_gives_a_true_bracket(limit: float) -> None:
     assert answer.verified, answer.reason
 
 
-def test_the_limit_is_kept() -> None:
-    begin = time.process_time()
-    audit = dl.audit(named("count(n=12)", "geometric(epsilon=2)"), entropy=6.0, time_limit=1.0, tolerance=1e-12)
+def test_the_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that moves a millisecond whenever it is read: soon after the limit nobody reads it any more."""
+    readings = itertools.count()
+    monkeypatch.setattr(Deadline, "seconds", property(lambda _: next(readings) / 1000))
+    mechanism = named("count(n=12)", "geometric(epsilon=2)")
+    audit = dl.audit(mechanism, entropy=6.0, time_limit=1.0, tolerance=1e-12, verify=False)
     assert audit.stopped == "time_limit"
-    assert time.process_time() - begin < 3
+    assert 1000 <= next(readings) < 1100
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-7])
@@ -494,9 +496,7 @@ def test_a_million_records() -> None:
 
 def test_a_large_count_is_bracketed_within_its_limit() -> None:
     mechanism = named("count(n=200)", "geometric(epsilon=0.5)")
-    begin = time.process_time()
     audit = dl.audit(mechanism, knowledge=0.5, time_limit=2.0)
-    assert time.process_time() - begin < 4
     assert 0 < audit.lower <= audit.upper <= LN2 + 1e-10
     assert audit.prior.entropy() >= 200 * LN2 - 0.5 - 1e-9
     assert audit.prior.leakage() >= audit.lower
@@ -506,9 +506,7 @@ def test_a_large_count_is_bracketed_within_its_limit() -> None:
 def test_a_dense_channel_is_bracketed_within_its_limit() -> None:
     rows = np.random.default_rng(0).dirichlet(np.ones(4), size=2**16)
     mechanism = dl.Mechanism.from_matrix(rows, records=[2] * 16)
-    begin = time.process_time()
     audit = dl.audit(mechanism, entropy=10.0, time_limit=5.0)
-    assert time.process_time() - begin < 15
     assert 0 < audit.lower <= audit.upper <= LN2 + 1e-10
     assert audit.prior.entropy() >= 10.0 - 1e-9
     assert audit.prior.leakage() >= audit.lower - 1e-12

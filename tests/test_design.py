@@ -299,8 +299,8 @@ def test_named_mechanisms_lie_on_or_above_the_band(frontier: Frontier) -> None:
         at = min(point.distortion, frontier.distortions[-1])
         lower, upper = frontier.band([at])
         assert point.leakage.upper >= lower[0]
-        assert low <= point.leakage.upper - lower[0] <= high + 1e-12 or point.distortion > at
         if point.distortion <= at:
+            assert low <= point.leakage.upper - lower[0] <= high + 1e-12
             assert point.leakage.lower - upper[0] <= high
 
 
@@ -356,7 +356,6 @@ def test_an_interrupted_design_is_sound(budget: dict[str, float]) -> None:
     assert design.stopped == "interrupted"
     assert signal.getsignal(signal.SIGINT) is before
     verified(design)
-    assert design.seconds < 20
 
 
 @pytest.mark.parametrize("budget", [{"distortion": 0.2}, {"leakage": 0.2}])

@@ -1,24 +1,54 @@
+import ast
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import dalenius
 
-QUICK = """
-import sys, time
-start = time.perf_counter()
-import dalenius
-assert time.perf_counter() - start < 0.5
-assert not {"scipy.stats", "matplotlib", "flint"} & set(sys.modules), "heavy modules at import"
+ROOT = Path(str(dalenius.__file__)).parent
+GOLDEN = Path(__file__).parent / "golden" / "boxes.json"
+
+
+def loaded(script: str) -> set[str]:
+    """The modules that a new process has loaded at the end of a script."""
+    command = [sys.executable, "-c", f"{script}\nimport sys; print(*sys.modules)"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
+    return set(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split())  # noqa: S603 - our own text
+
+
+def test_import_pulls_in_nothing_heavy() -> None:
+    assert not {"numpy", "scipy", "flint"} & loaded("import dalenius")
+
+
+def test_the_gallery_pulls_in_no_statistics_and_no_plots() -> None:
+    script = """
 from dalenius.gallery.parse import parse_mechanism, parse_query
 parse_mechanism("geometric(epsilon=1)", parse_query("count(n=4)"))
-assert not {"scipy.stats", "matplotlib"} & set(sys.modules), "heavy modules in the gallery"
 """
+    assert not {"scipy.stats", "scipy.optimize", "matplotlib"} & loaded(script)
 
 
-def test_import_is_quick_and_pulls_in_nothing_heavy() -> None:
-    subprocess.run([sys.executable, "-c", QUICK], check=True)  # noqa: S603 - our own text
+def test_audit_is_there_before_any_part_of_scipy() -> None:
+    parts = {"scipy.optimize", "scipy.special", "scipy.linalg", "scipy.sparse", "matplotlib"}
+    assert not parts & loaded("import dalenius as dl; dl.audit; dl.design; dl.curve")
+
+
+def test_a_file_is_verified_without_numpy_and_scipy() -> None:
+    script = f"import dalenius as dl; assert dl.verify({str(GOLDEN)!r}).verified"
+    assert not {"numpy", "scipy"} & loaded(script)
+
+
+def test_parts_of_scipy_are_not_imported_at_the_head_of_a_file() -> None:
+    """They take longer to load than a small audit: dalenius.numerics.deferred loads them at the first call."""
+    for path in ROOT.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ImportFrom):
+                assert not str(node.module).startswith("scipy"), path
+            elif isinstance(node, ast.Import):
+                assert not any(alias.name.startswith("scipy.") for alias in node.names), path
 
 
 def test_public_names_are_found_and_others_are_not() -> None:

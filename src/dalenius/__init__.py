@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dalenius import paper
-    from dalenius.api import audit, curve, design, frontier, load, verify
+    from dalenius.api import audit, curve, design, frontier, load
     from dalenius.certificates.certificate import Certificate
     from dalenius.errors import InputError
     from dalenius.gallery import mechanisms, queries
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dalenius.tools.composition import compose
     from dalenius.tools.ledger import Account, Ledger
     from dalenius.verifier.verify import Verification
+    from dalenius.verifying import verify
 
 __version__ = "0.1.0"
 __all__ = [
@@ -67,7 +68,7 @@ _HOME = {
     "Mechanism": "dalenius.model.mechanism",
     "InputError": "dalenius.errors",
     "audit": "dalenius.api",
-    "verify": "dalenius.api",
+    "verify": "dalenius.verifying",
     "curve": "dalenius.api",
     "design": "dalenius.api",
     "frontier": "dalenius.api",

@@ -1,6 +1,5 @@
 """What `import dalenius as dl` offers: audit, curve, design, frontier, verify, load."""
 
-import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -44,8 +43,6 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.real_answers import real_answer
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings
-from dalenius.verifier import verify as verifier
-from dalenius.verifier.limits import MEMORY, TIME_LIMIT
 
 
 def audit(  # noqa: PLR0913 - the public surface
@@ -230,7 +227,7 @@ def _reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
     alone = method == "certified" and rate_distortion.possible(asked.query.n, knowledge)
     if alone:
-        domain = symmetrise(task, reference, symmetric=False, most=rate_distortion.MOST_PAIRS)
+        domain = symmetrise(task, reference, symmetric=False, most=asked.settings.designing.rate_pairs)
     else:
         domain = symmetrise(task, reference, symmetric=method == "certified")
     problem = Problem(domain, knowledge, asked.goal, asked.budget)
@@ -332,29 +329,6 @@ def _named_points(
         points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
         deadline.report_progress(k, len(families), answer.certificate.lower, answer.certificate.upper, name)
     return tuple(points)
-
-
-def verify(
-    source: Any,  # noqa: ANN401 - path, Certificate or result
-    mechanism: Mechanism | None = None,
-    *,
-    memory: int = MEMORY,
-    time_limit: float = TIME_LIMIT,
-) -> verifier.Verification:
-    """Re-check a certificate in ball arithmetic, without any code of the solver.
-
-    `source` is a path, a Certificate, an Audit or a Design. With `mechanism`, also that it is about this channel.
-    `memory` (MiB) and `time_limit` (seconds) are for reading and checking together. Beyond them the answer is
-    `verified = False`, and its reason begins with "not checked:". A file is checked in a process of its own.
-    """
-    checks.whole("memory", memory)
-    if time_limit != math.inf:
-        checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
-    if mechanism is not None and not isinstance(mechanism, Mechanism):
-        message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"
-        raise InputError(message)
-    given = source.certificate if isinstance(source, (Audit, Design)) else source
-    return verifier.verify(given, mechanism=mechanism, memory=memory, time_limit=time_limit)
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cases import random_channel
 
-from dalenius.api import audit, verify
+from dalenius.api import audit
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
 from dalenius.bounds.box_bound import evaluate
@@ -15,6 +15,7 @@ from dalenius.reductions.lump import lump
 from dalenius.search import ascent
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT
+from dalenius.verifying import verify
 
 
 @pytest.fixture

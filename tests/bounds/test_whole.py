@@ -60,15 +60,19 @@ def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, k
     assert bound <= 1.02 * search.upper
 
 
-@pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.02)", "exponential(epsilon=0.2)", "symmetric(flip=0.97)"])
+# Noise that forgets the answer hardly contracts in a way that these bounds see.
+@pytest.mark.parametrize(
+    ("mechanism", "factor"),
+    [("geometric(epsilon=0.02)", 2), ("exponential(epsilon=0.2)", 2), ("symmetric(flip=0.97)", 8)],
+)
 @pytest.mark.parametrize("knowledge", [0.1, 30.0])
-def test_channels_of_many_outputs_have_certified_bounds(mechanism: str, knowledge: float) -> None:
+def test_channels_of_many_outputs_have_certified_bounds(mechanism: str, factor: float, knowledge: float) -> None:
     given = named("count(n=40)", mechanism)
     best = dl.audit(given, knowledge=knowledge, time_limit=3, tolerance=1e-4)
     settings = dl.Settings(portfolio=Portfolio(most_outputs=20, most_choices=20))
     audit = dl.audit(given, knowledge=knowledge, tolerance=1e-4, settings=settings)
     assert audit.upper >= best.lower
-    assert audit.upper <= 2 * best.upper or mechanism.startswith("symmetric")
+    assert audit.upper <= factor * best.upper
     assert audit.upper <= capacity.capacity(given).upper + 1e-9
     answer = dl.verify(audit, given)
     assert answer.verified, answer.reason

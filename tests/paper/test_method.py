@@ -3,7 +3,6 @@
 import math
 import os
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -198,7 +197,6 @@ def test_the_first_interrupt_gives_what_was_found() -> None:
 
 
 def test_what_is_too_large_or_unknown_is_refused_at_once() -> None:
-    begin = time.monotonic()
     for mechanism in (
         named("count(n=13)", "geometric(epsilon=1)"),
         named("modular_sum(n=5000, modulus=2)", "symmetric(flip=0.1)"),
@@ -212,7 +210,6 @@ def test_what_is_too_large_or_unknown_is_refused_at_once() -> None:
     for call in (lambda **o: dl.audit(SMALL, **o), lambda **o: dl.design(PARITY, distortion=0.1, **o)):
         with pytest.raises(dl.InputError, match="method = 'papper' is unknown; use 'certified' or 'paper'"):
             call(entropy=1.0, method="papper")
-    assert time.monotonic() - begin < 5
 
 
 def test_the_alternation_believes_too_little_and_the_audit_says_so(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.report.plots import MOST_COLUMNS, _likely
+from dalenius.report.plots import FINEST, _likely
 from dalenius.results.audit import Audit
 
 
@@ -19,7 +19,7 @@ def test_the_heat_map_leaves_out_classes_without_mass(audit: Audit) -> None:
     assert 9_000 < first < 10_000 < end < 11_000
     witness = audit.plot().axes[0]
     picture = witness.images[0].get_array()
-    assert picture.shape[1] <= MOST_COLUMNS
+    assert picture.shape[1] <= FINEST
     assert picture.sum() == pytest.approx(1, abs=2.1e-4)
     assert next(label.get_text() for label in witness.get_xticklabels()) == str(first)
 
@@ -39,6 +39,6 @@ def test_words_do_not_promise_that_time_helps(audit: Audit) -> None:
     assert audit.stopped == "method"
     assert "every bound that applies was tried" in text
     assert "more time may close it" not in text
-    assert "upper bound by sibson" in text
+    assert "upper bound by the order-alpha bound (sibson); see Mathematics 4.8" in text
     assert "19999 other records leak the same" in text
     assert "I = " in repr(audit.prior)

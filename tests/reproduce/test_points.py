@@ -165,13 +165,16 @@ def test_designs_are_bracketed_and_what_the_alternation_returns_is_audited(
     for prefix, starts in each.items():
         for reported, achieved, leaks in starts:
             if kind == "primal":
-                assert achieved <= parameters["D"] + 1e-9 or prefix == ""  # as printed it may distort more
+                # As printed it may distort more.
+                if prefix:
+                    assert achieved <= parameters["D"] + 1e-9
                 if achieved <= parameters["D"]:
                     assert leaks >= row["lower"] - 1e-9  # no mechanism within D leaks less than the optimum
                 assert reported <= leaks + 1e-9
             else:
                 assert achieved <= leaks + 1e-9
-                assert leaks > parameters["L"] or reported >= row["lower"] - 1e-9
+                if leaks <= parameters["L"]:
+                    assert reported >= row["lower"] - 1e-9
     endings = {"": "start", "strict_": "strict", "ours_": "ours"}
     names = {(prefix, k): f".{endings[prefix]}-{k}" for prefix in prefixes for k in range(len(each[prefix]))}
     assert set(found.certificates) == {"", *names.values()}

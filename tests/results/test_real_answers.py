@@ -86,7 +86,9 @@ def test_rounding_never_leaks_more(family: str, query: Query) -> None:
         exact = verified(dl.audit(build(query, output="real", **arguments), entropy=b, tolerance=1e-4, **QUICK))
         rounded = dl.audit(build(query, **arguments), entropy=b, tolerance=1e-4, **QUICK)
         assert exact.upper >= rounded.lower
-        assert exact.lower > rounded.upper or rounded.upper < 1e-10  # something is lost
+        # Rounding loses something, where there is anything to lose.
+        if rounded.upper > 1e-10:
+            assert exact.lower > rounded.upper
         assert exact.gap <= 1e-4
 
 

@@ -60,7 +60,8 @@ def test_symmetry_is_not_imposed_on_the_adversary() -> None:
     mechanism = named("modular_sum(n=4, modulus=3)", "symmetric(flip=0.2)")
     _, prior = ascent(mechanism, 2.0, 0)
     assert prior.leakage() > 0.29040
-    assert np.abs(prior.masses.sum(axis=1) - 0.5).max() > 1e-3 or np.unique(prior.masses.round(3)).size > 3
+    # A symmetric prior would make both values of the record equally likely.
+    assert np.abs(prior.masses.sum(axis=1) - 0.5).max() > 1e-2
 
 
 def test_a_step_never_lowers_the_leakage() -> None:

@@ -15,13 +15,14 @@ from dalenius.search.deadline import Deadline, Progress
 
 
 def test_a_limit_expires() -> None:
-    deadline = Deadline(0.05)
+    deadline = Deadline(3600.0)
     assert not deadline.expired()
-    assert 0 < deadline.left <= 0.05
-    time.sleep(0.06)
+    assert 0 < deadline.left <= 3600.0
+    # As if it had begun longer ago than its limit.
+    deadline.began -= 3601.0
     assert deadline.expired()
     assert deadline.left < 0
-    assert deadline.seconds >= 0.06
+    assert deadline.seconds >= 3601.0
 
 
 def test_a_part_ends_with_the_whole() -> None:
@@ -131,7 +132,6 @@ def test_an_interrupted_audit_returns_its_bracket() -> None:
     assert answer["stopped"] == "interrupted"
     assert answer["verified"], answer["reason"]
     assert 0 < answer["lower"] < answer["upper"]  # type: ignore[operator]
-    assert answer["seconds"] < 25  # type: ignore[operator]
 
 
 def test_a_second_interrupt_raises() -> None:

@@ -14,6 +14,7 @@ from dalenius.model.additive import Additive
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.tools.calibration import calibrate
+from dalenius.verifying import verify
 
 LN2 = math.log(2)
 COUNT = queries.count(n=4)
@@ -43,7 +44,7 @@ def _proved(family: str, query: Query, leakage: float, entropy: float) -> None:
     """The value returned meets the budget, the one beside it does not, and they are close."""
     found = calibrate(family, query, leakage=leakage, entropy=entropy)
     assert found.leakage.upper <= leakage
-    assert api.verify(found.leakage, found.mechanism).verified
+    assert verify(found.leakage, found.mechanism).verified
     assert found.too_little is not None
     noisier = math.log(found.value / found.too_little)
     assert 0 < (noisier if found.parameter == "sigma" else -noisier) < 2.1e-3
@@ -88,7 +89,7 @@ def test_very_many_records(family: str, leakage: float) -> None:
     assert (found.stopped, found.quietest) == ("accuracy", False)
     assert found.leakage.upper <= leakage
     assert found.leakage.upper == pytest.approx(leakage, rel=0.1)
-    assert api.verify(found.leakage, found.mechanism).verified
+    assert verify(found.leakage, found.mechanism).verified
     assert found.too_little is not None
     louder = found.value < found.too_little if found.parameter == "epsilon" else found.value > found.too_little
     assert louder

@@ -19,7 +19,7 @@ from dalenius.errors import InputError
 from dalenius.results.audit import Audit
 from dalenius.verifier import process, work
 from dalenius.verifier.balls import ZERO, Rows, float_above, float_below, precision
-from dalenius.verifier.limits import NotChecked, tick, ticking, within
+from dalenius.verifier.limits import NotChecked, sized, tick, ticking, within
 
 Json = Any
 
@@ -190,11 +190,10 @@ def test_a_child_that_dies_or_hangs_is_an_answer(
         return started([command[0], "-c", body], **options)
 
     monkeypatch.setattr(subprocess, "Popen", other)
-    monkeypatch.setattr(process, "GRACE", 0.5)
-    verdict = dl.verify(path, time_limit=0.5)
-    assert not verdict.verified
-    assert verdict.reason.startswith("not checked:")
-    assert says in verdict.reason
+    verdict = process.verdict(path, None, memory=448, time_limit=0.5, grace=0.5)
+    assert not verdict["verified"]
+    assert verdict["reason"].startswith("not checked:")
+    assert says in verdict["reason"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system limits memory so on Linux")
@@ -219,14 +218,13 @@ def test_an_abort_of_flint_is_survived(tmp_path: Path) -> None:
         assert done.returncode == -signal.SIGABRT
 
 
-def test_matrices_that_are_not_held_give_the_same_products(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matrices_that_are_not_held_give_the_same_products() -> None:
     rows = [[arb(3 * i + j) / 7 for j in range(3)] for i in range(5)]
     vector, weights = [arb(j) / 3 for j in range(3)], [arb(i) / 5 for i in range(5)]
     with precision():
         held = Rows(rows)
-        monkeypatch.setattr("dalenius.verifier.balls.MOST_HELD", 1)
-        monkeypatch.setattr("dalenius.verifier.balls.MOST_AT_ONCE", 6)
-        parts = Rows(rows)
+        with sized(held=1, part=6):
+            parts = Rows(rows)
         times = [sum((q * x for q, x in zip(row, vector, strict=True)), ZERO) for row in rows]
         combined = [sum((w * row[j] for w, row in zip(weights, rows, strict=True)), ZERO) for j in range(3)]
         for matrix in (held, parts):
@@ -365,7 +363,7 @@ def test_names_that_no_file_has_are_not_found() -> None:
 
 def test_a_child_whose_parent_was_killed_ends_by_itself() -> None:
     """Nobody is left to kill it, and it may wait for ever: the system's alarm ends it."""
-    seconds = 1 - 2 * process.GRACE
-    script = f"import time; from dalenius.verifier import process; process._limit(448, {seconds}); time.sleep(600)"
+    limits = "process._limit(448, 1.0, grace=0.0)"
+    script = f"import time; from dalenius.verifier import process; {limits}; time.sleep(600)"
     ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)  # noqa: S603 - our own script
     assert ended.returncode == -signal.SIGALRM

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.numerics.information import mutual_information
-from dalenius.verifier import counting, reference
+from dalenius.verifier import reference
 from dalenius.verifier.balls import precision
 from dalenius.verifier.counting import Histogram, Statistic, Sum, Table
+from dalenius.verifier.limits import sized
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights
 from dalenius.verifier.secret import Function, Group, Secret, joint
@@ -180,11 +181,11 @@ def test_a_million_biased_bits() -> None:
     assert law[n] > 0
 
 
-def test_a_biased_modular_sum_by_squaring_is_the_folded_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_biased_modular_sum_by_squaring_is_the_folded_one() -> None:
     rho = Product(((0.7, 0.3),))
     folded = Sum(41, (0, 1), 5).law(rho, (0,))
-    monkeypatch.setattr(counting, "MOST_FOLDED", 10)
-    squared = Sum(41, (0, 1), 5).law(rho, (0,))
+    with sized(folded=10):
+        squared = Sum(41, (0, 1), 5).law(rho, (0,))
     assert all(squared[v].overlaps(folded[v]) and squared[v].rad() < 1e-30 for v in range(5))
 
 
@@ -626,7 +627,6 @@ def test_what_would_not_fit_is_refused_before_it_is_built(problem: Json, rho: Js
     data = certificate({"knowledge": 0.1, "reference": rho}, 0.0, [[1]], proof, problem=problem)
     answer = verify(data, memory=2**60, time_limit=1e6)  # what is too large is refused all the same
     assert reason in answer.reason
-    assert answer.seconds < 20
 
 
 def test_a_reference_is_read_as_it_stands() -> None:

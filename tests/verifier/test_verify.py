@@ -23,6 +23,7 @@ from scipy.optimize import brentq, minimize_scalar
 import dalenius.verifier.verify as verifier
 from dalenius import Mechanism
 from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.verifier import work
 from dalenius.verifier.verify import Verification, verify
 
 Floats = NDArray[np.float64]
@@ -66,9 +67,11 @@ def parity(**changes: Json) -> Json:
 @pytest.mark.parametrize(("n", "b"), [(1, 0.0), (1, 0.5), (2, 0.3), (4, 0.0), (4, 3 * LN2 - 1e-9), (10**6, 1e4)])
 def test_parity_leaks_the_capacity_while_the_parity_of_the_others_may_be_known(n: int, b: float) -> None:
     problem = {"query": f"modular_sum(n={n}, modulus=2)", "mechanism": "symmetric(flip=0.3)"}
-    answer = verify(parity(problem=problem, adversary={"entropy": b}))
+    data = parity(problem=problem, adversary={"entropy": b})
+    answer = verify(data)
     assert answer.verified, answer.reason
-    assert answer.seconds < 0.3
+    # A closed form: an estimate that does not grow with n.
+    assert work.seconds(data) < 0.01
 
 
 def contraction(rows: Floats) -> float:
@@ -428,11 +431,10 @@ def test_a_missing_key_is_named() -> None:
         ({"records": [], "classes": None, "rows": [[1.0]]}, "empty"),
     ],
 )
-def test_problems_that_cannot_be_rebuilt_are_refused_quickly(problem: Json, words: str) -> None:
+def test_problems_that_cannot_be_rebuilt_are_refused(problem: Json, words: str) -> None:
     answer = verify(parity(problem=problem), **NO_LIMITS)
     assert not answer
     assert words in answer.reason
-    assert answer.seconds < 2
 
 
 @pytest.mark.parametrize(

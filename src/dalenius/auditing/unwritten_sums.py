@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, logsumexp
 
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.choices import obvious
@@ -25,6 +24,7 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import group_sums
 from dalenius.model.secret import Function, Secret
 from dalenius.model.statistic import Sum
+from dalenius.numerics.deferred import entr, logsumexp
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid, coarsen

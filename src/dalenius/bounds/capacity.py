@@ -4,8 +4,8 @@ For every prior p on rows and every output law r, with D_x = D( q(.|x) || r ),
 
     I(p) <= C <= max_x D_x,   and I(p) = sum_x p_x D_x at r = p q,
 
-which are the two bounds of Blahut and Arimoto. They meet where p_x > 0 only at the largest D_x: where
-p_x lambda_x = 0 for the slacks lambda_x = C - D_x. Newton's method on p_x lambda_x = mu with falling mu
+which are the two bounds of Blahut [blahut72] and Arimoto [arimoto72]. They meet where p_x > 0 only at the largest D_x:
+where p_x lambda_x = 0 for the slacks lambda_x = C - D_x. Newton's method on p_x lambda_x = mu with falling mu
 (an interior-point method) gets there in a few dozen rounds, however slowly the alternating iteration would. A round
 takes the cube of the number of rows, or of outputs. Where both are many, it is done on a few rows, to which those join
 whose D_x at the r found is largest, until none is above the capacity of the few.
@@ -15,10 +15,10 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.special import logsumexp, rel_entr
+from numpy.linalg import LinAlgError
 
 from dalenius.model.mechanism import Mechanism
+from dalenius.numerics.deferred import logsumexp, rel_entr
 from dalenius.numerics.information import TINY, phi
 from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank
 from dalenius.numerics.types import Floats, Ints

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import logsumexp
 
 from dalenius.bounds.proof import Rounding
 from dalenius.model.additive import Additive
 from dalenius.model.counting import log_binomial
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
+from dalenius.numerics.deferred import logsumexp, minimize, minimize_scalar
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.outputs import OriginalOutputs
@@ -45,8 +45,6 @@ class Formula:
 
 def least_along_s(bound: Callable[[float], float], settings: ClosedForms) -> tuple[float, float]:
     """Return the least value of a bound along s > 0, and that s."""
-    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - half of what `import dalenius` would take
-
     ends = (math.log(settings.least_s), math.log(settings.most_s))
     found = minimize_scalar(lambda log_s: bound(math.exp(log_s)), bounds=ends, method="bounded")
     return float(found.fun), math.exp(float(found.x))
@@ -87,7 +85,7 @@ class Maximal(Formula):
 
 @dataclass(frozen=True)
 class Sibson(Formula):
-    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information, T the sum (MATH 4.8)."""
+    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information [sibson69], T the sum (MATH 4.8)."""
 
     kind = "sibson"
     order: float = math.inf
@@ -175,7 +173,6 @@ class Blend(Formula):
         cls, log_a: Floats, told: Callable[[float], Floats], knowledge: float, eta: float, settings: ClosedForms
     ) -> "Blend":
         """Choose order and share, for log rho(a) and G_a by 1/(order-1)."""
-        from scipy.optimize import minimize  # noqa: PLC0415 - half of what `import dalenius` would take
 
         def bound(at: Floats) -> float:
             share, power = 1 / (1 + math.exp(-at[0])), math.exp(-at[1])

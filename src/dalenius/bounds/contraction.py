@@ -1,6 +1,6 @@
 """KL contraction coefficients of channels, and coarse outputs they allow (MATH 4.3, 4.6).
 
-eta = sup D(wq || w0 q) / D(w || w0). Binary inputs suffice (Ordentlich-Polyanskiy):
+eta = sup D(wq || w0 q) / D(w || w0). Binary inputs suffice [ordentlich20]:
 
     eta = max over pairs of rows P, Q of  1 - min_lam h(lam),   h(lam) = sum_y P Q / (lam P + (1-lam) Q),
 

@@ -11,10 +11,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
 
 from dalenius.bounds.capacity import Capacity, best_multiplier
 from dalenius.model.additive import Additive
+from dalenius.numerics.deferred import logsumexp, xlogy
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, ClosedForms

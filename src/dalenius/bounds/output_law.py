@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from dalenius.bounds.capacity import best_multiplier, bracket
 from dalenius.bounds.closed_forms import Formula
@@ -22,6 +21,7 @@ from dalenius.bounds.proof import Rounding
 from dalenius.bounds.whole import alternate
 from dalenius.model.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference
+from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline

@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from dalenius.bounds.capacity import best_multiplier, bracket
 from dalenius.bounds.choices import Choices
 from dalenius.bounds.convex_bound import Dual
+from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.information import lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dalenius.verifier.verify import Verification
 
 FILE = click.Path(path_type=Path)
-LONGEST = 300  # characters of a problem that are printed
 
 
 @click.command()
@@ -73,8 +72,9 @@ def _words(verdict: "Verification") -> str:
     )
 
 
-def _problem(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+def _problem(text: str, longest: int = 300) -> str:
+    """The problem in at most this many characters."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is anything

@@ -1,7 +1,7 @@
 """Design by cutting planes (MATH 6): a pool of priors, a convex master, the adversary's answers, a bracket.
 
-Each round solves the master over the pool, which gives evidence for a lower bound, and takes a level step:
-the mechanism nearest to the best so far whose value against the pool is a little above the lower bound.
+Each round solves the master over the pool, which gives evidence for a lower bound, and takes a level step
+[lemarechal95]: the mechanism nearest to the best so far whose value against the pool is a little above the lower bound.
 The worst priors against both join the pool. All of this is local search and floats; what is reported rests
 on weak duality (weak_duality.py) below and on a certified audit of the mechanism above.
 """
@@ -12,19 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dalenius.designing.master import Best, Master, Plane
-from dalenius.designing.oracle import MOST_TAKEN, Attack, Oracle
+from dalenius.designing.oracle import Attack, Oracle
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
 from dalenius.model.problem import Goal
-from dalenius.numerics.information import mutual_information
+from dalenius.numerics.information import TINY, mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
 from dalenius.search.deadline import Deadline
-
-FIRST_STARTS, STARTS = 64, 24
-LEVEL = 0.4  # of the way from the lower to the upper bound
-MOST_POOL = 48
-NEGLIGIBLE = 1e-9  # probabilities below it are set to zero
-MOST_ROUNDS = 400
+from dalenius.settings import DEFAULT, Designing, Settings
 
 
 def leaked(masses: Floats, rows: Floats) -> float:
@@ -40,6 +35,7 @@ class Problem:
     knowledge: float
     goal: Goal
     budget: float
+    settings: Settings = DEFAULT
 
     @property
     def least(self) -> float:
@@ -64,16 +60,18 @@ class Problem:
     def within_distortion(self, rows: Floats, most: float) -> Floats:
         """Mix in as little truth as brings the distortion down to `most`, or as near as truth is.
 
-        The truth mixed in is what the rows say already of their nearest outputs, where they say anything.
+        The truth mixed in is what each row holds of its nearest outputs, made to sum to one; where it holds nothing of
+        them, the first of them.
         """
         have, least = self.distortion(rows), self.least
         if have <= most:
             return rows
         distance = self.domain.distance
         near = rows * (distance == distance.min(axis=1, keepdims=True))
-        said = near.sum(axis=1, keepdims=True)
-        truth = np.where(said > NEGLIGIBLE, near / np.maximum(said, NEGLIGIBLE), self.truthful())
-        share = min(1.0, (have - most) / max(have - least, 1e-300))
+        total = near.sum(axis=1, keepdims=True)
+        negligible = self.settings.designing.negligible
+        truth = np.where(total > negligible, near / np.maximum(total, negligible), self.truthful())
+        share = min(1.0, (have - most) / max(have - least, TINY))
         return np.asarray((1 - share) * rows + share * truth)
 
     def within_leakage(self, rows: Floats, leakage: float, most: float) -> Floats:
@@ -102,13 +100,18 @@ class CuttingPlanes:
     rounds: int = 0
 
     def __post_init__(self) -> None:
-        domain = self.problem.domain
+        domain, near = self.problem.domain, 1 + self.chosen.least_budget
         allowed = np.ones(int(domain.orbit.max()) + 1, dtype=bool)
-        if self.problem.goal == "leakage" and self.problem.budget <= self.problem.least * (1 + 1e-12):
+        if self.problem.goal == "leakage" and self.problem.budget <= self.problem.least * near:
             dear = (domain.distance > domain.distance.min(axis=1, keepdims=True)) & (domain.weights[:, None] > 0)
             allowed[domain.orbit[dear]] = False
-        self.master = Master(domain, allowed)
+        self.master = Master(domain, allowed, self.chosen)
         self.rows = self.problem.constant()
+
+    @property
+    def chosen(self) -> Designing:
+        """The settings of designs."""
+        return self.problem.settings.designing
 
     @property
     def attacks(self) -> list[Attack]:
@@ -126,32 +129,34 @@ class CuttingPlanes:
         if problem.goal == "distortion":
             self.value, self.leakage = problem.distortion(self.rows), 0.0
             self.lower = best_distortion(problem.domain, (), problem.budget)
-            self._try(problem.truthful(), deadline, FIRST_STARTS)
+            self._try(problem.truthful(), deadline, self.chosen.first_starts)
         else:
             span = problem.distortion(self.rows) - problem.least
             share = min(1.0, (problem.budget - problem.least) / span) if span > 0 else 1.0
             mixture = share * self.rows + (1 - share) * problem.truthful()
-            self._try(problem.domain.averaged(mixture), deadline, FIRST_STARTS)
+            self._try(problem.domain.averaged(mixture), deadline, self.chosen.first_starts)
 
     def run(self, tolerance: float, deadline: Deadline, report_progress: "Callable[[CuttingPlanes], None]") -> None:
         """Rounds until the gap by local search is within the tolerance, or nothing new is found."""
-        idle = 0
-        while self.gap > tolerance and idle < 3 and self.rounds < MOST_ROUNDS and not deadline.expired():  # noqa: PLR2004
+        chosen, idle = self.chosen, 0
+        while self.gap > tolerance and idle < chosen.idle_rounds and self.rounds < chosen.rounds:
+            if deadline.expired():
+                break
             before = self.gap
-            news = self._round(tolerance, deadline, STARTS * (1 + 3 * idle))
-            idle = 0 if news or self.gap < 0.9 * before else idle + 1
+            news = self._round(tolerance, deadline, chosen.starts * (1 + chosen.idle_starts * idle))
+            idle = 0 if news or self.gap < chosen.progress * before else idle + 1
             report_progress(self)
 
     def learn(self, attack: Attack) -> bool:
         """Add a prior to the pool, unless it is there already."""
         known = (plane for plane in self.pool if plane.record == attack.record)
-        if any(np.abs(plane.masses - attack.masses).sum() < 1e-7 for plane in known):  # noqa: PLR2004
+        if any(np.abs(plane.masses - attack.masses).sum() < self.chosen.same_prior for plane in known):
             return False
         self.pool.append(Plane.of(self.problem.domain, attack.record, attack.masses))
         return True
 
     def judge(self, rows: Floats, leakage: float) -> None:
-        """Take a mechanism and its leakage for the best so far if it is, or correct what was said of it."""
+        """Take a mechanism and its leakage for the best so far if it is, or correct the leakage on record for it."""
         value = self._worth(rows, leakage)
         if value < self.value or rows is self.rows:
             self.rows, self.value, self.leakage = rows, value, leakage
@@ -175,7 +180,7 @@ class CuttingPlanes:
         low, high = 0.0, 1.0
         if leaks(low) <= most:
             return self.rows
-        for _ in range(50):
+        for _ in range(self.chosen.halvings):
             middle = (low + high) / 2
             low, high = (middle, high) if leaks(middle) > most else (low, middle)
         return self.problem.mixed(self.rows, high)
@@ -191,7 +196,7 @@ class CuttingPlanes:
             self._bound(found)
             news = self._try(found.rows, deadline, starts)
         if self.gap > tolerance and not deadline.expired():
-            level = self.lower.value + LEVEL * self.gap
+            level = self.lower.value + self.chosen.level * self.gap
             caps = (level, budget) if primal else (budget, level)
             near = self.master.nearest(self.pool, *caps, self.rows)
             if near is not None:
@@ -202,8 +207,8 @@ class CuttingPlanes:
     def _bound(self, found: Best) -> None:
         """Raise the lower bound by the evidence of the pool: ratios of the mechanism, and of the multipliers."""
         evidence = [Evidence(p.record, p.masses, ratios(p.masses, found.rows)) for p in self.pool]
-        for plane, told in zip(self.pool, found.ratios, strict=True):
-            evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), told)))
+        for plane, log_ratio in zip(self.pool, found.ratios, strict=True):
+            evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), log_ratio)))
         best = best_leakage if self.problem.goal == "leakage" else best_distortion
         bound = best(self.problem.domain, tuple(evidence), self.problem.budget)
         if bound.value > self.lower.value:
@@ -211,12 +216,13 @@ class CuttingPlanes:
 
     def _try(self, rows: Floats, deadline: Deadline, starts: int) -> bool:
         """Attack a mechanism; whether the pool grew."""
-        rows = np.where(rows < NEGLIGIBLE, 0.0, rows)
+        rows = np.where(rows < self.chosen.negligible, 0.0, rows)
         rows /= rows.sum(axis=1, keepdims=True)
         problem = self.problem
         if problem.goal == "leakage":
             rows = problem.within_distortion(rows, problem.budget)
-        oracle = Oracle(problem.domain.statistic, problem.knowledge, self.rng, problem.domain.reference)
+        domain = problem.domain
+        oracle = Oracle(domain.statistic, problem.knowledge, self.rng, domain.reference, problem.settings)
         found = oracle.attack(rows, self.attacks, starts, deadline)
         news = [self.learn(attack) for attack in found]
         self.judge(rows, found[0].leakage)
@@ -224,12 +230,13 @@ class CuttingPlanes:
 
     def _prune(self) -> None:
         """Drop priors that neither prove the lower bound, nor leak much of the best mechanism, nor are new."""
-        if len(self.pool) <= MOST_POOL:
+        most = self.chosen.pool
+        if len(self.pool) <= most:
             return
         proving = {id(e.masses) for e in self.lower.evidence}
         leaks = np.array([attack.leakage for attack in self.attacks])
-        line = np.sort(leaks)[-MOST_POOL // 2]
-        new = len(self.pool) - 2 * MOST_TAKEN
+        line = np.sort(leaks)[-most // 2]
+        new = len(self.pool) - 2 * self.chosen.priors_taken
         self.pool = [
             plane for k, plane in enumerate(self.pool) if k >= new or id(plane.masses) in proving or leaks[k] >= line
         ]

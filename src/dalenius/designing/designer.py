@@ -14,23 +14,13 @@ from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.model.problem import DesignProblem
 from dalenius.model.written import Written
+from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
+from dalenius.settings import DEFAULT, Designing
 
-GRID = 2.0**48  # probabilities are multiples of its inverse, and rows sum to one exactly
-SEARCH_SHARE = 0.3  # of the tolerance is for the gap that local search leaves
-SLACK_SHARE = 0.3  # of the tolerance buys leakage that a certified audit may then leave open (dual)
-ENOUGH_SHARE = 0.95  # of the tolerance an audit need not go below (primal)
-AUDIT_SHARE = 0.05  # of the tolerance is the finest gap that an audit inside is asked for
-TIME_SHARE = 0.5  # of the time left is for cutting planes, the rest for the audit
-REPAIR_SHARE = 0.4  # of the time left for each audit of a repair
-MOST_TRIES = 8
-FINER = 0.3  # of both shares, where a dual design has come out just too wide
-TINY = 1e-300
-ROOM = 1e-10  # for rounding, relative and in nats, below a leakage budget
-NOTHING = 1e-9  # nats: what a certificate may state of a mechanism that leaks nothing
-GRACE = 3.0  # seconds for an audit after the time is up or an interruption
+# Probabilities of a mechanism are multiples of the inverse: sums of them are exact, and rows sum to one exactly.
+GRID = 2.0**48
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +59,11 @@ class Designer:
         """The gap to reach, as the goal is measured."""
         return self.asked.tolerance
 
+    @property
+    def chosen(self) -> Designing:
+        """The settings of designs."""
+        return self.problem.settings.designing
+
     def solve(self, known: tuple[Attack, ...] = ()) -> tuple[Designed, tuple[Attack, ...]]:
         """Return the best design within the limits, and the priors of the pool, for a next design.
 
@@ -99,7 +94,7 @@ class Designer:
         if problem.goal == "distortion" and problem.budget == 0:
             rows, lower = no_leakage(problem, rng)
             answer = self.audited(rows, lower, 0, 0.0)
-            if answer.leakage > NOTHING:
+            if answer.leakage > self.chosen.no_leakage:
                 answer = self.audited(problem.constant(), lower, 0, 0.0)
             return answer, known
         if rate_distortion.applies(problem):
@@ -122,13 +117,13 @@ class Designer:
 
         Mixing in a constant scales the leakage of every prior down: of a dual design as much as the audit asks for.
         """
-        problem = self.problem
+        problem, room = self.problem, self.chosen.rounding_room
         rows, lower = rate_distortion.design(problem, self.tolerance, self.deadline)
         answer = self.audited(rows, lower, 1, -math.inf)
-        for _ in range(MOST_TRIES):
+        for _ in range(self.chosen.tries):
             if problem.goal == "leakage" or answer.leakage <= problem.budget:
                 break
-            rows = problem.within_leakage(rows, answer.leakage * (1 + ROOM) + ROOM, problem.budget)
+            rows = problem.within_leakage(rows, answer.leakage * (1 + room) + room, problem.budget)
             answer = self.audited(rows, lower, 1, -math.inf)
         else:
             answer = self.audited(problem.constant(), lower, 1, -math.inf)
@@ -138,9 +133,9 @@ class Designer:
     def _least_leakage(self, planes: CuttingPlanes) -> list[Designed]:
         """Audit the best mechanism; where the audit knows a worse prior than local search did, go on with it."""
         answers: list[Designed] = []
-        for _ in range(MOST_TRIES):
+        for _ in range(self.chosen.tries):
             self._search(planes, 1.0)
-            enough = planes.lower.value + ENOUGH_SHARE * self.tolerance
+            enough = planes.lower.value + self.chosen.enough_share * self.tolerance
             answers.append(self.audited(planes.rows, planes.lower, planes.rounds, enough))
             missed = self._missed(planes, answers[-1])
             if answers[-1].leakage <= planes.lower.value + self.tolerance or not missed or self.deadline.expired():
@@ -153,31 +148,32 @@ class Designer:
         The room left for the audit's own gap is what a share of the tolerance buys; more where it does not
         suffice, and less, once, where it costs too much. Only mechanisms certified to keep the budget count.
         """
-        budget, finer, slack = self.problem.budget, 1.0, 0.0
+        chosen, budget, finer, slack = self.chosen, self.problem.budget, 1.0, 0.0
         accepted: list[Designed] = []
-        for _ in range(MOST_TRIES):
+        for _ in range(self.chosen.tries):
             self._search(planes, finer)
-            affordable = finer * SLACK_SHARE * self.tolerance / self._price(planes.lower)
-            slack = max(slack, min(affordable, 0.5 * budget))
+            affordable = finer * chosen.slack_share * self.tolerance / self._price(planes.lower)
+            slack = max(slack, min(affordable, chosen.largest_slack * budget))
             if self.deadline.expired() or slack >= budget:
                 break
             rows = planes.rows if planes.leakage <= budget - slack else planes.repaired(budget - slack)
-            answer = self.audited(rows, planes.lower, planes.rounds, budget, REPAIR_SHARE)
+            answer = self.audited(rows, planes.lower, planes.rounds, budget, chosen.repair_share)
             missed = self._missed(planes, answer)
             if answer.leakage <= budget:
                 accepted.append(answer)
                 if answer.distortion <= planes.lower.value + self.tolerance or (finer < 1 and not missed):
                     break
-                slack, finer = 0.0, FINER
+                slack, finer = 0.0, chosen.finer
             elif not missed:
-                slack = max(2 * slack, 1.2 * (answer.leakage - answer.witnessed), answer.leakage - budget)
+                open_gap = chosen.slack_per_gap * (answer.leakage - answer.witnessed)
+                slack = max(chosen.slack_growth * slack, open_gap, answer.leakage - budget)
         return accepted or [self.audited(self.problem.constant(), planes.lower, planes.rounds, budget)]
 
     def _search(self, planes: CuttingPlanes, finer: float) -> None:
-        part = self.deadline.part(TIME_SHARE * self.deadline.left)
-        planes.run(finer * SEARCH_SHARE * self.tolerance, part, self._tell)
+        part = self.deadline.part(self.chosen.time_share * self.deadline.left)
+        planes.run(finer * self.chosen.search_share * self.tolerance, part, self._report)
 
-    def _tell(self, planes: CuttingPlanes) -> None:
+    def _report(self, planes: CuttingPlanes) -> None:
         scale = 1.0 if self.problem.goal == "leakage" else self.scale
         self.deadline.report_progress(0, 1, scale * planes.lower.value, scale * planes.value, f"round {planes.rounds}")
 
@@ -203,9 +199,10 @@ class Designer:
             rows = problem.within_distortion(rows, problem.budget * (1 - 2 * self._rounding) - spare)
         rows = _on_grid(rows)
         mechanism = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
-        deadline = self.deadline.part(share * self.deadline.left) if not self.deadline.expired() else Deadline(GRACE)
+        expired = self.deadline.expired()
+        deadline = Deadline(self.chosen.grace) if expired else self.deadline.part(share * self.deadline.left)
         audit = self.asked.audit(mechanism, self._fine(lower))
-        found = audit_records(audit, deadline, self.seed, enough=enough - 1e-10)
+        found = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
         self.deadline.nodes += deadline.nodes
         leakage = max(with_rounding_margin(mechanism, item, domain.reference)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)
@@ -218,8 +215,8 @@ class Designer:
     def _fine(self, lower: LowerBound) -> float:
         """The finest gap, in nats, that is worth asking of an audit."""
         if self.problem.goal == "leakage":
-            return AUDIT_SHARE * self.tolerance
-        return AUDIT_SHARE * (self.tolerance / self._price(lower) if self.problem.budget > 0 else 1.0)
+            return self.chosen.audit_share * self.tolerance
+        return self.chosen.audit_share * (self.tolerance / self._price(lower) if self.problem.budget > 0 else 1.0)
 
     @property
     def _rounding(self) -> float:

@@ -6,18 +6,14 @@ small h lose only about h.
 """
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.optimize import linprog
+import scipy
 
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.master import Plane
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
+from dalenius.numerics.deferred import linprog
 from dalenius.numerics.types import Floats
-
-STEP = 1e-11  # h times the largest multiplier
-EXTRA_TILTS = 2
-LEAST_KNOWLEDGE = 1e-11
-LARGEST_TILT, HALVINGS = 1.0, 60
+from dalenius.settings import Designing
 
 
 def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, LowerBound]:
@@ -28,12 +24,12 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     """
     domain = problem.domain
     planes = [Plane.of(domain, record, masses) for record, masses in _tilts(problem, rng)]
-    conditions = sp.vstack([plane.z - plane.v for plane in planes]).tocsr()
+    conditions = scipy.sparse.vstack([plane.z - plane.v for plane in planes]).tocsr()
     flat, (size, width) = domain.orbit.ravel(), domain.orbit.shape
     cost = np.bincount(flat, weights=domain.cost.ravel())
-    sums = sp.csr_matrix((np.ones(flat.size), (np.repeat(np.arange(size), width), flat)), (size, cost.size))
+    sums = scipy.sparse.csr_matrix((np.ones(flat.size), (np.repeat(np.arange(size), width), flat)), (size, cost.size))
     right = np.concatenate([np.zeros(conditions.shape[0]), np.ones(size)])
-    solved = linprog(cost, A_eq=sp.vstack([conditions, sums]), b_eq=right, bounds=(0, None))
+    solved = linprog(cost, A_eq=scipy.sparse.vstack([conditions, sums]), b_eq=right, bounds=(0, None))
     nothing = best_distortion(domain, (), 0.0)
     if solved.x is None:
         return problem.constant(), nothing
@@ -44,7 +40,9 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
         s = -solved.eqlin.marginals[at : at + many].reshape(plane.masses.shape[0], -1)
         evidence.append((plane, s - plane.masses.sum(axis=1) @ s))
         at += many
-    h = STEP / max([STEP, *(float(np.abs(s).max()) for _, s in evidence)])
+    # exp(h s) differs from 1 + h s by (h s)^2 / 2: h is as small as floats allow
+    step = problem.settings.designing.independence_step
+    h = step / max([step, *(float(np.abs(s).max()) for _, s in evidence)])
     proof = tuple(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), h * s)) for plane, s in evidence)
     bound = distortion_bound(domain, proof, np.full(len(proof), 1 / h), 0.0)
     return np.asarray(rows), max(bound, nothing, key=lambda b: b.value)
@@ -52,6 +50,7 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
 
 def _tilts(problem: Problem, rng: np.random.Generator) -> list[tuple[int, Floats]]:
     """The reference prior of each orbit of records, and random priors near it that the adversary may hold."""
+    chosen = problem.settings.designing
     statistic, rho = problem.domain.statistic, problem.domain.reference
     found = []
     for members in rho.orbits(statistic):
@@ -59,16 +58,16 @@ def _tilts(problem: Problem, rng: np.random.Generator) -> list[tuple[int, Floats
             reference = np.exp(rho.log_joint(statistic, members[0]))
         reference /= reference.sum()
         found.append((members[0], reference))
-        many = statistic.size + EXTRA_TILTS if problem.knowledge > LEAST_KNOWLEDGE else 0
+        many = statistic.size + chosen.independence_extra if problem.knowledge > chosen.independence_knowledge else 0
         directions = rng.standard_normal((many, *reference.shape))
-        found += [(members[0], _tilted(reference, direction, problem.knowledge)) for direction in directions]
+        found += [(members[0], _tilted(reference, direction, problem.knowledge, chosen)) for direction in directions]
     return found
 
 
-def _tilted(reference: Floats, direction: Floats, knowledge: float) -> Floats:
+def _tilted(reference: Floats, direction: Floats, knowledge: float, chosen: Designing) -> Floats:
     """Reference ~ exp(t direction), t as large as D <= knowledge / 2 allows."""
-    t = LARGEST_TILT
-    for _ in range(HALVINGS):
+    t = chosen.independence_tilt
+    for _ in range(chosen.independence_halvings):
         masses = reference * np.exp(t * direction)
         masses /= masses.sum()
         held = reference > 0

@@ -1,4 +1,4 @@
-"""The master problem of a design: the best mechanism against a pool of priors (MATH 6), by Clarabel.
+"""The master problem of a design: the best mechanism against a pool of priors (MATH 6), by Clarabel [goulart24].
 
 Over mechanisms q, one parameter u per orbit of pairs (class, output), with z_k(a,y) = sum_c pi_k(a,c) q(y|c):
 
@@ -15,20 +15,18 @@ from typing import Any
 
 import clarabel
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
+from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
+from dalenius.settings import DEFAULT, Designing
 
 Bools = NDArray[np.bool_]
 Matrix = Any  # a NumPy array or a SciPy sparse matrix, which ships no types
 
 ACCEPTED = ("Solved", "AlmostSolved", "InsufficientProgress")
-ACCURACY = 1e-10  # the lower bound rests on ratios of probabilities, small ones too
-TINY = 1e-300
-LARGEST_RATIO = 30.0  # of log(z/v)
-LARGEST_MISS = 1e-5  # by which rows of an accepted mechanism may fail to sum to one
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +35,8 @@ class Plane:
 
     record: int
     masses: Floats  # (A, K)
-    z: sp.csr_matrix = field(init=False)  # (A Y, P)
-    v: sp.csr_matrix = field(init=False)
+    z: Matrix = field(init=False)  # (A Y, P)
+    v: Matrix = field(init=False)
 
     @classmethod
     def of(cls, domain: Domain, record: int, masses: Floats) -> "Plane":
@@ -48,11 +46,11 @@ class Plane:
         a, y, c = np.meshgrid(np.arange(many), np.arange(width), np.arange(size), indexing="ij")
         shape = (many * width, int(domain.orbit.max()) + 1)
         rows, columns = (a * width + y).ravel(), domain.orbit[c, y].ravel()
-        joint = sp.csr_matrix((masses[a, c].ravel(), (rows, columns)), shape=shape)
-        output = sp.kron(np.ones((many, many)), sp.eye(width)) @ joint
+        joint = scipy.sparse.csr_matrix((masses[a, c].ravel(), (rows, columns)), shape=shape)
+        output = scipy.sparse.kron(np.ones((many, many)), scipy.sparse.eye(width)) @ joint
         p = np.repeat(masses.sum(axis=1), width)
         object.__setattr__(plane, "z", joint)
-        object.__setattr__(plane, "v", sp.csr_matrix(sp.diags(p) @ output))
+        object.__setattr__(plane, "v", scipy.sparse.csr_matrix(scipy.sparse.diags(p) @ output))
         return plane
 
 
@@ -73,6 +71,7 @@ class Master:
 
     domain: Domain
     allowed: Bools  # (P,) whether a parameter may be positive
+    settings: Designing = DEFAULT.designing
 
     def least_leakage(self, pool: list[Plane], distortion: float) -> Best | None:
         """argmin_q max_k I_k over E d <= distortion, or None when the solver fails."""
@@ -107,20 +106,22 @@ class Master:
 
     def _program(self, pool: list[Plane], leakage: float, distortion: float) -> "_Program":
         terms = [plane.z.shape[0] for plane in pool]
-        program = _Program(int(self.allowed.sum()), sum(terms))
+        program = _Program(int(self.allowed.sum()), sum(terms), self.settings)
         program.add(program.block(u=self._sums), 1.0, clarabel.ZeroConeT)
-        program.at_most(program.block(u=-sp.eye(program.many)), 0.0)
+        program.at_most(program.block(u=-scipy.sparse.eye(program.many)), 0.0)
         if np.isfinite(distortion) and self.allowed.all():  # where outputs are barred, it is met anyway
             program.at_most(program.block(u=self._cost[None]), distortion)
         if np.isfinite(leakage):
             program.at_most(program.block(t=np.ones((1, 1))), leakage)
         if pool:
-            which = sp.block_diag([np.ones((1, n)) for n in terms])
+            which = scipy.sparse.block_diag([np.ones((1, n)) for n in terms])
             program.at_most(program.block(t=-np.ones((len(pool), 1)), e=which), 0.0)
-            z, v = (sp.vstack([getattr(plane, name)[:, self.allowed] for plane in pool]) for name in ("z", "v"))
-            parts = [program.block(e=sp.eye(program.terms)), program.block(u=-z), program.block(u=-v)]
+            z, v = (
+                scipy.sparse.vstack([getattr(plane, name)[:, self.allowed] for plane in pool]) for name in ("z", "v")
+            )
+            parts = [program.block(e=scipy.sparse.eye(program.terms)), program.block(u=-z), program.block(u=-v)]
             order = np.arange(3 * program.terms).reshape(3, -1).T.ravel()  # (-e, z, v) of one term after another
-            program.add(sp.csr_matrix(sp.vstack(parts))[order], 0.0, None)
+            program.add(scipy.sparse.csr_matrix(scipy.sparse.vstack(parts))[order], 0.0, None)
         return program
 
     def _solve(
@@ -134,7 +135,7 @@ class Master:
         parameters[self.allowed] = np.maximum(u, 0.0)
         rows = parameters[self.domain.orbit]
         total = rows.sum(axis=1, keepdims=True)
-        if not np.abs(total - 1).max() < LARGEST_MISS:
+        if not np.abs(total - 1).max() < self.settings.largest_row_error:
             return None
         ends = np.cumsum([plane.z.shape[0] for plane in pool])[:-1]
         parts = np.split(log_ratios, ends) if pool else []
@@ -148,29 +149,30 @@ class _Program:
 
     many: int  # parameters u
     terms: int  # terms e
-    matrices: list[sp.csr_matrix] = field(default_factory=list)
+    chosen: Designing
+    matrices: list[Matrix] = field(default_factory=list)
     rights: list[Floats] = field(default_factory=list)
     cones: list[object] = field(default_factory=list)
 
-    def block(self, u: Matrix | None = None, t: Matrix | None = None, e: Matrix | None = None) -> sp.csr_matrix:
-        """Rows over x of which only some parts are not zero."""
+    def block(self, u: Matrix | None = None, t: Matrix | None = None, e: Matrix | None = None) -> Matrix:
+        """Rows over x whose other parts are zero."""
         rows = next(part.shape[0] for part in (u, t, e) if part is not None)
         widths = (self.many, 1, self.terms)
         parts = [
-            sp.csr_matrix((rows, n)) if part is None else sp.csr_matrix(part)
+            scipy.sparse.csr_matrix((rows, n)) if part is None else scipy.sparse.csr_matrix(part)
             for part, n in zip((u, t, e), widths, strict=True)
         ]
-        return sp.csr_matrix(sp.hstack(parts))
+        return scipy.sparse.csr_matrix(scipy.sparse.hstack(parts))
 
     def only(self, u: Floats | float = 0.0, t: float = 0.0) -> Floats:
         """A vector over x."""
         return np.concatenate([np.broadcast_to(u, self.many), [t], np.zeros(self.terms)])
 
-    def at_most(self, matrix: sp.csr_matrix, right: float) -> None:
+    def at_most(self, matrix: Matrix, right: float) -> None:
         """Add matrix x <= right."""
         self.add(matrix, right, clarabel.NonnegativeConeT)
 
-    def add(self, matrix: sp.csr_matrix, right: float, cone: Callable[[int], object] | None) -> None:
+    def add(self, matrix: Matrix, right: float, cone: Callable[[int], object] | None) -> None:
         """Add rows; without a cone they are exponential cones of three rows each."""
         self.matrices.append(matrix)
         self.rights.append(np.full(matrix.shape[0], right))
@@ -183,12 +185,13 @@ class _Program:
         """
         settings = clarabel.DefaultSettings()
         settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
-        matrix, right = sp.csc_matrix(sp.vstack(self.matrices)), np.concatenate(self.rights)
-        objective = sp.csc_matrix(sp.diags(quadratic))
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.chosen.master_accuracy
+        matrix, right = scipy.sparse.csc_matrix(scipy.sparse.vstack(self.matrices)), np.concatenate(self.rights)
+        objective = scipy.sparse.csc_matrix(scipy.sparse.diags(quadratic))
         solved = clarabel.DefaultSolver(objective, linear, matrix, right, self.cones, settings).solve()
         if str(solved.status) not in ACCEPTED:
             return None
         cones = np.array(solved.z)[len(right) - 3 * self.terms :].reshape(-1, 3)
         r = cones[:, 1] / np.minimum(cones[:, 0], -TINY) - 1
-        return np.array(solved.x)[: self.many], np.clip(r, -LARGEST_RATIO, LARGEST_RATIO)
+        most = self.chosen.largest_log_ratio
+        return np.array(solved.x)[: self.many], np.clip(r, -most, most)

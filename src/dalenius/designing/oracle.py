@@ -13,14 +13,7 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
 from dalenius.search.ascent import climb, random_priors
 from dalenius.search.deadline import Deadline
-
-MOST_TAKEN = 6  # priors of one record in one round
-MOST_WARM = 40  # earlier priors to start from
-NEAR_WORST = 0.1  # priors are taken that leak at least this share less than the worst
-DIFFERENT = 1e-3  # in total variation
-NEXT_TO_NOTHING = 1e-14  # knowledge with which no prior leaks noticeably more than the reference
-ROUNDS = 60
-STILL = 1e-9
+from dalenius.settings import DEFAULT, Designing, Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,38 +33,42 @@ class Oracle:
     knowledge: float
     rng: np.random.Generator
     reference: Reference = UNIFORM
+    settings: Settings = DEFAULT
 
     def attack(self, rows: Floats, known: list[Attack], starts: int, deadline: Deadline) -> list[Attack]:
         """Return different bad priors for a mechanism, worst first; `known` ones are starting points."""
+        chosen = self.settings.designing
         mechanism = Written(self.statistic, rows, tuple(range(rows.shape[1])))
         merged = Merged.of(mechanism)
         found: list[Attack] = []
         for members in self.reference.orbits(self.statistic):
             record = members[0]
             lumped, lift = lump(mechanism, record, merged, self.reference)
-            cells = Cells(lumped, self.knowledge)
-            if self.knowledge <= NEXT_TO_NOTHING:
+            cells = Cells(lumped, self.knowledge, settings=self.settings)
+            if self.knowledge <= chosen.no_knowledge:
                 pi, value = cells.rho[None], cells.leakage(cells.rho[None])
             else:
-                warm = [attack.masses for attack in known if attack.record == record][-MOST_WARM:]
+                warm = [attack.masses for attack in known if attack.record == record][-chosen.warm_starts :]
                 begin = random_priors(cells, starts, self.rng)
                 if warm:
                     begin = np.concatenate([lift.cells(np.stack(warm), cells.size), begin])
-                pi, value, _ = climb(cells, begin, deadline, ROUNDS, keep=MOST_TAKEN, still=STILL)
-            for k in _different(pi, value):
+                pi, value, _ = climb(
+                    cells, begin, deadline, chosen.ascent_rounds, keep=chosen.priors_taken, still=chosen.ascent_still
+                )
+            for k in _different(pi, value, chosen):
                 masses = lift.masses(pi[k])
                 found.append(Attack(float(value[k]), record, masses / masses.sum()))
         return sorted(found, key=lambda attack: -attack.leakage)
 
 
-def _different(pi: Floats, value: Floats) -> list[int]:
+def _different(pi: Floats, value: Floats, chosen: Designing) -> list[int]:
     """The indices of the worst priors that are not near each other."""
     order: NDArray[np.intp] = np.argsort(-value, kind="stable")
-    least = value[order[0]] * (1 - NEAR_WORST)
+    least = value[order[0]] * (1 - chosen.near_worst)
     taken: list[int] = []
     for k in order.tolist():
-        if value[k] < least or len(taken) == MOST_TAKEN:
+        if value[k] < least or len(taken) == chosen.priors_taken:
             break
-        if all(np.abs(pi[k] - pi[j]).sum() > DIFFERENT for j in taken):
+        if all(np.abs(pi[k] - pi[j]).sum() > chosen.different for j in taken):
             taken.append(k)
     return taken

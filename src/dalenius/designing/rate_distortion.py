@@ -14,25 +14,16 @@ budget. The ratios T/g are evidence for a lower bound by weak duality, whatever 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.special import logsumexp
+from numpy.linalg import LinAlgError
 
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, leakage_bound
+from dalenius.numerics.deferred import logsumexp
+from dalenius.numerics.information import TINY
 from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
-
-MOST_PAIRS = 2**20  # of a value and an output: no search is needed, and this many can be verified
-ROUNDS = 200
-FIRST_SLACK = 0.1
-INSIDE = 0.95  # share of the way to the boundary that a step may go
-FASTEST = 0.5  # relative change of the slope in a step
-SETTLED = 0.01  # of the tolerance is what the equations may be off at the end
-LEAST_ROOM = 1e-9  # relative: budgets nearer to the least distortion ask for an infinite slope
-STEEPEST = 1e12
-NEXT_TO_NOTHING = 1e-14  # nats: log|X| minus an entropy that is log|X| but for rounding
-TINY = 1e-300
+from dalenius.settings import DEFAULT, Designing, Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +41,14 @@ class _Point:
 
     @classmethod
     def at(cls, rho: Floats, cost: Floats, r: Floats, beta: float) -> "_Point":
+        # Z(x) = sum_y r(y) exp(-beta C),  T = exp(-beta C) / Z
         kernel = np.exp(-beta * cost)
         z = np.maximum(kernel @ r, TINY)
         tilt = kernel / z[:, None]
+        # E[C | x] = sum_y r T C
         charged = tilt * cost
         mean = charged @ r
+        # h(y) = sum_x rho ( T C - E[C|x] T ),  variance = sum_x rho ( E[C^2|x] - E[C|x]^2 )
         h = rho @ charged - (rho * mean) @ tilt
         variance = float(rho @ ((charged * cost) @ r - mean**2))
         return cls(r, beta, tilt, np.log(z), rho @ tilt, float(rho @ mean), h, variance)
@@ -64,22 +58,22 @@ class _Point:
         return float(-(rho @ self.log_z)) - self.beta * self.distortion
 
 
-def possible(records: int, knowledge: float) -> bool:
+def possible(records: int, knowledge: float, settings: Settings = DEFAULT) -> bool:
     """Whether there is one record, and next to nothing is known of it."""
-    return records == 1 and knowledge <= NEXT_TO_NOTHING
+    return records == 1 and knowledge <= settings.designing.no_knowledge
 
 
 def applies(problem: Problem) -> bool:
     """Whether, besides, every class is one value of the record, and the slope is finite."""
     domain = problem.domain
-    if not possible(len(domain.statistic.records), problem.knowledge):
+    if not possible(len(domain.statistic.records), problem.knowledge, problem.settings):
         return False
     if (np.isfinite(domain.reference.log_joint(domain.statistic, 0)).sum(axis=0) != 1).any():
         return False
     most = problem.distortion(problem.constant())
     if problem.goal == "distortion":
         return 0 < problem.budget < _entropy(problem)
-    return problem.least + LEAST_ROOM * most < problem.budget < most
+    return problem.least + problem.settings.designing.rate_least_room * most < problem.budget < most
 
 
 def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floats, LowerBound]:
@@ -90,55 +84,64 @@ def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floa
     cost = domain.cost / rho[:, None]
     cost -= cost.min(axis=1, keepdims=True)
     x = _solve(problem, rho, cost, tolerance, deadline)
-    told = -x.beta * cost - x.log_z[:, None]
-    ratios = np.zeros((len(masses), told.shape[1]))
-    ratios[masses.argmax(axis=0)] = told - logsumexp(told, axis=0, b=rho[:, None])
+    # log T, and log T/g: the ratios that weak duality takes
+    log_tilt = -x.beta * cost - x.log_z[:, None]
+    ratios = np.zeros((len(masses), log_tilt.shape[1]))
+    ratios[masses.argmax(axis=0)] = log_tilt - logsumexp(log_tilt, axis=0, b=rho[:, None])
     evidence = (Evidence(0, masses, ratios),)
     if problem.goal == "leakage":
         return x.r * x.tilt, leakage_bound(domain, evidence, np.ones(1), x.beta, problem.budget)
     return x.r * x.tilt, distortion_bound(domain, evidence, np.array([1 / x.beta]), problem.budget)
 
 
-@np.errstate(all="ignore")  # what is not finite ends the iteration
+# Numbers that are not finite end the iteration; they need no warning.
+@np.errstate(all="ignore")
 def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadline: Deadline) -> _Point:
     """Newton's method on r lambda = mu, g + lambda = C, sum r = 1, and the budget met, in r, lambda, C and beta."""
+    chosen = problem.settings.designing
     primal = problem.goal == "leakage"
     budget = problem.budget - problem.least if primal else problem.budget
-    x = _start(rho, cost, budget, primal=primal)
-    slack = x.g.max() - x.g + max(x.g.max() - 1, FIRST_SLACK)
-    share = 1.0
-    for _ in range(ROUNDS):
+    x = _start(rho, cost, budget, chosen, primal=primal)
+    slack = x.g.max() - x.g + max(x.g.max() - 1, chosen.rate_first_slack)
+    settled, share = chosen.rate_settled * tolerance, 1.0
+    for _ in range(chosen.rate_rounds):
+        # off: what the budget is missed by, gap: what weak duality loses, both in units of the goal
         miss = budget - (x.distortion if primal else x.rate(rho))
         off = abs(miss) * (x.beta if primal else 1 / x.beta)
         gap = np.log(x.g.max()) / (1.0 if primal else x.beta)
-        if (off < SETTLED * tolerance and gap < SETTLED * tolerance) or deadline.expired():
+        if (off < settled and gap < settled) or deadline.expired():
             break
+        # mu = centring x <r, lambda> / |Y|
         mu = centring(share) * float(x.r @ slack) / x.r.size
+        # the change of distortion, or of rate, is <slope, dr> + bend dbeta
         slope, bend = (x.h, -x.variance) if primal else (-x.g - x.beta * x.h, x.beta * x.variance)
+        # ( T' diag(rho) T + diag(lambda / r) ) dr = mu / r + g - C - dC - h dbeta, for three right-hand sides
         right = np.stack([mu / x.r + x.g - x.g.max(), np.ones_like(x.r), x.h], axis=1)
         try:
             plain, one, turned = solve_low_rank(x.r, slack, (x.tilt * np.sqrt(rho)[:, None]).T, right).T
-            # dr = plain - c one - dbeta turned, with sum dr = 0 and <slope, dr> + bend dbeta = miss
+            # dr = plain - dC one - dbeta turned, with sum dr = 0 and <slope, dr> + bend dbeta = miss
             system = np.array([[one.sum(), turned.sum()], [slope @ one, slope @ turned - bend]])
             c, d_beta = np.linalg.solve(system, [plain.sum(), slope @ plain - miss])
         except LinAlgError:  # rounding, or a slope without bound
             break
         dr = plain - c * one - d_beta * turned
+        # r lambda = mu, linearised: r dlambda + lambda dr = mu - r lambda
         d_slack = slack_step(x.r, slack, dr, mu)
-        inside = INSIDE * float(longest_inside(x.r, dr)), INSIDE * float(longest_inside(slack, d_slack))
-        share = min(1.0, *inside, FASTEST * x.beta / max(abs(d_beta), TINY))
+        # r and lambda stay positive, and the slope changes by a limited factor
+        inside = [chosen.rate_inside * float(longest_inside(y, dy)) for y, dy in ((x.r, dr), (slack, d_slack))]
+        share = min(1.0, *inside, chosen.rate_fastest * x.beta / max(abs(d_beta), TINY))
         r, slack = x.r + share * dr, slack + share * d_slack
-        if not (share > 0 and np.isfinite(r).all() and x.beta < STEEPEST):
+        if not (share > 0 and np.isfinite(r).all() and x.beta < chosen.rate_steepest):
             break
         x = _Point.at(rho, cost, r / r.sum(), x.beta + share * d_beta)
     return x
 
 
-def _start(rho: Floats, cost: Floats, budget: float, *, primal: bool) -> _Point:
+def _start(rho: Floats, cost: Floats, budget: float, chosen: Designing, *, primal: bool) -> _Point:
     """The uniform output law, at the slope of its own that meets the budget."""
     r = np.full(cost.shape[1], 1 / cost.shape[1])
-    low, high = -60.0, 60.0
-    for _ in range(16):
+    low, high = -chosen.rate_log_slope, chosen.rate_log_slope
+    for _ in range(chosen.rate_halvings):
         middle = (low + high) / 2
         x = _Point.at(rho, cost, r, float(np.exp(middle)))
         steeper = x.distortion > budget if primal else x.rate(rho) < budget

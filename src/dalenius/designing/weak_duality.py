@@ -14,14 +14,11 @@ not taken: the bound is computed from the weights.
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import linprog
+from numpy.typing import NDArray
 
+from dalenius.numerics.deferred import linprog
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
-
-SMALLEST_RATIO = 1e-13  # a share of ratio 1 mixed in, so that logarithms are finite
-LIGHTEST = 1e-9  # weights below this share of the heaviest are dropped
-MARGIN = 1e-13  # relative to the terms added
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +40,16 @@ class LowerBound:
     multiplier: float = 0.0
 
 
-def ratios(masses: Floats, rows: Floats) -> Floats:
-    """log P(y|a)/P(y) under a prior and a mechanism, made finite and legal."""
+def ratios(masses: Floats, rows: Floats, mixed: float = 1e-13) -> Floats:
+    """log P(y|a)/P(y) under a prior and a mechanism, made finite and legal.
+
+    mixed: the share of the ratio 1 that is mixed in, so that logarithms are finite.
+    """
     joint, p = masses @ rows, masses.sum(axis=1)
     output = joint.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where((p[:, None] > 0) & (output > 0), joint / (p[:, None] * output), 1.0)
-    return legal(p, np.log((1 - SMALLEST_RATIO) * ratio + SMALLEST_RATIO))
+    return legal(p, np.log((1 - mixed) * ratio + mixed))
 
 
 def legal(p: Floats, log_ratio: Floats) -> Floats:
@@ -70,7 +70,7 @@ def best_leakage(domain: Domain, evidence: tuple[Evidence, ...], budget: float) 
     found = _program(np.concatenate([tables, domain.cost[None]]), np.append(np.zeros(len(tables)), budget), None)
     if found is None:
         return LowerBound(0.0)
-    kept = found[:-1] > LIGHTEST * found[:-1].max()
+    kept = _kept(found[:-1])
     proof = tuple(e for e, k in zip(evidence, kept, strict=True) if k)
     return leakage_bound(domain, proof, found[:-1][kept] / found[:-1][kept].sum(), float(found[-1]), budget)
 
@@ -92,7 +92,7 @@ def best_distortion(domain: Domain, evidence: tuple[Evidence, ...], budget: floa
     found = _program(tables, np.full(len(tables), budget), domain.cost)
     if found is None or not found.max() > 0:
         return LowerBound(max(least, 0.0))
-    kept = found > LIGHTEST * found.max()
+    kept = _kept(found)
     proof = tuple(e for e, k in zip(evidence, kept, strict=True) if k)
     bound = distortion_bound(domain, proof, found[kept], budget)
     return bound if bound.value > least else LowerBound(max(least, 0.0))
@@ -104,10 +104,15 @@ def distortion_bound(domain: Domain, evidence: tuple[Evidence, ...], weights: Fl
     return LowerBound(_floor(inside, budget * float(weights.sum())), evidence, weights)
 
 
-def _floor(inside: Floats, price: float) -> float:
-    """sum_c min_y inside(c,y) - price, less what rounding may have added."""
+def _kept(weights: Floats, lightest: float = 1e-9) -> NDArray[np.bool_]:
+    """Which weights are not below this share of the heaviest: a proof without the others is shorter, and as good."""
+    return np.asarray(weights > lightest * weights.max())
+
+
+def _floor(inside: Floats, price: float, margin: float = 1e-13) -> float:
+    """sum_c min_y inside(c,y) - price, less what rounding may have added: `margin`, relative to the terms added."""
     least = inside.min(axis=1)
-    return float(least.sum() - price - MARGIN * (np.abs(inside).max(axis=1).sum() + abs(price)) - MARGIN)
+    return float(least.sum() - price - margin * (np.abs(inside).max(axis=1).sum() + abs(price)) - margin)
 
 
 def _program(tables: Floats, prices: Floats, constant: Floats | None) -> Floats | None:

@@ -5,10 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
 
 from dalenius.errors import InputError
 from dalenius.model.checks import MOST_CLASSES
+from dalenius.numerics.deferred import gammaln, logsumexp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,8 +66,8 @@ def log_law(law: Law) -> Floats:
 def log_binomial(n: int, law: Law = (0.5, 0.5)) -> Floats:
     """Return log( C(n,t) p^t q^(n-t) ) for t = 0..n and law = (q, p), to about one rounding error of the result.
 
-    Loader's saddle point form: with d(t) = t log(t/(np)) + (n-t) log((n-t)/(nq)) and delta the error of Stirling's
-    formula, delta(n) - delta(t) - delta(n-t) - d(t) + log(n/(2 pi t (n-t)))/2.
+    Loader's saddle point form [loader00]: with d(t) = t log(t/(np)) + (n-t) log((n-t)/(nq)) and delta the error of
+    Stirling's formula, delta(n) - delta(t) - delta(n-t) - d(t) + log(n/(2 pi t (n-t)))/2.
     """
     q, p = (x / math.fsum(law) for x in law)
     result = np.full(n + 1, -np.inf)

@@ -9,7 +9,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import k1, log_ndtr, ndtr
+
+from dalenius.numerics.deferred import k1, log_ndtr, ndtr
 
 Floats = NDArray[np.float64]
 

@@ -13,6 +13,7 @@ from dalenius.model import checks, datasets, quadrature
 from dalenius.model.mechanism import Floats, Mechanism, Route
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
+from dalenius.numerics.deferred import log_ndtr
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,7 @@ class Gaussian:
         return math.inf if apart > 0 else 0.0
 
     def dp_delta(self, apart: float, epsilon: float) -> float:
-        """P(N > epsilon/u - u/2) - e^epsilon P(N > epsilon/u + u/2), u = apart/sigma (Balle and Wang 2018)."""
-        from scipy.special import log_ndtr  # noqa: PLC0415 - only here
-
+        """P(N > epsilon/u - u/2) - e^epsilon P(N > epsilon/u + u/2), u = apart/sigma [balle18]."""
         u = apart / self.sigma
         if u == 0:
             return 0.0
@@ -138,7 +137,7 @@ class Real(Mechanism):
         """Run the mechanism on a dataset: `size` independent outputs, floats, for studies.
 
         secure=True is refused. A float is not a real number: which floats answer + noise can be depends on the
-        answer, so that the last bits of an output may tell it, whatever was certified (Mironov 2012).
+        answer, so that the last bits of an output may tell it, whatever was certified [mironov12].
         """
         if checks.flag("secure", secure):
             message = (

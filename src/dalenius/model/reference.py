@@ -15,7 +15,6 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlogy
 
 from dalenius.errors import InputError
 from dalenius.model import checks
@@ -26,6 +25,7 @@ from dalenius.model.laws import WAYS, checked_law, listed_in, of_pandas
 from dalenius.model.pickling import set_state
 from dalenius.model.secret import Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
+from dalenius.numerics.deferred import xlogy
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

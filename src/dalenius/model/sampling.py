@@ -2,10 +2,10 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from dalenius.errors import InputError
 from dalenius.model.counting import log_binomial
+from dalenius.numerics.deferred import logsumexp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

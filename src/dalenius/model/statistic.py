@@ -13,13 +13,13 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import comb
 
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.counting import log_multinomial, sum_law
 from dalenius.model.datasets import check_record, checked, commas, values_of
 from dalenius.model.sampling import draw_sum
+from dalenius.numerics.deferred import comb
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

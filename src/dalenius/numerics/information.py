@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr, rel_entr, xlogy
 
+from dalenius.numerics.deferred import entr, rel_entr, xlogy
 from dalenius.numerics.types import Floats
 
 # The least number that a logarithm or a division takes: smaller ones stand for 0. Floats end at about 1e-308, so that a

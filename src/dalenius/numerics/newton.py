@@ -7,9 +7,9 @@ Everything works on batches: the first axis counts nodes.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dposv
+from numpy.linalg import LinAlgError
 
+from dalenius.numerics.deferred import dposv
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Bools, Floats, Ints
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import NOTHING
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.paper.method import Alternated, Searched
 from dalenius.results.answers import Run, audit_of_witness, design_answer, ended
@@ -41,5 +40,5 @@ def _kept(problem: Problem, leakage: Audit) -> bool:
     """Whether a verifier agrees that the leakage budget is kept: a constant leaks nothing, whatever is stated."""
     rows = leakage.mechanism.written().rows
     constant = bool((rows == rows[0]).all())
-    slack = NOTHING if problem.budget == 0 and problem.knowledge == 0 else 0.0
+    slack = problem.settings.designing.no_leakage if problem.budget == 0 and problem.knowledge == 0 else 0.0
     return constant or leakage.certificate.upper <= problem.budget + slack

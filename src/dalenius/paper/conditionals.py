@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import entr
 
 from dalenius.model import checks
+from dalenius.numerics.deferred import brentq, entr
 from dalenius.paper import parameters
 from dalenius.paper.choices import repairs_from
 from dalenius.paper.gradients import information_by_conditional, information_by_conditional_printed

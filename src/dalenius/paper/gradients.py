@@ -5,8 +5,8 @@ p(x_i) as (A,), p(x_-i|x_i) as (A, M), q(y|x) as (A, M, Y) rows of one record or
 """
 
 import numpy as np
-from scipy.special import entr
 
+from dalenius.numerics.deferred import entr
 from dalenius.paper.universe import TINY, Floats, Universe, answers
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr
 
+from dalenius.numerics.deferred import entr
 from dalenius.paper import parameters
 from dalenius.paper.gradients import log_ratios
 from dalenius.paper.history import CAPPED, CONVERGED, INFEASIBLE

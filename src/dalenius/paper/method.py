@@ -13,7 +13,7 @@ import numpy as np
 from dalenius.auditing.all_records import Audited
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import AUDIT_SHARE, Designed, Designer
+from dalenius.designing.designer import Designed, Designer
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.errors import InputError
 from dalenius.model import checks
@@ -123,7 +123,7 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     finished = not part.expired()
     chosen = tried[_chosen(problem, tried, leaks)]
     history = tuple(step for start in tried for step in start.history)
-    coarse = replace(asked, tolerance=asked.tolerance / AUDIT_SHARE)
+    coarse = replace(asked, tolerance=asked.tolerance / problem.settings.designing.audit_share)
     designer = Designer(problem, coarse, deadline, seed)
     enough = -math.inf if problem.goal == "leakage" else problem.budget
     designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)

@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, rel_entr
+
+from dalenius.numerics.deferred import entr, rel_entr
 
 Floats = NDArray[np.float64]
 

@@ -174,7 +174,7 @@ def _proportional_columns(rows: Floats) -> Ints:
 
 
 def _products_equal(a: Floats, b: Floats, c: Floats, d: Floats, least: float = 2.0**-400) -> Bools:
-    """Whether a b = c d exactly, along the last axis, by error-free products (Dekker 1971).
+    """Whether a b = c d exactly, along the last axis, by error-free products [dekker71].
 
     Numbers below `least`, whose products could underflow, are never equal.
     """

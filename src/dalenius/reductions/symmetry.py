@@ -21,8 +21,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from dalenius.errors import InputError
 from dalenius.model.distortion import Distortion, class_of_counts
@@ -215,8 +214,8 @@ def _tied(domain: Domain, maps: Iterator[Map]) -> Domain:
     if not kept:
         return domain
     start, end = (np.concatenate([edge[k] for edge in edges]) for k in (0, 1))
-    graph = coo_matrix((np.ones(start.size), (start, end)), shape=(here.size, here.size))
-    orbit = connected_components(graph, directed=False)[1].reshape(size, width)
+    graph = scipy.sparse.coo_matrix((np.ones(start.size), (start, end)), shape=(here.size, here.size))
+    orbit = scipy.sparse.csgraph.connected_components(graph, directed=False)[1].reshape(size, width)
     return replace(domain, orbit=orbit, symmetries=tuple(kept))
 
 

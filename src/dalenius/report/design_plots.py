@@ -1,4 +1,4 @@
-"""Pictures of designs and frontiers, fit for print: units on every axis, told apart without colour."""
+"""Pictures of designs and frontiers, fit for print: units on every axis, readable without colour."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,19 +8,15 @@ from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Table
 from dalenius.model.written import Written
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.report.plots import DARK, LIGHT, axes_of, class_axis, figure_of, tick_step, tidy
+from dalenius.report.plots import DARK, FINEST, LIGHT, Floats, axes_of, class_axis, figure_of, tick_step, tidy
 from dalenius.results.audit import limit_words
 from dalenius.results.design import Design, Frontier, NamedPoint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_ANNOTATED = 12  # rows and columns of a channel whose probabilities are written out
-MOST_ROW_LABELS = 20
-HALF = 0.55  # probabilities above it are dark and written in white
 MARKERS = "s^vDPX*<>hpd"
 GREYS = ("0.15", "0.35", "0.5")
-BAND_POINTS = 400
 
 
 def plot_design(design: Design, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
@@ -52,7 +48,7 @@ def plot_frontier(frontier: Frontier, ax: Any = None) -> "Figure":  # noqa: ANN4
     """Draw the certified band of the least leakage along the distortion, named mechanisms above it."""
     ax = figure_of(7.2, 4.6).subplots() if ax is None else axes_of(ax)[-1]
     d, lower, upper = frontier.distortions, frontier.lower, frontier.upper
-    grid = np.union1d(np.linspace(d[0], d[-1], BAND_POINTS), d)
+    grid = np.union1d(np.linspace(d[0], d[-1], FINEST), d)
     low, high = frontier.band(grid)
     ax.fill_between(grid, 0, low, color="0.93", linewidth=0, label="no mechanism is here (certified)")
     ax.fill_between(grid, low, high, color="#6f9fc8", linewidth=0, label="the least leakage is here (certified)")
@@ -86,18 +82,18 @@ def plot_frontier(frontier: Frontier, ax: Any = None) -> "Figure":  # noqa: ANN4
     return figure
 
 
-def draw_channel(mechanism: Written, ax: Any) -> None:  # noqa: ANN401
-    """Draw q(y|x) as a heat map, written out when small; the true answer of each row is framed."""
+def draw_channel(mechanism: Written, ax: Any, most_labels: int = 20, most_written: int = 12) -> None:  # noqa: ANN401
+    """Draw q(y|x) as a heat map, written out when small; the true answer of each row is framed.
+
+    most_labels: rows that are labelled one by one. most_written: rows and columns whose probabilities are written out.
+    """
     rows = mechanism.rows
     shown = ax.imshow(rows, aspect="auto", cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
     name, axis = class_axis(mechanism.statistic)
-    names = [name(t) for t in range(rows.shape[0])] if rows.shape[0] <= MOST_ROW_LABELS else []
+    names = [name(t) for t in range(rows.shape[0])] if rows.shape[0] <= most_labels else []
     truth = _answers(mechanism) if names else None
-    if max(rows.shape) <= MOST_ANNOTATED:
-        size = 8 if rows.shape[1] <= 8 else 7  # noqa: PLR2004 - what fits
-        for (t, y), q in np.ndenumerate(rows):
-            shade = "white" if q > HALF else "black"
-            ax.text(y, t, _probability(q), ha="center", va="center", fontsize=size, color=shade)
+    if max(rows.shape) <= most_written:
+        _write_out(rows, ax)
     else:
         ax.figure.colorbar(shown, ax=ax, label="probability")
     if truth is not None:
@@ -105,7 +101,7 @@ def draw_channel(mechanism: Written, ax: Any) -> None:  # noqa: ANN401
         if truth != names:
             names = [f"{words} → {answer}" for words, answer in zip(names, truth, strict=True)]
             axis += " → answer"
-    step = 1 if names else -(-rows.shape[0] // MOST_ROW_LABELS)
+    step = 1 if names else -(-rows.shape[0] // most_labels)
     ax.set_yticks(range(0, rows.shape[0], step), names or [name(t) for t in range(0, rows.shape[0], step)])
     labels = [str(label) for label in mechanism.labels]
     places = range(0, len(labels), tick_step(len(labels), max(map(len, labels)), 44))
@@ -114,6 +110,14 @@ def draw_channel(mechanism: Written, ax: Any) -> None:  # noqa: ANN401
     ax.set_xlabel("output")
     ax.set_ylabel(axis)
     ax.set_title("probability of each output" + ("; the true answer is framed" if truth else ""), fontsize=10)
+
+
+def _write_out(rows: Floats, ax: Any, dark: float = 0.55) -> None:  # noqa: ANN401
+    """Write every probability into its place, in white where the place is dark."""
+    size = 8 if rows.shape[1] <= 8 else 7  # noqa: PLR2004 - what fits
+    for (t, y), q in np.ndenumerate(rows):
+        shade = "white" if q > dark else "black"
+        ax.text(y, t, _probability(q), ha="center", va="center", fontsize=size, color=shade)
 
 
 def _frame_truth(mechanism: Written, truth: list[str], ax: Any) -> None:  # noqa: ANN401
@@ -152,14 +156,13 @@ def _draw_bracket(design: Design, ax: Any) -> None:  # noqa: ANN401
     """The plane of distortion and leakage: where no mechanism can be, the budget, and the mechanism found."""
     primal = design.goal == "leakage"
     x, y = design.distortion, design.leakage.upper
-    free = design.budget + design.lower / design.slope if design.slope else 0.0  # the budget at which the bound is 0
-    wide = 2.5 * max(x, design.budget if primal else design.lower) or (free if primal else 0.0) or 1.0
-    high = 2 * max(y, design.lower if primal else design.budget) or (0.0 if primal else free) or 1.0
-    budgets = np.linspace(0, wide if primal else high, BAND_POINTS)
+    wide, high = _frame(design)
+    budgets = np.linspace(0, wide if primal else high, FINEST)
     fill, line = (ax.fill_between, ax.vlines) if primal else (ax.fill_betweenx, ax.hlines)
     if design.proved == "both":
         fill(budgets, 0, design.lower_at(budgets), color=LIGHT, linewidth=0, label="no mechanism is here (certified)")
-    words = f"budget {short(design.budget)}" + ("" if primal else f" {design.unit}")
+    unit = "" if primal else f" {design.unit}"
+    words = f"budget {short(design.budget)}{unit}"
     line(design.budget, 0, high if primal else wide, color="0.3", linestyle="--", linewidth=1, label=words)
     if design.proved == "both":
         bar = np.array([[design.gap], [0.0]])
@@ -173,6 +176,17 @@ def _draw_bracket(design: Design, ax: Any) -> None:  # noqa: ANN401
     ax.set_title(_optimum(design) if design.kept else "this mechanism does not keep its budget", fontsize=10)
     ax.legend(fontsize=8, frameon=False, loc="upper right")  # above and right of the mechanism nothing is drawn
     tidy(ax)
+
+
+def _frame(design: Design) -> tuple[float, float]:
+    """How far the axes of distortion and leakage reach: past the mechanism, the budget and the bound."""
+    # The budget at which the lower bound is 0.
+    free = design.budget + design.lower / design.slope if design.slope else 0.0
+    if design.goal == "leakage":
+        wide, high = max(design.distortion, design.budget), max(design.leakage.upper, design.lower)
+        return 2.5 * wide or free or 1.0, 2 * high or 1.0
+    wide, high = max(design.distortion, design.lower), max(design.leakage.upper, design.budget)
+    return 2.5 * wide or 1.0, 2 * high or free or 1.0
 
 
 def _optimum(design: Design) -> str:

@@ -17,9 +17,6 @@ from dalenius.report.text import (
 )
 from dalenius.results.design import Design, Frontier, NamedPoint
 
-MOST_ROWS = 12  # rows of the mechanism that are shown
-WIDEST = 109  # characters of a row
-
 
 def design_facts(design: Design) -> Facts:
     """Return what a design says as pairs of a heading and lines of text."""
@@ -128,12 +125,13 @@ def _algorithm(design: Design) -> str:
     return f"Algorithm {6 if design.goal == 'leakage' else 9}"
 
 
-def _rows(design: Design) -> list[str]:
+def _rows(design: Design, most: int = 12, widest: int = 109) -> list[str]:
+    """The first rows of the mechanism, cut to this many characters."""
     lines = design.mechanism.table().splitlines()
-    more = design.mechanism.rows.shape[0] - MOST_ROWS
+    more = design.mechanism.rows.shape[0] - most
     if more > 0:
-        lines = [*lines[: MOST_ROWS + 1], f"... {more} more rows; mechanism.rows has them all"]
-    return [line if len(line) <= WIDEST else f"{line[: WIDEST - 4]} ..." for line in lines]
+        lines = [*lines[: most + 1], f"... {more} more rows; mechanism.rows has them all"]
+    return [line if len(line) <= widest else f"{line[: widest - 4]} ..." for line in lines]
 
 
 def _stopped(design: Design) -> list[str]:

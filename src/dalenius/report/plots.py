@@ -1,4 +1,4 @@
-"""Pictures of audits and curves, fit for print: units on every axis, told apart without colour."""
+"""Pictures of audits and curves, fit for print: units on every axis, readable without colour."""
 
 import io
 import sys
@@ -23,10 +23,8 @@ Floats = NDArray[np.float64]
 
 DARK, MIDDLE, LIGHT = "#1f4e79", "#6f9fc8", "#d5e3ef"
 SHADES = (("#1f4e79", ""), ("#d5e3ef", "///"), ("#6f9fc8", "..."), ("#f2f2f2", "xx"))
-MOST_BARS = 24  # classes drawn as bars; more become a heat map
-MOST_COLUMNS = 400  # columns of the heat map; more are added up
-MOST_TICKS = 12
-UNSEEN = 1e-4  # mass at either end of very many classes that a heat map leaves out
+# Columns of a heat map, and points of a line; more columns are added up.
+FINEST = 400
 
 
 def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
@@ -103,49 +101,16 @@ def figure_of(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=0.06))
 
 
-def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
-    masses = audit.prior.masses
-    about = secret_name(audit)
-    name, axis = class_axis(audit.prior.mechanism.statistic)
+def _draw_witness(audit: Audit, ax: Any, most_bars: int = 24) -> None:  # noqa: ANN401
+    """The worst prior found: bars of few classes, a heat map of many."""
+    many, classes = audit.prior.masses.shape
+    if classes <= most_bars and many <= len(SHADES):
+        _draw_bars(audit, ax)
+    else:
+        _draw_heat(audit, ax)
+    _, axis = class_axis(audit.prior.mechanism.statistic)
     if audit.prior.mechanism.part is not None:
         axis = f"how many records have value {audit.prior.mechanism.part}"
-    longest = len(name(masses.shape[1] - 1))
-    values = [secret_value(audit, a) for a in range(masses.shape[0])]
-    if masses.shape[1] <= MOST_BARS and masses.shape[0] <= len(SHADES):
-        log_rho = audit.reference.log_joint(audit.prior.mechanism.statistic, audit.prior.secret)
-        alone = np.isfinite(log_rho).sum(axis=0).max() == 1
-        width = 0.8 if alone else 0.8 / len(values)  # a class that has one value of the record needs one bar
-        for a, (row, (color, hatch)) in enumerate(zip(masses, SHADES, strict=False)):
-            shift = 0.0 if alone else (a - (len(values) - 1) / 2) * width
-            ax.bar(
-                np.arange(row.size) + shift,
-                row,
-                width,
-                color=color,
-                hatch=hatch,
-                edgecolor="black",
-                linewidth=0.6,
-                label=values[a],
-            )
-        ax.set_ylabel("probability")
-        ax.set_ylim(0, 1.3 * float(masses.max()))
-        ax.legend(title=about, fontsize=8, title_fontsize=8, frameon=False, ncols=len(values), loc="upper center")
-        tidy(ax)
-        places = range(0, masses.shape[1], tick_step(masses.shape[1], longest, 44))
-        ax.set_xticks(places, [name(t) for t in places])
-    else:
-        first, end = _likely(masses) if masses.shape[1] > MOST_COLUMNS else (0, masses.shape[1])
-        fold = -(-(end - first) // MOST_COLUMNS)
-        picture = np.add.reduceat(masses[:, first:end], np.arange(0, end - first, fold), axis=1)
-        shown = ax.imshow(picture, aspect="auto", cmap="Greys", vmin=0, interpolation="nearest")
-        ax.figure.colorbar(
-            shown, ax=ax, label="probability" if fold == 1 else f"probability of {fold} neighbouring classes"
-        )
-        ax.set_ylabel(f"value of {'the secret' if about == 'secret' else about}")
-        step = -(-len(values) // MOST_TICKS)
-        ax.set_yticks(range(0, len(values), step), values[::step])
-        places = range(0, picture.shape[1], tick_step(picture.shape[1], longest, 34))
-        ax.set_xticks(places, [name(first + fold * i) for i in places])
     ax.set_xlabel(axis)
     if audit.reference.uniform:
         known = f"H(X) = {short(in_unit(audit.prior.entropy(), audit.unit))}"
@@ -154,10 +119,48 @@ def _draw_witness(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     ax.set_title(f"worst prior found: {known} {audit.unit}", fontsize=10)
 
 
-def _likely(masses: Floats) -> tuple[int, int]:
-    """The classes first..end-1 outside of which hardly any mass is, on either side."""
+def _draw_bars(audit: Audit, ax: Any) -> None:  # noqa: ANN401
+    masses = audit.prior.masses
+    name, _ = class_axis(audit.prior.mechanism.statistic)
+    values = [secret_value(audit, a) for a in range(masses.shape[0])]
+    log_rho = audit.reference.log_joint(audit.prior.mechanism.statistic, audit.prior.secret)
+    # A class that has one value of the record needs one bar.
+    alone = np.isfinite(log_rho).sum(axis=0).max() == 1
+    width = 0.8 if alone else 0.8 / len(values)
+    style = {"edgecolor": "black", "linewidth": 0.6}
+    for a, (row, (color, hatch)) in enumerate(zip(masses, SHADES, strict=False)):
+        shift = 0.0 if alone else (a - (len(values) - 1) / 2) * width
+        ax.bar(np.arange(row.size) + shift, row, width, color=color, hatch=hatch, label=values[a], **style)
+    ax.set_ylabel("probability")
+    ax.set_ylim(0, 1.3 * float(masses.max()))
+    title = secret_name(audit)
+    ax.legend(title=title, fontsize=8, title_fontsize=8, frameon=False, ncols=len(values), loc="upper center")
+    tidy(ax)
+    places = range(0, masses.shape[1], tick_step(masses.shape[1], len(name(masses.shape[1] - 1)), 44))
+    ax.set_xticks(places, [name(t) for t in places])
+
+
+def _draw_heat(audit: Audit, ax: Any, most_ticks: int = 12) -> None:  # noqa: ANN401
+    masses, about = audit.prior.masses, secret_name(audit)
+    name, _ = class_axis(audit.prior.mechanism.statistic)
+    first, end = _likely(masses) if masses.shape[1] > FINEST else (0, masses.shape[1])
+    fold = -(-(end - first) // FINEST)
+    picture = np.add.reduceat(masses[:, first:end], np.arange(0, end - first, fold), axis=1)
+    shown = ax.imshow(picture, aspect="auto", cmap="Greys", vmin=0, interpolation="nearest")
+    words = "probability" if fold == 1 else f"probability of {fold} neighbouring classes"
+    ax.figure.colorbar(shown, ax=ax, label=words)
+    ax.set_ylabel(f"value of {'the secret' if about == 'secret' else about}")
+    step = -(-masses.shape[0] // most_ticks)
+    ticks = range(0, masses.shape[0], step)
+    ax.set_yticks(ticks, [secret_value(audit, a) for a in ticks])
+    places = range(0, picture.shape[1], tick_step(picture.shape[1], len(name(masses.shape[1] - 1)), 34))
+    ax.set_xticks(places, [name(first + fold * i) for i in places])
+
+
+def _likely(masses: Floats, unseen: float = 1e-4) -> tuple[int, int]:
+    """The classes first..end-1 outside of which hardly any mass is: at most `unseen` on either side."""
     total = np.cumsum(masses.sum(axis=0))
-    first, last = np.searchsorted(total, [UNSEEN, total[-1] - UNSEEN])
+    first, last = np.searchsorted(total, [unseen, total[-1] - unseen])
     return int(first), int(min(last + 1, total.size))
 
 
@@ -233,7 +236,7 @@ def _title(audit: Audit) -> str:
 
 
 def tick_step(many: int, longest: int, room: int) -> int:
-    """Return s, to label every s-th class: then labels do not touch where there is room for so many characters."""
+    """Return s, to label every s-th class: labels of this length do not touch on an axis of `room` characters."""
     return max(1, -(-many * (longest + 1) // room))
 
 

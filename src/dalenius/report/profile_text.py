@@ -9,7 +9,8 @@ from dalenius.results.profile import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STYLES = ((0, (5, 2)), "-.", (0, (1, 1.5)))  # of the horizontal lines, told apart without colour
+# Of the horizontal lines, which differ without colour too.
+STYLES = ((0, (5, 2)), "-.", (0, (1, 1.5)))
 
 
 def facts(profile: Profile) -> Facts:
@@ -30,7 +31,7 @@ def facts(profile: Profile) -> Facts:
 def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
     """Draw the certified band of L(b), with horizontal lines for what other measures say.
 
-    Of very many records brackets against knowledge, on logarithmic axes: all of it happens next to b = log|X|.
+    For very many records it draws brackets against knowledge, on logarithmic axes: L falls next to b = log|X|.
     """
     from dalenius.report.plots import axes_of, plot_curve  # noqa: PLC0415 - matplotlib takes a second
 

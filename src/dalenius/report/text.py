@@ -17,6 +17,7 @@ from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
+from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.results.audit import Audit, Stopped
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
@@ -27,13 +28,10 @@ if TYPE_CHECKING:
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
-FROM_FILE = "from the file"  # of what a certificate does not carry
-SHOWN = 4  # heaviest cells of the witness
-MOST_NAMES = 6  # values or probabilities that are listed
-MOST_LETTERS = 24  # of a value of a function
-NAME_WIDTH = 11
-TIGHT = 0.2  # of L(0): a bracket of it that is no wider is worth showing
-SAME = 0.001  # of L(0): who learns no less than that below it learns just as much
+# Stands behind what a certificate does not carry.
+FROM_FILE = "from the file"
+# Values or probabilities that are listed.
+MOST_NAMES = 6
 WHY: dict[Stopped, str] = {
     "gap": "the gap is within the tolerance",
     "nearly": "the gap is small but above the tolerance",
@@ -59,12 +57,12 @@ def problem(mechanism: Mechanism) -> str:
     return f"{name}{of}: {records}, {checks.size_text(mechanism.records)} datasets"
 
 
-def stacked(named: Facts) -> str:
+def stacked(named: Facts, width: int = 11) -> str:
     """Return facts one under the other, headings to the left; names from files without control characters."""
     lines = []
     for name, content in named:
         lines += [
-            f"{label:{NAME_WIDTH}}{printable(line)}"
+            f"{label:{width}}{printable(line)}"
             for label, line in zip([name, *[""] * len(content)], content, strict=False)
         ]
     return "\n".join(lines)
@@ -81,7 +79,7 @@ def as_html(named: Facts) -> str:
 
 
 def _escaped(line: str) -> str:
-    return html.escape(printable(line))
+    return explained(html.escape(printable(line)))
 
 
 def checked_words(result: "Audit | Design") -> str:
@@ -132,7 +130,7 @@ def loaded_words(answer: "Audit | Design") -> Facts:
     return [("Loaded", [f"{words}, which {checked}"])]
 
 
-def heaviest(audit: Audit, many: int = SHOWN) -> tuple[list[Cell], int]:
+def heaviest(audit: Audit, many: int = 4) -> tuple[list[Cell], int]:
     """Return the heaviest cells of the witness, and how many more have mass."""
     masses = audit.prior.masses
     held = int(np.count_nonzero(masses))
@@ -154,12 +152,12 @@ def secret_name(audit: Audit) -> str:
     return "secret" if isinstance(audit.prior.secret, Function) else secrets.name(audit.prior.secret)
 
 
-def secret_value(audit: Audit, value: int) -> str:
-    """Return a value of the secret: of a record, of each record of a group, or what the function gives."""
+def secret_value(audit: Audit, value: int, longest: int = 24) -> str:
+    """Return a value of the secret: of a record, of each record of a group, or what the function gives, shortened."""
     secret = audit.prior.secret
     if isinstance(secret, Function):
         words = str(secret.names[value])
-        return words if len(words) <= MOST_LETTERS else f"{words[: MOST_LETTERS - 3]}..."
+        return words if len(words) <= longest else f"{words[: longest - 3]}..."
     if isinstance(secret, Group):
         return commas(secrets.values(secret, value, audit.mechanism.records))
     return value_words(audit.mechanism.statistic, value)
@@ -228,8 +226,8 @@ def _secret(audit: Audit) -> str:
         shown = ", ".join(map(str, secret.names[:MOST_NAMES])) + (", ..." if len(secret.names) > MOST_NAMES else "")
         return f"a function of the dataset with {many} value{'' if many == 1 else 's'}: {shown}"
     if isinstance(secret, Group):
-        return f"{secrets.name(secret)} together, {many} values; of other records nothing is said"
-    return f"record {secret}; of other records nothing is said"
+        return f"{secrets.name(secret)} together, {many} values; other records were not audited"
+    return f"record {secret}; other records were not audited"
 
 
 def _records(audit: Audit) -> str:
@@ -308,10 +306,11 @@ def _compare(audit: Audit) -> list[str]:
     return [*_unlimited(audit), f"one that {little} would learn {uniform}"]
 
 
-def _unlimited(audit: Audit) -> list[str]:
+def _unlimited(audit: Audit, tight_share: float = 0.2) -> list[str]:
     """Compare with an adversary without limit, who is never worse off: L(b) <= L(0).
 
-    Nothing where that is this one, where only the lower bound is proved, and where no more is known of L(0) than that.
+    Nothing where that is this one, where only the lower bound is proved, and where no more is known of L(0) than that:
+    its bracket is worth showing where it is no wider than `tight_share` of L(0), or tells the two apart.
     """
     if audit.extremes is None or audit.adversary.free or audit.proved == "lower":
         return []
@@ -319,7 +318,7 @@ def _unlimited(audit: Audit) -> list[str]:
     if high <= audit.tolerance:
         about = "a record" if audit.secret is None else secrets.name(audit.secret)
         return [f"this release tells practically nothing about {about}, whatever the adversary knows"]
-    tight = high - low <= max(TIGHT * high, audit.tolerance)
+    tight = high - low <= max(tight_share * high, audit.tolerance)
     if not (tight or low > audit.upper):
         return []
     digits = decimals(high)
@@ -328,10 +327,10 @@ def _unlimited(audit: Audit) -> list[str]:
     return [f"without any limit on its knowledge{b} an adversary could learn {between}", _share(audit, low, high)]
 
 
-def _share(audit: Audit, low: float, high: float) -> str:
-    """How L(b) compares with L(0) for certain, where low <= L(0) <= high."""
+def _share(audit: Audit, low: float, high: float, same: float = 0.001) -> str:
+    """How L(b) compares with L(0) for certain, where low <= L(0) <= high; the same within this share of L(0)."""
     short_by = max(0.0, high - audit.lower)
-    if short_by <= min(audit.tolerance, SAME * high):
+    if short_by <= min(audit.tolerance, same * high):
         return f"this one could learn just as much, within {short_up(short_by)} {audit.unit}"
     least = f"{round_down(100 * audit.lower / high, 1)} %"
     if audit.upper >= low:
@@ -361,7 +360,8 @@ def _stopped(audit: Audit) -> list[str]:
         return [
             f"{reason}; {audit.seconds:.3g} s, {audit.nodes} iterations of Algorithm 1 from {starts(audit.history)}"
         ]
-    by = f" by {audit.upper_by}" if audit.upper_by else ""
+    kind = audit.upper_by
+    by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
     lines = [f"{why(audit)}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
     if audit.stopped not in ("gap", "nearly"):
         lines.append(f"the gap of {short_up(audit.gap)} is open: L lies between the bounds{more_time(audit)}")

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
-from dalenius.api import audit, design, verify
+from dalenius.api import audit, design
 from dalenius.auditing.all_records import audit_records
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.adversary import Adversary
@@ -19,6 +18,7 @@ from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
 from dalenius.model.query import Query
+from dalenius.numerics.deferred import brentq
 from dalenius.numerics.information import entropy, mutual_information
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
@@ -32,6 +32,7 @@ from dalenius.results.audit import Audit, finite
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT
+from dalenius.verifying import verify
 
 # Tolerance of Algorithm 1 and of the two below it: where claims rest on it, and along the figures' grids.
 EPS, GRID_EPS = 1e-9, 1e-7

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.interpolate import RegularGridInterpolator
 
 from dalenius.report.plots import DARK, figure_of
 from dalenius.reproduce import marks
@@ -109,7 +109,9 @@ def _boundary(grid: Surface, b: float) -> tuple[Floats, Floats, Floats]:
         x.append(0.5 + low * np.cos(angle))
         y.append(0.5 + low * np.sin(angle))
     places, levels = np.array(x), np.array(y)
-    value = RegularGridInterpolator((grid.phi, grid.theta), grid.information)(np.stack([levels, places], axis=1))
+    value = scipy.interpolate.RegularGridInterpolator((grid.phi, grid.theta), grid.information)(
+        np.stack([levels, places], axis=1)
+    )
     return places, levels, np.asarray(value, dtype=float)
 
 

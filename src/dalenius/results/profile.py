@@ -33,7 +33,7 @@ class Profile:
     leakage: L(b) = max_i max { I(X_i;Y) : H(X) >= b } at several b, about one record; each point an audit.
     capacity: max I(X;Y) over all priors, about the whole dataset; a bracket, within 1e-9 where the channel is
         written out, within 1e-3 or what a quarter of the time allows where it is not.
-    maximal_leakage: log sum_y max_x q(y|x), Sibson's information of order infinity: how much better any
+    maximal_leakage: log sum_y max_x q(y|x), Sibson's information of order infinity [issa20]: how much better any
         function of the dataset can be guessed, at most, under any prior.
     min_entropy_leakage: how much better the whole dataset is guessed under the uniform prior; that prior
         makes it equal to maximal_leakage, whatever the mechanism.

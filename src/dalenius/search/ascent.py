@@ -6,7 +6,7 @@ D(pi || rho) <= K is
     w(t|a) ~ rho exp(c/s),  log_z(a) = log of its normaliser,  p(a) ~ exp( s log_z(a) / (1+s) ),
 
 with one multiplier s >= 0 from D(pi || rho) = K (D falls as s rises). I never falls along the
-iteration; extrapolated steps (SQUAREM) are kept only where they do not lower it.
+iteration; extrapolated steps (SQUAREM [varadhan08]) are kept only where they do not lower it.
 """
 
 from collections.abc import Sequence

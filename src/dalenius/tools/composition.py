@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import logsumexp, xlogy
 
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.closed_forms import Centres
@@ -21,6 +19,7 @@ from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
 from dalenius.model.written import Written
+from dalenius.numerics.deferred import logsumexp, minimize, xlogy
 from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]

@@ -13,14 +13,13 @@ from typing import Any, TypeAlias
 
 from flint import arb, arb_mat, ctx
 
-from .limits import tick
+from .limits import largest, tick
 
 Ball: TypeAlias = Any  # flint.arb, which ships no types
 Matrix: TypeAlias = Any  # flint.arb_mat
 
-PRECISION = 128  # bits: what two machine words hold, so no slower than 65
-MOST_HELD = 2**20  # entries of a matrix that is held: 48 MiB
-MOST_AT_ONCE = 2**17  # entries of a part of one that is not
+# Bits of a ball: what two machine words hold, so no slower than 65.
+PRECISION = 128
 ZERO = arb(0)
 ONE = arb(1)
 
@@ -101,7 +100,7 @@ class Rows:
         """Take at least one row."""
         self._rows = rows
         width = len(rows[0])
-        self._step = len(rows) if len(rows) * width <= MOST_HELD else max(1, MOST_AT_ONCE // width)
+        self._step = len(rows) if len(rows) * width <= largest().held else max(1, largest().part // width)
         self._held = matrix(rows) if self._step == len(rows) else None
 
     def times(self, vector: Sequence[Any]) -> list[Ball]:

@@ -1,6 +1,7 @@
 """The channel that a certificate is about, rebuilt from its description."""
 
 import hashlib
+import math
 import struct
 from array import array
 from collections.abc import Sequence
@@ -11,16 +12,13 @@ from flint import arb
 
 from . import named
 from .balls import ONE, ZERO, Ball, xlogx
-from .counting import MOST_RECORDS, Histogram, Shares, Statistic, Table, histogram
-from .limits import tick
+from .counting import Histogram, Shares, Statistic, Table, histogram
+from .limits import SLACK, largest, tick
 from .reading import field as entry
 from .reading import numbers, refuse, sequence, show, whole
-from .reference import MOST_DATASETS
 
-ROW_TOLERANCE = 1e-9
-SAME = arb(2) ** -100  # radius of balls that pass for the same number where they overlap
-LEAST = 5e-324  # a distance that is not known, or too small for a float
-MOST_COMPARED = 2**20  # entries of two matrices compared dataset by dataset
+# Radius of balls that pass for the same number where they overlap.
+SAME = arb(2) ** -100
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Channel:
             return "its records are different"
         if mine == theirs:
             pairs = set(zip(self.row_of, other.row_of, strict=True))
-        elif (mine.log_universe() + arb(self.outputs).log()).exp() <= MOST_COMPARED + 0.5:
+        elif (mine.log_universe() + arb(self.outputs).log()).exp() <= largest().compared_entries + 0.5:
             pairs = {(self.row_of[s], other.row_of[t]) for s, t in zip(mine.datasets(), theirs.datasets(), strict=True)}
         else:
             return "it is described in another way, and the full matrices are too large to compare"
@@ -83,8 +81,9 @@ def _sample(mine: Statistic, theirs: Statistic) -> range:
 def _gap(p: list[Ball], q: list[Ball]) -> float:
     """How far two rows are apart; 0 when they are the same. Wide balls are never the same: they would hide anything."""
     tick()
+    # A distance that is not known, or too small for a float, counts as the least one.
     apart = (abs(float(a - b)) for a, b in zip(p, q, strict=True) if not _same(a, b))
-    return max((d if d > 0 else LEAST for d in apart), default=0.0)
+    return max((d if d > 0 else math.ulp(0.0) for d in apart), default=0.0)
 
 
 def _same(a: Ball, b: Ball) -> bool:
@@ -129,21 +128,21 @@ def _count_vectors(problem: dict[str, Any]) -> tuple[Histogram, str]:
         asked = named.query(problem["query"])
         return histogram(asked.statistic.n, asked.statistic.alphabet(0)), f"{asked.text}; "
     listed = sequence(problem["records"], "records of the problem")
-    if not 1 <= len(listed) <= MOST_RECORDS or any(k != listed[0] for k in listed):
+    if not 1 <= len(listed) <= largest().records or any(k != listed[0] for k in listed):
         refuse("count vectors need one record or more, all with the same number of values")
-    return histogram(len(listed), whole(listed[0], "an alphabet size", 1, MOST_DATASETS)), ""
+    return histogram(len(listed), whole(listed[0], "an alphabet size", 1, largest().datasets)), ""
 
 
 def _table(problem: dict[str, Any]) -> Table:
     listed = sequence(entry(problem, "records", "the problem"), "records of the problem")
     if not listed:
         refuse("records of the problem are empty")
-    records = tuple(whole(k, "an alphabet size", 1, MOST_DATASETS) for k in listed)
+    records = tuple(whole(k, "an alphabet size", 1, largest().datasets) for k in listed)
     many = 1
     for k in records:
         many *= k
-        if many > MOST_DATASETS:
-            refuse(f"the records of the problem have more than {MOST_DATASETS} datasets, too many for a table")
+        if many > largest().datasets:
+            refuse(f"the records of the problem have more than {largest().datasets} datasets, too many for a table")
     if problem["classes"] is None:
         sequence(problem["rows"], "rows of the problem", many)
         return Table(records, range(many), many)
@@ -175,7 +174,7 @@ def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
     if not raw:
         refuse("the channel has no rows")
     width = len(sequence(raw[0], "row 0"))
-    if width == 0 or width * len(raw) > named.MOST_ENTRIES:
+    if width == 0 or width * len(raw) > largest().shared_entries:
         refuse(f"a channel of {len(raw)} rows and {width} outputs is empty or too large")
     digest = hashlib.sha256(struct.pack("<qq", len(raw), width))
     place: dict[tuple[float, ...], int] = {}
@@ -198,6 +197,6 @@ def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
 def _normalised(row: tuple[float, ...], t: int) -> list[Ball]:
     balls = [arb(q) for q in row]
     total = sum(balls, ZERO)
-    if not abs(total - 1) <= ROW_TOLERANCE:
+    if not abs(total - 1) <= SLACK.law_sum:
         refuse(f"row {t} sums to {float(total):.12g}, not to 1")
     return balls if total == ONE else [q / total for q in balls]

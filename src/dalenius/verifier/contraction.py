@@ -1,12 +1,11 @@
 """How much a channel contracts Kullback-Leibler divergence, certified from above.
 
 eta is the least number with D(wP || w0P) <= eta D(w || w0) for all priors w, w0 on the rows P.
-Pairs of rows suffice (Ordentlich and Polyanskiy, "Strong data processing constant is achieved by
-binary inputs"), and for a pair
+Pairs of rows suffice [ordentlich20], and for a pair
 
     eta(P,Q) = 1 - inf { h(lam) : 0 < lam < 1 },     h(lam) = sum_y P Q / (lam P + (1-lam) Q).
 
-Two cheaper bounds are tried first: total variation of a pair (Dobrushin), and the mass that all rows
+Two cheaper bounds are tried first: total variation of a pair (Dobrushin [dobrushin56]), and the mass that all rows
 do not have in common (Doeblin), which bounds every total variation at once.
 """
 
@@ -15,17 +14,14 @@ from collections.abc import Sequence
 from flint import arb
 
 from .balls import ONE, ZERO, Ball
-from .limits import tick
+from .limits import largest, tick
 
 Row = Sequence[Ball]
-
-MOST_WORK = 2**25  # entries looked at, summed over pairs
-STEPS = 60
 
 
 def too_many(rows: int, outputs: int) -> bool:
     """Whether comparing all pairs would take too long."""
-    return rows * (rows - 1) // 2 * outputs > MOST_WORK
+    return rows * (rows - 1) // 2 * outputs > largest().contraction_entries
 
 
 def common_mass(rows: Sequence[Row]) -> Ball:
@@ -50,30 +46,31 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
     return all(pair_contracts(p, q, eta) for i, p in enumerate(rows) for q in rows[:i])
 
 
-def pair_contracts(p: Row, q: Row, eta: Ball) -> bool:
-    """Guarantee: if true, eta(P,Q) <= eta."""
+def pair_contracts(p: Row, q: Row, eta: Ball, lam: float | None = None) -> bool:
+    """Guarantee: if true, eta(P,Q) <= eta, whatever lam in (0,1) the tangent is taken at; it is searched for."""
     tick()
     shared = [(a, b) for a, b in zip(p, q, strict=True) if not (a.is_zero() or b.is_zero())]
     if sum((abs(a - b) for a, b in zip(p, q, strict=True)), ZERO) / 2 <= eta:
         return True
-    lam = arb(_minimiser([(float(a), float(b)) for a, b in shared]))
+    at = arb(_minimiser([(float(a), float(b)) for a, b in shared]) if lam is None else lam)
     height, slope = ZERO, ZERO
     for a, b in shared:
-        mix = lam * a + (1 - lam) * b
+        # h(at) = sum a b / mix,  h'(at) = sum a b (b - a) / mix^2
+        mix = at * a + (1 - at) * b
         term = a * b / mix
         height += term
         slope += term * (b - a) / mix
-    # h is convex: it lies above its tangent at lam, and that is least at one end of [0, 1].
-    least = height - (slope * lam).max(-slope * (1 - lam))
+    # h is convex: it lies above its tangent, and that is least at one end of [0, 1].
+    least = height - (slope * at).max(-slope * (1 - at))
     return bool(ONE - least <= eta)
 
 
-def _minimiser(shared: list[tuple[float, float]]) -> float:
+def _minimiser(shared: list[tuple[float, float]], steps: int = 60) -> float:
     """Roughly where h is least, by bisection on the sign of h'; any value in (0,1) is allowed."""
     low, high = 0.0, 1.0
     weights = [(a * b, a - b, b) for a, b in shared]
     lam = 0.5
-    for _ in range(STEPS):
+    for _ in range(steps):
         slope = curve = 0.0
         for ab, gap, b in weights:
             mix = b + lam * gap

@@ -17,20 +17,11 @@ from operator import mul, or_
 from flint import arb, arb_poly, fmpz_poly
 
 from .balls import ONE, PRECISION, ZERO, Ball, precision
-from .limits import tick, ticking
+from .limits import largest, tick, ticking
 from .reading import refuse
 from .reference import UNIFORM, Law, Product, Reference, Uniform, Weights, normalised
 
 Shares = dict[int, Ball]  # class -> rho(a, class), classes without mass left out
-
-LONG = 16  # runs of datasets that are worth a slice
-MOST_RECORDS = 10**8
-MOST_CLASSES = 2**22
-MOST_FREE = 64  # of records and of values: beyond both a histogram has over 2^64 count vectors
-MOST_DEGREE = 2 * 10**5  # of an exact polynomial power
-MOST_BITS = 2**28  # that its coefficients may occupy
-MOST_FOLDED = 10**4  # records of a modular sum that is folded from the plain one
-MOST_MODULUS = 5000  # of a modular sum of more records
 
 
 @dataclass(frozen=True)
@@ -66,7 +57,7 @@ class Sum:
             law = reference.law(0, len(self.contributions))
             q, p = (sum((x for c, x in zip(self.contributions, law, strict=True) if c == v), ZERO) for v in (0, 1))
         if q > 0 and p > 0:
-            if self.modulus is not None and many > MOST_FOLDED:
+            if self.modulus is not None and many > largest().folded:
                 return dict(enumerate(_cyclic(many, self.modulus, q, p)))
             plain = dict(enumerate(_binomial(many, q, p)))
         elif isinstance(reference, Uniform):
@@ -159,7 +150,7 @@ class Histogram:
 
     def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
         """rho(a,c) = (n-g)! prod_v p_v^c_v / (c_v - d_v)! with d the count vector of a, for a law p of all records."""
-        if self.n > MOST_CLASSES:
+        if self.n > largest().classes:
             refuse(f"a histogram of {self.n} records is too large to rebuild")
         law, left = reference.law(0, self.k), self.n - len(records)
         factorial = list(accumulate(range(1, self.n + 1), mul, initial=ONE))
@@ -202,11 +193,11 @@ class Table:
     def n(self) -> int:
         return len(self.records)
 
-    def shares(self, *records: int) -> list[Shares]:
-        """rho(a,t) under the uniform prior, from runs of datasets with the same a."""
+    def shares(self, *records: int, long: int = 16) -> list[Shares]:
+        """rho(a,t) under the uniform prior, from runs of datasets with the same a; long runs are counted as slices."""
         values = math.prod(self.records[i] for i in records)
         run = math.prod(self.records[records[-1] + 1 :])
-        if run < LONG:
+        if run < long:
             return tallied(numbered(self.records, records), self.classes, values)
         tallies: list[Counter[int]] = [Counter() for _ in range(values)]
         for j, a in enumerate(numbered(self.records[: records[-1] + 1], records)):
@@ -249,15 +240,16 @@ def uniform_shares(tallies: Sequence[dict[int, int]]) -> list[Shares]:
 
 def histogram(n: int, k: int) -> Histogram:
     """Return the histogram of n records of k values, refused before anything large is built."""
-    if min(n, k) > MOST_FREE or math.comb(n + k - 1, k - 1) * k > MOST_CLASSES:
+    if min(n, k) > largest().histogram_side or math.comb(n + k - 1, k - 1) * k > largest().classes:
         refuse(f"a histogram of {n} records of {k} values has too many count vectors to recount")
     return Histogram(n, k)
 
 
 def unlisted(n: int, k: int) -> Histogram:
     """Return the histogram of n records of k values, whose count vectors nobody asks for."""
-    if n >= MOST_CLASSES or k > MOST_FREE:
-        refuse(f"a histogram of {n} records of {k} values is too large; at most {MOST_CLASSES - 1} of {MOST_FREE}")
+    if n >= largest().classes or k > largest().histogram_side:
+        most = f"at most {largest().classes - 1} of {largest().histogram_side}"
+        refuse(f"a histogram of {n} records of {k} values is too large; {most}")
     return Histogram(n, k)
 
 
@@ -282,7 +274,7 @@ def classes_are_orbits(statistic: Statistic, reference: Reference = UNIFORM) -> 
     if is_parity(statistic) and even:
         return True
     n, bars = statistic.n, statistic.alphabet(0) - 1
-    return min(n, bars) <= MOST_FREE and statistic.size == math.comb(n + bars, bars)
+    return min(n, bars) <= largest().histogram_side and statistic.size == math.comb(n + bars, bars)
 
 
 def relabelled(statistic: Sum | Histogram, values: Sequence[int]) -> list[int]:
@@ -316,8 +308,8 @@ def rearranged(table: Table, records: Sequence[int], values: Sequence[Sequence[i
 
 def _binomial(n: int, q: Ball, p: Ball) -> list[Ball]:
     """C(n,j) q^(n-j) p^j for j = 0..n."""
-    if n > MOST_CLASSES:
-        refuse(f"a sum of {n} records has too many values to recount; at most {MOST_CLASSES}")
+    if n > largest().classes:
+        refuse(f"a sum of {n} records has too many values to recount; at most {largest().classes}")
     x, odds = q**n, p / q
     law = [x]
     for j in ticking(range(n)):
@@ -330,12 +322,10 @@ def _power(n: int, contributions: tuple[int, ...]) -> dict[int, Ball]:
     """Law of the sum of n uniform picks: the coefficients of (sum_a x^contribution_a)^n / k^n."""
     if n == 0:
         return {0: ONE}
-    low = min(contributions)
-    step = math.gcd(*(c - low for c in contributions)) or 1
-    shape = [(c - low) // step for c in contributions]
+    low, step, shape = _steps(contributions)
     degree = n * max(shape)
     bits = degree * n * math.log2(len(shape)) if len(shape) > 1 else 0
-    if degree > MOST_DEGREE or bits > MOST_BITS:
+    if degree > largest().degree or bits > largest().bits:
         refuse(f"a sum of {n} records with values spread over {max(shape)} steps is too large to recount exactly")
     coefficients = [0] * (max(shape) + 1)
     for value in shape:
@@ -351,24 +341,20 @@ def _product(laws: dict[Law, int], contributions: tuple[int, ...]) -> dict[int, 
     Rounding may hide coefficients that are small beside others, so the precision is such that the least one keeps its
     digits. Which ones are zero is known from the sets of values alone, as bits of integers.
     """
-    n, low = sum(laws.values()), min(contributions)
-    step = math.gcd(*(c - low for c in contributions)) or 1
-    shape = [(c - low) // step for c in contributions]
+    n = sum(laws.values())
+    low, step, shape = _steps(contributions)
     degree = n * max(shape)
+    # The least coefficient may be as small as the product of the least probabilities: 2^-loss.
     loss = math.ceil(sum(-math.log2(min(p for p in law if p > 0)) * many for law, many in laws.items()))
-    if degree > MOST_DEGREE or degree * (PRECISION + loss) > MOST_BITS:
+    if degree > largest().degree or degree * (PRECISION + loss) > largest().bits:
         refuse(f"a sum of {n} records with values spread over {max(shape)} steps is too large to recount exactly")
-    attainable, factors = 1, [arb_poly([ONE])]
+    attainable = _attainable(laws, shape)
     with precision(2 * PRECISION + loss):
+        factors = [arb_poly([ONE])]
         for law, many in laws.items():
-            held = [v for v, p in zip(shape, law, strict=True) if p > 0]
-            for _ in ticking(range(many if degree else 0)):
-                attainable = reduce(or_, (attainable << v for v in held))
-            coefficients = [ZERO] * (max(shape) + 1)
-            for v, p in zip(shape, normalised(law), strict=True):
-                coefficients[v] += p
-            factors.append(arb_poly(coefficients) ** many)
+            factors.append(_polynomial(shape, normalised(law)) ** many)
             tick()
+        # Pairs of factors, then pairs of those: each product has factors of about the same degree.
         while len(factors) > 1:
             factors = [a * b for a, b in zip(factors[::2], [*factors[1::2], arb_poly([ONE])], strict=False)]
         power = factors[0].coeffs()
@@ -378,10 +364,36 @@ def _product(laws: dict[Law, int], contributions: tuple[int, ...]) -> dict[int, 
     return result
 
 
+def _steps(contributions: tuple[int, ...]) -> tuple[int, int, list[int]]:
+    """Return (low, step, shape) with contributions = low + step * shape, and shape as small as can be."""
+    low = min(contributions)
+    step = math.gcd(*(c - low for c in contributions)) or 1
+    return low, step, [(c - low) // step for c in contributions]
+
+
+def _attainable(laws: dict[Law, int], shape: list[int]) -> int:
+    """The sums that have positive probability: bit j is set where j is one of them."""
+    sums = 1
+    for law, many in laws.items():
+        held = [v for v, p in zip(shape, law, strict=True) if p > 0]
+        # Where every contribution is the same, the only sum is 0.
+        for _ in ticking(range(many if max(shape) else 0)):
+            sums = reduce(or_, (sums << v for v in held))
+    return sums
+
+
+def _polynomial(shape: list[int], law: Sequence[Ball]) -> arb_poly:
+    """sum_v law(v) x^shape(v)."""
+    coefficients = [ZERO] * (max(shape) + 1)
+    for v, p in zip(shape, law, strict=True):
+        coefficients[v] += p
+    return arb_poly(coefficients)
+
+
 def _cyclic(n: int, modulus: int, q: Ball, p: Ball) -> list[Ball]:
     """Law of the sum of n > modulus bits modulo m, by repeated squaring modulo x^m - 1."""
-    if modulus > MOST_MODULUS:
-        refuse(f"a sum of {n} records modulo {modulus} is too large to recount; modulus at most {MOST_MODULUS}")
+    if modulus > largest().modulus:
+        refuse(f"a sum of {n} records modulo {modulus} is too large to recount; modulus at most {largest().modulus}")
 
     def folded(product: arb_poly) -> arb_poly:
         coefficients = product.coeffs()

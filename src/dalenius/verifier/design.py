@@ -32,9 +32,8 @@ from flint import arb, arb_mat
 
 from . import named
 from .balls import ONE, ZERO, Ball, Matrix, log_sum_exp, matrix, short
-from .channel import ROW_TOLERANCE
 from .counting import Shares, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
-from .limits import tick, ticking
+from .limits import SLACK, largest, tick, ticking
 from .question import Audited, Question, held, prior_of
 from .reading import field, mapping, number, numbers, refuse, sequence, show, whole
 from .reference import Reference, Uniform, Weights, digest
@@ -43,11 +42,6 @@ from .secret import of_record
 Exact: TypeAlias = int | float | Fraction  # compared without rounding
 Pairs: TypeAlias = list[Any]  # one entry for every (c,y), y fastest
 
-MOST_PAIRS = 2**20  # (c,y)
-MOST_PRODUCTS = 2**30  # of numbers, for the whole pool or for all symmetries
-MOST_DIFFERENCES = 2**26  # of counts, for the distances of vectors
-DISTORTION_SLACK = 1e-12  # relative: by which rounded rows may exceed the budget
-LEAKAGE_SLACK = 1e-9  # nats, for a budget of 0 and an adversary without knowledge only
 
 ERRORS: dict[str, Callable[[Any], Exact]] = {
     "absolute": lambda e: e,
@@ -60,7 +54,7 @@ ERRORS: dict[str, Callable[[Any], Exact]] = {
 class Task:
     """The least leakage at expected distortion `budget`, or the least distortion at leakage `budget`.
 
-    d(c,y) = distances[c][y]; P0(c) proportional to weights[c], or every dataset as likely as any other.
+    d(c,y) = distances[c][y]; P0(c) proportional to weights[c], or uniform over datasets.
     """
 
     audited: Audited
@@ -105,14 +99,14 @@ class Task:
             refuse(f"the mechanism has expected distortion {short(expected)}, more than the claimed {claimed!r}")
         leaked = self.audited.upper
         if self.primal:
-            if not claimed <= self.budget * (1 + DISTORTION_SLACK):
+            if not claimed <= self.budget * (1 + SLACK.distortion):
                 refuse(f"the distortion {claimed!r} exceeds the budget {self.budget!r}")
             if not leaked <= upper:
                 refuse(f"the mechanism is proved to leak at most {leaked!r}, more than the upper bound {upper!r}")
         else:
             if claimed != upper:
                 refuse(f"the distortion {claimed!r} is not the upper bound {upper!r}")
-            slack = LEAKAGE_SLACK if self.budget == 0 and self.audited.knowledge.none else 0.0
+            slack = SLACK.leakage if self.budget == 0 and self.audited.knowledge.none else 0.0
             constant = len(self.audited.channel.rows) == 1  # leaks nothing, whatever is stated
             if not (constant or leaked <= self.budget + slack):
                 refuse(f"the mechanism is proved to leak at most {leaked!r}, more than the budget {self.budget!r}")
@@ -194,8 +188,9 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     statistic, width = audited.channel.statistic, audited.channel.outputs
     if field(content, "adversary", "the certificate") != content["audit"]["adversary"]:
         refuse("the audit is about another adversary than the design")
-    if statistic.size * width > MOST_PAIRS:
-        refuse(f"a design of {statistic.size} rows and {width} outputs is too large to check; at most {MOST_PAIRS}")
+    if statistic.size * width > largest().design_pairs:
+        pairs = largest().design_pairs
+        refuse(f"a design of {statistic.size} rows and {width} outputs is too large to check; at most {pairs}")
     if not classes_are_orbits(statistic):
         refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
     if not classes_are_orbits(statistic, audited.reference):
@@ -220,12 +215,12 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
 
 
 def _weights(value: object, size: int) -> list[float] | None:
-    """Return P0 over the classes as given; None when every dataset is as likely as any other."""
+    """Return P0 over the classes as given; None when it is uniform over datasets."""
     if value == "uniform":
         return None
     weights = numbers(value, size, "the distribution", low=0.0)
     total = sum(map(arb, weights), ZERO)
-    if not abs(total - 1) <= ROW_TOLERANCE:
+    if not abs(total - 1) <= SLACK.law_sum:
         refuse(f"the distribution sums to {float(total):.12g}, not to 1")
     return weights
 
@@ -267,7 +262,7 @@ def _query(
     if "query" not in described or named.query(described["query"]).text != asked.text:
         refuse(f"the audit is about another query than {asked.text}")
     k = asked.statistic.alphabet(0)
-    if asked.vector and audited.channel.statistic.size * width * k > MOST_DIFFERENCES:
+    if asked.vector and audited.channel.statistic.size * width * k > largest().design_differences:
         refuse(f"{asked.text} with {width} outputs has too many distances to recompute")
     answers = asked.answers_on(audited.channel.statistic)
     if "outputs" not in problem:
@@ -289,7 +284,7 @@ def _exact(x: float) -> int | Fraction:
 
 
 def _limit(listed: Sequence[Any], each: int) -> None:
-    if len(listed) * each > MOST_PRODUCTS:
+    if len(listed) * each > largest().design_products:
         refuse(f"{len(listed)} priors or symmetries of {each} numbers are too many to check")
 
 

@@ -9,19 +9,124 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import NoReturn, TypeVar
 
-MEMORY = 448  # MiB that reading and checking may take by default: with the interpreter less than 512
-TIME_LIMIT = 60.0  # seconds by default
-LONGEST = 1e6  # seconds: a longer limit is none, and clocks overflow beyond
-LARGEST = 2**60  # MiB: the same of memory
-MIB = 2**20  # bytes
-FAR_TOO_LARGE = 2**20  # MiB that nobody has
-EVERY = 1024  # items of a loop between two looks at the clock
+# MiB that reading and checking may take by default: with the interpreter less than 512. Seconds by default.
+MEMORY = 448
+TIME_LIMIT = 60.0
+# A longer limit, in seconds, is none, and clocks overflow beyond; the same of memory, in MiB.
+LONGEST = 1e6
+LARGEST = 2**60
+# Bytes.
+MIB = 2**20
 
 T = TypeVar("T")
 
+
+@dataclass(frozen=True)
+class Sizes:
+    """The largest certificate that is checked; a larger one is refused before anything large is built.
+
+    A choice of what is worth waiting for: none of these numbers decides whether a proof holds.
+    """
+
+    # Characters of a call string; records; classes of a statistic; contribution of one record to a sum.
+    call: int = 10_000
+    records: int = 10**8
+    classes: int = 2**22
+    contribution: int = 2**40
+    # Records and values of a histogram: beyond both it has over 2^64 count vectors.
+    histogram_side: int = 64
+    # Powers of polynomials: their degree, and the bits that their coefficients may occupy.
+    degree: int = 2 * 10**5
+    bits: int = 2**28
+    # Records of a modular sum that is folded from the plain one; modulus of a modular sum of more records.
+    folded: int = 10**4
+    modulus: int = 5000
+
+    # Rows x outputs of a channel, where entries are shared among rows, and where every row has its own.
+    shared_entries: int = 2**25
+    own_entries: int = 2**23
+    # Datasets of randomized_response; values of the one record of an identity: more rows would not fit in any case.
+    responses: int = 2**12
+    identity_values: int = 2**14
+    # Entries of two matrices that are compared dataset by dataset; datasets on which two queries are compared.
+    compared_entries: int = 2**20
+    compared_datasets: int = 2**20
+    # Real outputs: points of a quadrature, points of one piece of it, points x answers.
+    points: int = 2**15
+    piece_points: int = 2**9
+    real_entries: int = 2**21
+
+    # Datasets that a certificate may list; records of such datasets; datasets whose classes or probabilities are worked
+    # out one by one.
+    datasets: int = 2**24
+    dataset_records: int = 2**20
+    enumerated: int = 2**22
+    # Pairs of a secret value and a class; probabilities of all cells of a secret; secret values, in estimates.
+    secret_pairs: int = 2**23
+    secret_entries: int = 2**25
+    secret_values: int = 2**30
+
+    # Contraction: entries looked at, summed over pairs of rows.
+    contraction_entries: int = 2**25
+    # Trees: nodes that may wait at a time, and the numbers that they may hold together; secants that are remembered.
+    waiting: int = 10_000
+    waiting_numbers: int = 2**26
+    secants: int = 2**16
+
+    # Sums that are never written out: products of a class and a cut; cuts; values of a secret; values x blocks; values
+    # x groups of outputs; chances of the noise that are remembered.
+    sum_terms: int = 2**25
+    sum_cuts: int = 2**16
+    sum_values: int = 64
+    sum_blocks: int = 2**18
+    sum_joint: int = 2**20
+    sum_chances: int = 2**20
+    # Histograms that are never written out: terms of the laws of different counts; pairs of a value and a count.
+    histogram_terms: int = 2**22
+    histogram_pairs: int = 2**26
+
+    # Designs: pairs of a class and an output; products of numbers for the whole pool, or for all symmetries;
+    # differences of counts for the distances of vectors.
+    design_pairs: int = 2**20
+    design_products: int = 2**30
+    design_differences: int = 2**26
+
+    # Entries of a FLINT matrix that is held, 48 MiB; entries of a part of one that is not.
+    held: int = 2**20
+    part: int = 2**17
+
+
+@dataclass(frozen=True)
+class Slacks:
+    """How far numbers that were rounded to floats may be off and still mean what they stand for.
+
+    Where one is used, the check says what the number is then taken for.
+    """
+
+    # The sum of a law, or of a row, may miss 1 by this; it is normalised.
+    law_sum: float = 1e-9
+    # An entropy may exceed log|X| by this, relatively, and mean log|X|.
+    entropy: float = 1e-9
+    # Masses this near, relatively, pass for the reference prior; below the second number they may have lost digits.
+    reference: float = 1e-9
+    least_mass: float = 1e-290
+    # A number of a saved result that is derived anew in another way.
+    saved: float = 1e-9
+    # Rounded rows of a design may exceed a distortion budget by this, relatively; a leakage budget of 0 by this, in
+    # nats, against an adversary without knowledge only.
+    distortion: float = 1e-12
+    leakage: float = 1e-9
+    # Outputs whose expected distortions differ by less tie; only the mechanism `constant` asks.
+    tie: float = 1e-12
+
+
+SLACK = Slacks()
+
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+_sizes: ContextVar[Sizes] = ContextVar("sizes", default=Sizes())  # noqa: B039 - frozen
 
 
 class NotChecked(Exception):  # noqa: N818 - an answer, not an error
@@ -38,16 +143,31 @@ def within(time_limit: float) -> Iterator[None]:
         _deadline.reset(token)
 
 
+def largest() -> Sizes:
+    """The sizes in force."""
+    return _sizes.get()
+
+
+@contextmanager
+def sized(**sizes: int) -> Iterator[None]:
+    """Put other sizes in force, such as smaller ones, which are reached sooner."""
+    token = _sizes.set(replace(_sizes.get(), **sizes))
+    try:
+        yield
+    finally:
+        _sizes.reset(token)
+
+
 def tick() -> None:
     """End the work if its time is over. Every loop of the verifier that may be long calls this."""
     if time.monotonic() > _deadline.get():
         out_of_time()
 
 
-def ticking(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items, and tick now and then."""
+def ticking(items: Iterable[T], every: int = 1024) -> Iterator[T]:
+    """Yield the items, and tick before every 1024th."""
     for k, item in enumerate(items):
-        if not k % EVERY:
+        if not k % every:
             tick()
         yield item
 
@@ -58,9 +178,9 @@ def out_of_time() -> NoReturn:
     raise NotChecked(message)
 
 
-def too_large(mib: float, memory: int) -> NoReturn:
+def too_large(mib: float, memory: int, nobody_has: int = 2**20) -> NoReturn:
     """Say that checking would need more memory than allowed."""
-    if not mib < FAR_TOO_LARGE:
+    if not mib < nobody_has:
         message = "not checked: it is far too large to be rebuilt"
         raise NotChecked(message)
     message = (

@@ -14,20 +14,12 @@ from typing import Any
 from flint import arb
 
 from .balls import ONE, ZERO, Ball, precision
-from .counting import MOST_CLASSES, MOST_RECORDS, Histogram, Statistic, Sum, Table, histogram, unlisted
-from .limits import tick, ticking
+from .counting import Histogram, Statistic, Sum, Table, histogram, unlisted
+from .limits import SLACK, largest, tick, ticking
 from .reading import number, refuse, sequence, show, whole
 
 Rows = list[list[Ball]]
 
-LONGEST = 10_000  # characters of a call string
-MOST_ENTRIES = 2**25  # of rows x outputs, where entries are shared among rows
-MOST_OWN_ENTRIES = 2**23  # where every row has its own
-MOST_COMPARED = 2**20  # datasets on which two queries are compared
-MOST_RESPONSES = 2**12  # datasets of randomized_response
-MOST_VALUES = 2**14  # of the one record of an identity: more rows would not fit in any case
-LARGEST = 2**40  # contribution of a record
-TIE = 1e-12  # outputs whose expected distortions differ by less tie; only `constant` asks
 
 # Parameters in order; those that may be left out come with their default.
 QUERIES: dict[str, dict[str, Any]] = {
@@ -51,8 +43,8 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 
 def call(text: object, known: dict[str, dict[str, Any]], where: str) -> tuple[str, dict[str, Any]]:
     """Return the name and the arguments of a call string."""
-    if not isinstance(text, str) or len(text) > LONGEST:
-        refuse(f"{where} must be a text of at most {LONGEST} characters, not {show(text)}")
+    if not isinstance(text, str) or len(text) > largest().call:
+        refuse(f"{where} must be a text of at most {largest().call} characters, not {show(text)}")
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -137,9 +129,9 @@ def spelled(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _query(name: str, given: dict[str, Any], listed: bool) -> Query:  # noqa: FBT001 - an internal call
-    n = whole(given.get("n", 1), "n of the query", 1, MOST_RECORDS)
+    n = whole(given.get("n", 1), "n of the query", 1, largest().records)
     if name == "modular_sum":
-        m = whole(given["modulus"], "modulus of the query", 1, MOST_CLASSES)
+        m = whole(given["modulus"], "modulus of the query", 1, largest().classes)
         return Query(name, Sum(n, (0, 1), m), m, 1 if n < m else m - 1)
     if name == "count":
         return Query(name, Sum(n, (0, 1)), n + 1, 1)
@@ -147,12 +139,14 @@ def _query(name: str, given: dict[str, Any], listed: bool) -> Query:  # noqa: FB
         return Query(name, Sum(n, (0, 1)), n * (n - 1) // 2 + 1, n - 1)
     if name == "total":
         entries = sequence(given["values"], "values of the query")
-        values = tuple(whole(v, "a value of the query", -LARGEST, LARGEST) for v in entries)
+        most = largest().contribution
+        values = tuple(whole(v, "a value of the query", -most, most) for v in entries)
         if not values or len(set(values)) < len(values):
             refuse("values of the query must list one integer or more, each once")
         spread = max(values) - min(values)
         return Query(name, Sum(n, values), n * spread + 1, spread, n * min(values))
-    k = whole(given["k"], "k of the query", 1, MOST_VALUES if name == "identity" else MOST_CLASSES)
+    most = largest().identity_values if name == "identity" else largest().classes
+    k = whole(given["k"], "k of the query", 1, most)
     if name == "identity":
         return Query(name, Sum(1, tuple(range(k))), k, k - 1)
     vectors = histogram(n, k) if listed else unlisted(n, k)
@@ -173,7 +167,7 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
 def _rows(name: str, given: dict[str, Any], asked: Query) -> Rows:
     if name in ("geometric", "laplace", "gaussian"):
         return _additive(asked, _noise(name, given, asked.sensitivity))
-    _fits(asked, asked.width, MOST_OWN_ENTRIES if name == "exponential" else MOST_ENTRIES)
+    _fits(asked, asked.width, largest().own_entries if name == "exponential" else largest().shared_entries)
     if name == "symmetric":
         return _symmetric(asked, number(given["flip"], "flip", 0.0, 1.0))
     if name == "exponential":
@@ -245,7 +239,7 @@ def _constant(asked: Query) -> Rows:
         tick()
         expected.append(float(sum((p * distance(f, y) for p, f in zip(size, answers, strict=True)), ZERO)))
     least = min(expected)
-    best = next(j for j, e in enumerate(expected) if e <= least + TIE * (1 + least))
+    best = next(j for j, e in enumerate(expected) if e <= least + SLACK.tie * (1 + least))
     row = [ONE if j == best else ZERO for j in range(len(outputs))]
     return [row] * len(answers)
 
@@ -296,7 +290,7 @@ class Added:
     exact: "Exact"
 
     def contraction(self, spread: int, counts: int) -> Ball:
-        """Return eta of a release of so many counts with this noise; spread is n d^2.
+        """Return eta of a release of this number of counts with this noise; spread is n d^2.
 
         d is the most by which one of n records moves a count; of several counts it moves two, by 1.
         Guarantee: D(p q || rho q) <= eta D(p || rho) for every prior p and every product rho of laws of records.
@@ -349,7 +343,7 @@ def same_answers(one: Query, other: Query) -> bool:
         return False
     if mine == theirs:
         return one.answers == other.answers
-    if mine.n * math.log2(mine.alphabet(0)) > math.log2(MOST_COMPARED):
+    if mine.n * math.log2(mine.alphabet(0)) > math.log2(largest().compared_datasets):
         return False
     f, g = one.answers, other.answers
     return all(f[s] == g[t] for s, t in zip(mine.datasets(), theirs.datasets(), strict=True))
@@ -420,12 +414,12 @@ def _rounded(tail: Callable[[Ball], Ball]) -> Noise:
 def _additive(asked: Query, noise: Noise) -> Rows:
     """Noise on the answer; on histograms on every count by itself, clamped to 0..n."""
     if not isinstance(asked.statistic, Histogram):
-        _fits(asked, asked.width, MOST_ENTRIES)
+        _fits(asked, asked.width, largest().shared_entries)
         return _shifted([f - asked.low for f in asked.answers], asked.width, noise)
     n, k = asked.statistic.n, asked.statistic.k
-    if k * math.log2(n + 1) > math.log2(MOST_OWN_ENTRIES):
+    if k * math.log2(n + 1) > math.log2(largest().own_entries):
         refuse(f"{n + 1}^{k} outputs are too many to rebuild")
-    _fits(asked, (n + 1) ** k, MOST_OWN_ENTRIES)
+    _fits(asked, (n + 1) ** k, largest().own_entries)
     cell = _shifted(list(range(n + 1)), n + 1, noise)
     rows = []
     for counts in asked.statistic.counts:
@@ -456,7 +450,7 @@ def _randomized_response(of: Sum | Histogram, epsilon: Ball) -> tuple[Table, Row
     Permuting the records of data and output alike leaves the channel as it is: they are interchangeable.
     """
     n, k = of.n, of.alphabet(0)
-    if n > MOST_RESPONSES or n * math.log2(k) > math.log2(MOST_RESPONSES) + 1e-9:
+    if n > largest().responses or n * math.log2(k) > math.log2(largest().responses) + 1e-9:
         refuse(f"randomized_response of {n} records of {k} values has too many outputs to rebuild")
     kept = 1 / (1 + (k - 1) * (-epsilon).exp())
     other = (-epsilon).exp() * kept

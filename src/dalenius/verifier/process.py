@@ -30,9 +30,6 @@ try:
 except ImportError:  # not a Unix: no child is started there
     resource = None  # type: ignore[assignment]
 
-GRACE = 5.0  # seconds beyond the time limit: the child ends by itself first, and says more
-ROOM = 64 * MIB  # for the interpreter's own work beyond what it holds at the start
-LARGEST = 2**62  # beyond it a limit is none
 STATM = Path("/proc/self/statm")  # the address space in use, where there is such a file
 CHILD = f"import sys; sys.path += sys.argv[1:3]; from {__name__} import main; sys.exit(main(sys.argv[3:]))"
 
@@ -42,8 +39,13 @@ def available() -> bool:
     return bool(sys.executable) and os.name == "posix" and not getattr(sys, "frozen", False)
 
 
-def verdict(path: Path, mechanism: dict[str, object] | None, *, memory: int, time_limit: float) -> dict[str, Any]:
-    """Return the fields of a Verification of the certificate in this file. OSError when it cannot be read."""
+def verdict(
+    path: Path, mechanism: dict[str, object] | None, *, memory: int, time_limit: float, grace: float = 5.0
+) -> dict[str, Any]:
+    """Return the fields of a Verification of the certificate in this file. OSError when it cannot be read.
+
+    grace: seconds beyond the time limit before the child is killed; it ends by itself first, and says more.
+    """
     with _opened(path) as source, contextlib.ExitStack() as stack:
         described = None
         if mechanism is not None:
@@ -51,7 +53,7 @@ def verdict(path: Path, mechanism: dict[str, object] | None, *, memory: int, tim
             described = stack.enter_context(tempfile.TemporaryFile())
             described.write(json.dumps(mechanism).encode("ascii"))
             described.seek(0)
-        return _run(source, described, memory, time_limit)
+        return _run(source, described, memory, time_limit, grace)
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -67,7 +69,9 @@ def _opened(path: Path) -> IO[bytes]:
     return os.fdopen(source, "rb", buffering=0)
 
 
-def _run(source: IO[bytes], described: IO[bytes] | None, memory: int, time_limit: float) -> dict[str, Any]:
+def _run(
+    source: IO[bytes], described: IO[bytes] | None, memory: int, time_limit: float, grace: float
+) -> dict[str, Any]:
     """Start the child and wait for its answer."""
     packages = [str(Path(__file__).resolve().parents[2]), str(Path(str(flint.__file__)).resolve().parents[1])]
     command = [sys.executable, "-I", "-S", "-c", CHILD, *packages, str(memory), repr(time_limit)]
@@ -80,7 +84,7 @@ def _run(source: IO[bytes], described: IO[bytes] | None, memory: int, time_limit
         pass_fds=passed,
     ) as child:
         try:
-            answer, _ = child.communicate(timeout=time_limit + GRACE)
+            answer, _ = child.communicate(timeout=time_limit + grace)
         except subprocess.TimeoutExpired:
             child.kill()
             return _out_of_time()
@@ -122,19 +126,24 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _limit(memory: int, time_limit: float) -> None:
-    """Let the system limit memory, and the time of a child whose parent was killed."""
+def _limit(memory: int, time_limit: float, room: int = 64 * MIB, grace: float = 10.0) -> None:
+    """Let the system limit memory, and the time of a child whose parent was killed.
+
+    room: bytes for the interpreter's own work beyond what it holds at the start. grace: seconds; the parent, where it
+    still lives, ends the child before.
+    """
     if STATM.exists():
         held = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-        _lower(resource.RLIMIT_AS, held + ROOM + memory * MIB)
-    seconds = math.ceil(time_limit + 2 * GRACE)
+        _lower(resource.RLIMIT_AS, held + room + memory * MIB)
+    seconds = math.ceil(time_limit + grace)
     _lower(resource.RLIMIT_CPU, seconds)
     _lower(resource.RLIMIT_CORE, 0)
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _lower(what: int, value: int) -> None:
-    if value >= LARGEST:
+def _lower(what: int, value: int, none: int = 2**62) -> None:
+    """Lower a limit of this process; a value of 2^62 or more is none."""
+    if value >= none:
         return
     _, hard = resource.getrlimit(what)
     limit = value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -13,14 +13,10 @@ from flint import arb
 from .balls import ZERO, Ball, short, xlogx
 from .channel import Channel
 from .counting import Shares
-from .limits import tick
+from .limits import SLACK, largest, tick
 from .reading import numbers, refuse, sequence
 from .reference import UNIFORM, Reference
 from .secret import Secret, joint
-
-MOST_ENTRIES = 2**25  # probabilities of all cells of a secret
-NEAR = 1e-9  # relative distance at which masses pass for the reference prior
-LEAST = 1e-290  # masses below it may have lost their digits in floats
 
 
 @dataclass(frozen=True)
@@ -50,8 +46,8 @@ class Question:
     def cells(self) -> list[dict[int, Ball]]:
         """rho(a, row) of the secret values with mass."""
         cells = self.merged(self.shares)
-        if sum(map(len, cells)) * self.channel.outputs > MOST_ENTRIES:
-            refuse(f"{self.secret.text} has too many cells to check; at most {MOST_ENTRIES} probabilities")
+        if sum(map(len, cells)) * self.channel.outputs > largest().secret_entries:
+            refuse(f"{self.secret.text} has too many cells to check; at most {largest().secret_entries} probabilities")
         return cells
 
     def merged(self, prior: list[Shares]) -> list[dict[int, Ball]]:
@@ -113,7 +109,8 @@ def held(prior: list[Shares], reference: list[Shares], knowledge: Knowledge, whe
 def _apart(prior: list[Shares], reference: list[Shares]) -> int | None:
     """Return a secret value at which a prior is not the reference up to rounding, or None."""
     for a, (law, cells) in enumerate(zip(prior, reference, strict=True)):
-        if not all(abs(law.get(t, ZERO) - rho) <= NEAR * rho + LEAST for t, rho in cells.items()):
+        near = (abs(law.get(t, ZERO) - rho) <= SLACK.reference * rho + SLACK.least_mass for t, rho in cells.items())
+        if not all(near):
             return a
     return None
 

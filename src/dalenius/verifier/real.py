@@ -30,8 +30,8 @@ and right of all answers the densities are proportional, so that each side is on
 skipped.
 
 Gaussian of deviation sigma, answers spanning M: beta = M v / (2 sigma^2), factor exp( v^2 / 2 sigma^2 ), and the
-trapezoidal rule of step h on the whole line errs by at most 2 C factor / ( exp(2 pi v / h) - 1 ) (Trefethen and
-Weideman 2014, theorem 5.1). It stops at a first point below and a last point above all answers; what is skipped is at
+trapezoidal rule of step h on the whole line errs by at most 2 C factor / ( exp(2 pi v / h) - 1 ) ([trefethen14],
+theorem 5.1). It stops at a first point below and a last point above all answers; what is skipped is at
 most the integral of the falling density beyond them.
 """
 
@@ -45,12 +45,8 @@ from . import named
 from .balls import ONE, ZERO, Ball, float_above, float_below
 from .channel import Channel
 from .counting import Histogram
-from .limits import tick, ticking
+from .limits import largest, tick, ticking
 from .reading import field, mapping, number, numbers, refuse, sequence, whole
-
-MOST_POINTS = 2**15
-MOST_PER_PIECE = 2**9
-MOST_ENTRIES = 2**21
 
 Masses = dict[int, list[Ball]]  # of every answer: w_k p_t(y_k)
 
@@ -134,7 +130,7 @@ def _laplace(points: dict[str, Any], answers: list[int], rate: Ball) -> _Rule:
     _keys(points, {"edges", "points", "angle", "slack"})
     listed = sequence(points["edges"], "edges of the quadrature")
     edges = numbers(listed, len(listed), "edges of the quadrature")
-    m = whole(points["points"], "points of the quadrature", 2, MOST_PER_PIECE)
+    m = whole(points["points"], "points of the quadrature", 2, largest().piece_points)
     _fits(m * len(edges), len(answers))
     if any(not low < high for low, high in pairwise(edges)):
         refuse("edges of the quadrature do not ascend")
@@ -173,7 +169,7 @@ def _gaussian(points: dict[str, Any], answers: list[int], sigma: Ball) -> _Rule:
     step = arb(number(points["step"], "the step of the quadrature"))
     if not step > 0:
         refuse("the step of the quadrature must be above 0")
-    count = whole(points["count"], "the count of the quadrature", 2, MOST_POINTS)
+    count = whole(points["count"], "the count of the quadrature", 2, largest().points)
     _fits(count, len(answers))
     last = first + (count - 1) * step
     if not (first <= answers[0] and last >= answers[-1]):
@@ -203,5 +199,5 @@ def _keys(points: dict[str, Any], expected: set[str]) -> None:
 
 
 def _fits(points: int, answers: int) -> None:
-    if points > MOST_POINTS or points * answers > MOST_ENTRIES:
+    if points > largest().points or points * answers > largest().real_entries:
         refuse(f"{points} points for {answers} answers are too many to rebuild")

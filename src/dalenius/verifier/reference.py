@@ -9,20 +9,15 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from flint import arb
 
 from .balls import ONE, ZERO, Ball
+from .limits import SLACK, largest
 from .reading import mapping, numbers, refuse, sequence, show
 
 Law: TypeAlias = tuple[float, ...]  # as given, not yet divided by its sum
-
-TOLERANCE = 1e-9  # by which the sum of a law may miss one
-MOST_DATASETS = 2**24  # that a certificate may list
-MOST_LISTED = 2**20  # records of such datasets
-MOST_ENUMERATED = 2**22  # whose classes or probabilities are worked out one by one
-MOST_SHOWN = 16  # numbers that are written out for a reader
 
 
 class Data(Protocol):
@@ -45,7 +40,7 @@ class Data(Protocol):
 
 @dataclass(frozen=True)
 class Uniform:
-    """Every dataset is as likely as any other."""
+    """All datasets have the same probability."""
 
     text = "the uniform prior"
     common = True
@@ -71,6 +66,8 @@ class Product:
     """Independent records. One law: that of every record; else laws[i] is that of record i."""
 
     laws: tuple[Law, ...]
+    # Numbers that are written out for a reader; of more, a digest.
+    shown: ClassVar[int] = 16
 
     @property
     def common(self) -> bool:
@@ -79,7 +76,7 @@ class Product:
 
     @property
     def text(self) -> str:
-        if sum(map(len, self.laws)) > MOST_SHOWN:
+        if sum(map(len, self.laws)) > self.shown:
             words = f"{'one law' if self.common else 'laws'} (sha256 {digest(self.laws)})"
         else:
             words = f"law {list(self.laws[0])}" if self.common else f"laws {[list(law) for law in self.laws]}"
@@ -166,19 +163,19 @@ def read(value: object, data: Data) -> Reference:
 def universe(data: Data) -> int:
     """|X|; refused when there are too many datasets to list."""
     many = 1
-    for i in range(min(data.n, MOST_LISTED)):
+    for i in range(min(data.n, largest().dataset_records)):
         many *= data.alphabet(i)
-        if many > MOST_DATASETS:
+        if many > largest().datasets:
             break
-    if many > MOST_DATASETS or data.n > MOST_LISTED:
-        refuse(f"there are more than {MOST_DATASETS} datasets, too many to list one by one")
+    if many > largest().datasets or data.n > largest().dataset_records:
+        refuse(f"there are more than {largest().datasets} datasets, too many to list one by one")
     return many
 
 
 def enumerable(data: Data) -> None:
     """Refuse when there are too many datasets to work something out for each."""
-    if (many := universe(data)) > MOST_ENUMERATED:
-        refuse(f"{many} datasets are too many to go through; at most {MOST_ENUMERATED}")
+    if (many := universe(data)) > largest().enumerated:
+        refuse(f"{many} datasets are too many to go through; at most {largest().enumerated}")
 
 
 def normalised(law: Law) -> list[Ball]:
@@ -201,6 +198,6 @@ def digest(value: object) -> str:
 def _law(value: Any, size: int, where: str) -> Law:  # noqa: ANN401 - JSON
     law = tuple(numbers(value, size, where, low=0.0))
     total = sum(map(arb, law), ZERO)
-    if not abs(total - 1) <= TOLERANCE:
+    if not abs(total - 1) <= SLACK.law_sum:
         refuse(f"{where} sum to {float(total):.12g}, not to 1")
     return law

@@ -9,13 +9,13 @@ import math
 from typing import Any
 
 from .balls import Ball
+from .limits import SLACK
 from .reading import AUDIT, DESIGN, field, mapping, number, refuse, sequence, show
 
 FORMATS = {"dalenius/audit": "audit", "dalenius/design": "design"}
 VERSION = 1
 NATS = {"nats": 1.0, "bits": math.log(2)}
 BESIDE = ("format", "version", "labels")  # of a saved mechanism, what certificates do not repeat
-NEAR = 1e-9  # relative: a number that the verifier derives anew in another way
 
 
 def certificate_of(saved: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def check_knowledge(saved: dict[str, Any], most: Ball, universe: Ball | None) ->
     """
     parts = [saved, saved["leakage"]] if "leakage" in saved else [saved]
     for part in parts:
-        stored, slack = part["adversary"], NEAR * max(1.0, float(most if universe is None else universe))
+        stored, slack = part["adversary"], SLACK.saved * max(1.0, float(most if universe is None else universe))
         if not abs(number(stored["knowledge"], "the saved knowledge") - most) <= slack:
             refuse(_other("knowledge", stored["knowledge"], float(most)))
         if universe is None:
@@ -82,6 +82,17 @@ def _compare_design(saved: dict[str, Any], certificate: dict[str, Any]) -> None:
         if goal != "distortion" or saved.get("proved") != "upper" or saved.get("lower") != 0:
             refuse("the saved design claims more than its certificate, which is about the mechanism's leakage alone")
         return
+    _compare_budget(saved, certificate, goal, nats)
+    if saved.get("distortion") != field(certificate, "distortion", "the certificate"):
+        refuse(_other("distortion", saved.get("distortion"), certificate["distortion"]))
+    asked = mapping(field(certificate, "problem", "the certificate"), "the problem").get("query")
+    if asked is not None and saved.get("query") != asked:
+        refuse(_other("query", saved.get("query"), asked))
+    _compare_bounds(saved, certificate, nats if goal == "leakage" else 1.0)
+
+
+def _compare_budget(saved: dict[str, Any], certificate: dict[str, Any], goal: str, nats: float) -> None:
+    """Refuse a design whose budget is not that of its certificate; nats: how many a unit of leakage is."""
     budget = mapping(field(certificate, "budget", "the certificate"), "the budget")
     given = {"leakage": "distortion", "distortion": "leakage"}[goal]
     if set(budget) != {given}:
@@ -89,12 +100,6 @@ def _compare_design(saved: dict[str, Any], certificate: dict[str, Any]) -> None:
     expected = number(saved.get("budget"), "the saved budget") * (nats if given == "leakage" else 1.0)
     if expected != budget[given]:
         refuse(_other("budget", expected, budget[given]))
-    if saved.get("distortion") != field(certificate, "distortion", "the certificate"):
-        refuse(_other("distortion", saved.get("distortion"), certificate["distortion"]))
-    asked = mapping(field(certificate, "problem", "the certificate"), "the problem").get("query")
-    if asked is not None and saved.get("query") != asked:
-        refuse(_other("query", saved.get("query"), asked))
-    _compare_bounds(saved, certificate, nats if goal == "leakage" else 1.0)
 
 
 def _compare_mechanism(stored: dict[str, Any], certificate: dict[str, Any]) -> None:

@@ -8,11 +8,9 @@ from typing import TypeAlias
 
 from .balls import Ball
 from .counting import Histogram, Shares, Statistic, Sum, Table, numbered, tallied
-from .limits import ticking
+from .limits import largest, ticking
 from .reading import field, mapping, refuse, sequence, show, whole
 from .reference import Reference, Uniform, Weights, digest, enumerable, universe
-
-MOST_PAIRS = 2**23  # of a secret value and a class
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,9 @@ def read(value: object, statistic: Statistic) -> Secret:
         fields = show(", ".join(sorted(map(str, given))))
         refuse(f"the secret has the fields {fields}; it needs either 'records' or 'values'")
     pairs = secret.size(statistic) * statistic.size
-    if pairs > MOST_PAIRS:
-        refuse(f"the secret has too many values: {pairs} pairs with a class, at most {MOST_PAIRS} can be checked")
+    if pairs > largest().secret_pairs:
+        most = largest().secret_pairs
+        refuse(f"the secret has too many values: {pairs} pairs with a class, at most {most} can be checked")
     return secret
 
 
@@ -91,8 +90,8 @@ def _group(value: object, statistic: Statistic) -> Group:
     many = 1
     for i in records:
         many *= statistic.alphabet(i)
-        if many > MOST_PAIRS:
-            refuse(f"the records of the secret have more than {MOST_PAIRS} values together, too many to check")
+        if many > (most := largest().secret_pairs):
+            refuse(f"the records of the secret have more than {most} values together, too many to check")
     return Group(records)
 
 

@@ -16,21 +16,20 @@ from flint import arb
 from . import named, unwritten_sums
 from .balls import ONE, ZERO, Ball
 from .counting import Histogram, Sum
-from .limits import ticking
+from .limits import largest, ticking
 from .proofs import compare
 from .question import Knowledge
 from .reading import field, mapping, number, refuse, sequence, whole
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Group, Secret
 
-HIDDEN = arb(2) ** -100  # share of a sum that its last terms may have together
-MOST_TERMS = 2**22  # of the laws of different counts
-MOST_PAIRS = 2**26  # of a value and a count
+# Share of a sum that its last terms may have together.
+HIDDEN = arb(2) ** -100
 
 
 @dataclass(frozen=True)
 class Counted(Histogram):
-    """A histogram of which one count at a time is looked at: its count vectors make no pairs with secret values."""
+    """A histogram that is checked one count at a time: its count vectors make no pairs with secret values."""
 
     @property
     def size(self) -> int:
@@ -84,8 +83,8 @@ def rebuild(problem: dict[str, Any]) -> Noisy:
     statistic = asked.statistic
     if not isinstance(statistic, Histogram) or statistic.k == 1:
         refuse(f"a witness on blocks of one count is for histograms of two values or more, not {asked.text}")
-    if statistic.k * (statistic.n + 1) > MOST_PAIRS:
-        refuse(f"{asked.text} has more than {MOST_PAIRS} pairs of a value and a count, too many to check")
+    if statistic.k * (statistic.n + 1) > (most := largest().histogram_pairs):
+        refuse(f"{asked.text} has more than {most} pairs of a value and a count, too many to check")
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.k} values"
     return Noisy(Counted(statistic.n, statistic.k), noise, f"{people}; {asked.text}; {noise.text}")
 
@@ -190,7 +189,7 @@ def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) 
 
     For r the product of the noise around integers c_v, clamped, I(A;Y) <= sum pi D(q_t || r), given t noisy counts are
     independent, and clamping brings D to at most that of the noise: D(q_t || r) <= sum_v D(t_v - c_v) = D_t. With any
-    s > 0 (Donsker and Varadhan) sum pi D_t <= s D(pi || rho) + s log E_rho exp( D_t / s ), and for the k values v that
+    s > 0 [donsker75] sum pi D_t <= s D(pi || rho) + s log E_rho exp( D_t / s ), and for the k values v that
     have mass, the others being 0 like their c_v (Hoelder)
         E_rho exp( sum_v D(t_v - c_v) / s ) <= prod_v ( E exp( k D(T_v - c_v) / s ) )^(1/k),   T_v ~ Binomial(n, p_v).
     """
@@ -202,8 +201,8 @@ def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) 
     listed = sequence(field(proof, "centre", where), f"the centre of {where}", channel.statistic.k)
     centres = [whole(c, f"the centre of {where}", 0, n) for c in listed]
     pairs = [(c, mass) for c, mass in zip(centres, masses, strict=True) if mass > 0]
-    if len(set(pairs)) * (n + 1) > MOST_TERMS:
-        refuse(f"{where}: it adds up {len(set(pairs))} laws of a count of {n} records; at most {MOST_TERMS} terms")
+    if len(set(pairs)) * (n + 1) > (most := largest().histogram_terms):
+        refuse(f"{where}: it adds up {len(set(pairs))} laws of a count of {n} records; at most {most} terms")
     k, logs = len(pairs), {}
     for centre, mass in set(pairs):
         law = channel.count(laws[mass][0]).statistic.law(channel.reference, ())

@@ -21,24 +21,20 @@ from typing import Any
 from flint import arb
 
 from . import named
-from .balls import MOST_AT_ONCE, ONE, ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
-from .counting import MOST_CLASSES, Shares, Sum
+from .balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
+from .counting import Shares, Sum
 from .kinds.closed_forms import mean_of_order
-from .limits import tick, ticking
+from .limits import largest, tick, ticking
 from .proofs import compare
 from .question import Knowledge, held
 from .reading import field, mapping, number, numbers, refuse, sequence, whole
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Group, Secret
 
-HIDDEN = arb(2) ** -64  # tails of the noise and of the prior that are enclosed
-RARE = arb(2) ** -200  # a class of which no order matters
-MOST_TERMS = 2**25  # products of a class and a cut
-MOST_CUTS = 2**16
-MOST_VALUES = 64  # of a secret
-MOST_BLOCKS = 2**18  # values of a secret x blocks
-MOST_JOINT = 2**20  # values of a secret x groups of outputs
-MOST_KNOWN = 2**20  # chances of the noise that are remembered
+# Tails of the noise and of the prior that are enclosed.
+HIDDEN = arb(2) ** -64
+# A class this rare counts as its largest term: no mean of any order could matter.
+RARE = arb(2) ** -200
 
 
 @dataclass(frozen=True)
@@ -93,18 +89,18 @@ def rebuild(problem: dict[str, Any]) -> Large:
     asked = named.query(problem["query"])
     noise = named.added(problem["mechanism"], asked)
     statistic = asked.statistic
-    if not isinstance(statistic, Sum) or statistic.modulus is not None or statistic.n > MOST_CLASSES:
-        refuse(f"a witness on blocks of classes is for sums of at most {MOST_CLASSES} records, not {asked.text}")
-    if statistic.alphabet(0) > MOST_VALUES:
-        refuse(f"a witness on blocks of classes is for records of at most {MOST_VALUES} values, not {asked.text}")
+    if not isinstance(statistic, Sum) or statistic.modulus is not None or statistic.n > largest().classes:
+        refuse(f"a witness on blocks of classes is for sums of at most {largest().classes} records, not {asked.text}")
+    if statistic.alphabet(0) > (most := largest().sum_values):
+        refuse(f"a witness on blocks of classes is for records of at most {most} values, not {asked.text}")
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
     return Large(statistic, asked.answers, asked.low, asked.width, noise, f"{people}; {asked.text}; {noise.text}")
 
 
 def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
     """Return the channel with the question about it; all records have one law, so any group is as good as any other."""
-    if not isinstance(secret, Group) or secret.size(channel.statistic) > MOST_VALUES:
-        refuse(f"a witness on blocks of classes is for records of at most {MOST_VALUES} values together")
+    if not isinstance(secret, Group) or secret.size(channel.statistic) > largest().sum_values:
+        refuse(f"a witness on blocks of classes is for records of at most {largest().sum_values} values together")
     if isinstance(reference, Weights) or not reference.common:
         refuse("a witness on blocks of classes is for the uniform prior or one marginal of all records")
     return replace(channel, records=secret.records, reference=reference)
@@ -123,9 +119,9 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     if not starts or starts[0] != 0:
         refuse("the blocks of the witness do not begin with class 0")
     values = len(channel.values)
-    if len(cuts) > MOST_CUTS or values * (len(cuts) + 1) > MOST_JOINT:
+    if len(cuts) > largest().sum_cuts or values * (len(cuts) + 1) > largest().sum_joint:
         refuse(f"the witness has {len(cuts)} cuts for {values} values of the secret, too many to check")
-    if values * len(starts) > MOST_BLOCKS:
+    if values * len(starts) > largest().sum_blocks:
         refuse(f"the witness has {len(starts)} blocks for {values} values of the secret, too many to check")
     reference = _reference(channel, starts)
     given = _masses(field(witness, "masses", "the witness"), reference, len(starts))
@@ -249,7 +245,7 @@ def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -
         I(A;Y) <= sum_a p_a D(w_a q || rho q),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
     For an order nu > 1 and any law u of outputs (Gibbs)
         D(u || rho q) - nu D(u || rho_a q) <= (nu-1) log sum_y (rho_a q)(y) ( (rho_a q)(y) / (rho q)(y) )^(1/(nu-1)),
-    a divergence of Renyi, which is no larger than that of the classes,
+    a divergence of Renyi [erven14], which is no larger than that of the classes,
         G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)).
     Given a the other records are independent under rho, so D(w_a q || rho_a q) <= eta D(w_a || rho_a) with the
     contraction eta of the noise; 1 will always do. So with lam = theta nu eta and c = 1 - theta + lam, adding
@@ -295,7 +291,7 @@ def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) 
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
     For r the noise around an integer c, clamped, I(A;Y) <= sum pi D(q_t || r), clamping brings D to at most that of
-    the noise around f(t) and c, and with any s > 0 (Donsker and Varadhan)
+    the noise around f(t) and c, and with any s > 0 [donsker75]
         sum pi D_t <= s D(pi || rho) + s log sum_t rho(t) exp( D_t / s ).
     """
     last = channel.low + channel.width - 1
@@ -321,7 +317,7 @@ def _output_law(channel: Large, knowledge: Ball, proof: dict[str, Any], where: s
     """
     last = channel.low + channel.width - 1
     cuts = _ascending(field(proof, "cuts", where), f"cuts of {where}", channel.low + 1, last)
-    if len(cuts) > MOST_CUTS or len(cuts) * len(channel.answers) > MOST_TERMS:
+    if len(cuts) > largest().sum_cuts or len(cuts) * len(channel.answers) > largest().sum_terms:
         refuse(f"{where} has {len(cuts)} cuts, too many to check with {len(channel.answers)} classes")
     given = numbers(field(proof, "log_r", where), len(cuts) + 1, f"log_r of {where}")
     s = arb(number(field(proof, "s", where), f"s of {where}", 0.0))
@@ -370,7 +366,7 @@ def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball
     # P(noise >= k) = 1 - P(noise >= 1 - k), as the noise is symmetric; k = 0 stands at the place `zero`.
     above = [1 - x for x in reversed(tails)] + tails
     zero = channel.width - 1
-    rows = max(1, MOST_AT_ONCE // len(cuts))
+    rows = max(1, largest().part // len(cuts))
     for i in range(0, len(channel.answers), rows):
         tick()
         block = [[above[zero + c - f] for c in cuts] for f in channel.answers[i : i + rows]]
@@ -415,7 +411,7 @@ class _Noise:
     def __getitem__(self, k: int) -> Ball:
         found = self.known.get(k)
         if found is None:
-            if len(self.known) >= MOST_KNOWN:
+            if len(self.known) >= largest().sum_chances:
                 self.known.clear()
             found = self.known[k] = self.channel.noise.tail(-k) if k < 0 else 1 - self.channel.noise.tail(k + 1)
         return found
@@ -432,8 +428,8 @@ class _Noise:
         answers = self.channel.answers
         met = [(min(max(i, first), last), min(max(j, first), last)) for i, j in bands]
         self.terms += sum(high - low for low, high in met)
-        if self.terms > MOST_TERMS:
-            refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {MOST_TERMS}")
+        if self.terms > (most := largest().sum_terms):
+            refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {most}")
         for cut, (low, high) in zip(cuts, met, strict=True):
             tick()
             chances = [self[cut - 1 - f] for f in answers[low:high]]

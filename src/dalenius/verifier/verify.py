@@ -4,10 +4,10 @@ Shares no code with the solver: the standard library and python-flint alone. The
 multiplicities are rebuilt from the problem's description, then in ball arithmetic
 1. the witness is a prior that the adversary may hold, and leaks at least `lower`;
 2. every record has a proof, or is interchangeable with one that has, and each proof is re-derived;
-   of a certificate about one secret, that secret has its proof;
+   in a certificate about one secret, that secret has its proof;
 3. lower <= upper.
-A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of so many
-records that rows would not fit is checked without them, in unwritten_sums.py, noise on every count of a histogram in
+A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of very
+many records, whose rows would not fit, is checked in unwritten_sums.py, noise on every count of a histogram in
 unwritten_histograms.py; real outputs are in real.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
@@ -27,7 +27,7 @@ from . import design, process, real, reference, saved, secret, unwritten_histogr
 from .balls import ZERO, Ball, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
-from .limits import LARGEST, LONGEST, MEMORY, TIME_LIMIT, NotChecked, tick, within
+from .limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .proofs import check
 from .question import Audited, Knowledge, Question, held, information, prior_of
 from .reading import AUDIT, DESIGN, Refused, field, mapping, number, read, refuse, sequence, show
@@ -37,8 +37,6 @@ from .secret import Group, Secret
 VERSION = 1
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
-
-ENTROPY_SLACK = 1e-9  # by which an entropy may exceed log|X| and mean it
 
 
 class Describes(Protocol):
@@ -337,11 +335,11 @@ def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) 
     b = number(adversary["entropy"], "the adversary's entropy", low=0.0)
     with precision(512):  # no float is the logarithm of an integer above 1: this many bits tell them apart
         left = statistic.log_universe() - arb(b)
-        if left < -ENTROPY_SLACK * max(1.0, float(most)):
+        if left < -SLACK.entropy * max(1.0, float(most)):
             refuse(f"no prior has entropy {b!r} nats; log|X| is {short(most)}")
     none = bool(left <= 0)
     if not (none or left > 0):
-        refuse(f"the entropy {b!r} nats cannot be told from log|X|")
+        refuse(f"the entropy {b!r} nats cannot be distinguished from log|X|")
     knowledge = Knowledge(ZERO if none else +left, none=none, free=b == 0)
     return knowledge, f"an adversary whose prior has entropy at least {b!r} nats"
 

@@ -11,35 +11,47 @@ from functools import partial
 from typing import Any, TypeVar
 
 from . import named
-from .balls import MOST_AT_ONCE, MOST_HELD, PRECISION
+from .balls import PRECISION
 from .counting import Histogram, Sum
-from .limits import LONGEST, MIB, ticking, too_large, too_long
+from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
 from .reading import DESIGN, Refused
-
-# Bytes, measured with python-flint 0.8 on CPython 3.11.
-LINK = 8  # an entry of a list
-BALL = 72  # a ball of 128 bits and its entry in a list
-HELD = 48  # an entry of a FLINT matrix
-SHARE = 260  # a ball in a dictionary, with its key
-CLASS = 330  # a class of a sum that is never written out
-DATASET = 250  # a dataset that is gone through
-
-# Seconds, measured on one core at 2.9 GHz; products inside FLINT, operations and functions called from Python.
-PRODUCT = 5e-8
-MAKE = 1e-7  # an entry of a FLINT matrix
-OPERATION = 2.5e-7
-FUNCTION = 2e-6
-NODE = 5e-5  # a node of a tree, whatever its size
-START = 2e-3  # a certificate, whatever its size
-FLOAT = 2e-8  # a term of a sum of floats
-BIT = 1.5e-7  # a bit of the coefficients of a polynomial that is raised to a power
 
 T = TypeVar("T")
 
-MOST_SECRETS = 2**30  # values of a secret; more are refused in any case
-HOPE = 3.0  # an estimate this many times the limit is refused before the check begins
-HIDDEN_RATES = 45.0  # the noise reaches so many times 1 / rate, or
-HIDDEN_SIGMAS = 9.5  # so many times sigma, before its tails are enclosed
+
+@dataclass(frozen=True)
+class Costs:
+    """Memory in bytes, measured with python-flint 0.8 on CPython 3.11; time in seconds, on one core at 2.9 GHz."""
+
+    # Bytes of an entry of a list; a ball of 128 bits and its entry in a list; an entry of a FLINT matrix; a ball in a
+    # dictionary, with its key.
+    link: int = 8
+    ball: int = 72
+    held: int = 48
+    share: int = 260
+    # Bytes of a class of a sum that is never written out, and of a dataset that is gone through.
+    sum_class: int = 330
+    dataset: int = 250
+    # Seconds of a product inside FLINT, of making an entry of its matrices, of an operation or a function that Python
+    # calls.
+    product: float = 5e-8
+    make: float = 1e-7
+    operation: float = 2.5e-7
+    function: float = 2e-6
+    # Seconds of a node of a tree, and of a certificate, whatever their size.
+    node: float = 5e-5
+    start: float = 2e-3
+    # Seconds of a term of a sum of floats, and of a bit of the coefficients of a polynomial that is raised to a power.
+    term: float = 2e-8
+    bit: float = 1.5e-7
+    # The noise reaches this many times 1 / rate, or times sigma, before its tails are enclosed.
+    rates: float = 45.0
+    sigmas: float = 9.5
+    # An estimate this many times the limit is refused before the check begins.
+    hopeless: float = 3.0
+
+
+COST = Costs()
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,7 @@ def admit(content: dict[str, Any], mechanism: dict[str, Any] | None, memory: int
     needed = estimate(content, mechanism)
     if needed.bytes > memory * MIB:
         too_large(needed.bytes / MIB, memory)
-    if needed.seconds > HOPE * time_limit and time_limit < LONGEST:
+    if needed.seconds > COST.hopeless * time_limit and time_limit < LONGEST:
         too_long(needed.seconds, time_limit)
 
 
@@ -89,23 +101,28 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         return inside + _part(lambda: _design(content))
     witness = content.get("witness")
     if isinstance(witness, dict) and "blocks" in witness:
-        return Work(0.0, START) + _part(lambda: _large(content))
+        return Work(0.0, COST.start) + _part(lambda: _large(content))
     problem = content.get("problem")
     real = isinstance(problem, dict) and "quadrature" in problem
     shape = _found(lambda: _shape(content["problem"], content.get("secret")))
     if shape is None:
         return Work()
-    parts = Work(0.0, START) + _rebuilt(shape) + _part(lambda: _enumerated(content))
+    parts = Work(0.0, COST.start) + _rebuilt(shape) + _part(lambda: _enumerated(content))
     if mechanism is not None and not real:
         parts += _part(lambda: _rebuilt(_shape(mechanism, None)))
     if real and isinstance(witness, dict) and "quadrature" in witness:
         parts += _part(lambda: _real(witness["quadrature"], shape))
     else:
         parts += _information(shape)
-    listed = content.get("proofs")
-    proofs = [_part(partial(_proof, proof, shape)) for proof in listed] if isinstance(listed, (list, tuple)) else []
-    most = max((work.bytes for work in proofs), default=0.0)  # one proof is held at a time
-    return parts + Work(most, sum(work.seconds for work in proofs))
+    return parts + _proofs(content.get("proofs"), shape)
+
+
+def _proofs(listed: object, shape: Shape) -> Work:
+    """All proofs; one is held at a time."""
+    if not isinstance(listed, (list, tuple)):
+        return Work()
+    found = [_part(partial(_proof, proof, shape)) for proof in listed]
+    return Work(max((work.bytes for work in found), default=0.0), sum(work.seconds for work in found))
 
 
 def _found(part: Callable[[], T]) -> T | None:
@@ -138,7 +155,7 @@ def _shape(problem: dict[str, Any], secret: Any) -> Shape:  # noqa: ANN401 - JSO
     if isinstance(secret, dict):
         listed = secret.get("records")
         values = max(secret["values"]) + 1 if listed is None else values ** min(len(listed), 64)
-    values = min(values, MOST_SECRETS)
+    values = min(values, largest().secret_values)
     cells = min(values * classes, 2 ** math.ceil(min(datasets, 62)))
     return Shape(classes, outputs, balls, values, max(cells, classes))
 
@@ -151,13 +168,13 @@ def _enumerated(content: dict[str, Any]) -> Work:
     data = asked.statistic
     datasets = 2 ** min(data.n * math.log2(max(data.alphabet(0), 1)), 40)
     if "weights" in reference or "values" in secret or ("marginals" in reference and isinstance(data, Histogram)):
-        return Work(DATASET * datasets, 8 * OPERATION * datasets)
+        return Work(COST.dataset * datasets, 8 * COST.operation * datasets)
     if isinstance(data, Histogram) or not reference:
         return Work()
     laws = reference["marginals"] if "marginals" in reference else [reference["marginal"]]
     lost = sum(-math.log2(min(p for p in law if p > 0)) for law in laws) * (data.n / len(laws))
     bits = _classes(asked) * (2 * PRECISION + lost)
-    return Work(bits / 2, bits * BIT)
+    return Work(bits / 2, bits * COST.bit)
 
 
 def _written(rows: Sequence[Any]) -> tuple[int, int]:
@@ -206,15 +223,15 @@ def _points(quadrature: dict[str, Any]) -> int:
 def _rebuilt(shape: Shape) -> Work:
     """The channel and the reference masses."""
     entries = shape.classes * shape.outputs
-    size = LINK * entries + BALL * shape.balls + SHARE * shape.cells
-    return Work(size, OPERATION * entries / 4 + FUNCTION * shape.balls / 2 + 4 * OPERATION * shape.cells)
+    size = COST.link * entries + COST.ball * shape.balls + COST.share * shape.cells
+    return Work(size, COST.operation * entries / 4 + COST.function * shape.balls / 2 + 4 * COST.operation * shape.cells)
 
 
 def _information(shape: Shape) -> Work:
     """I(A;Y) of one prior."""
     return Work(
-        2 * SHARE * shape.cells + BALL * shape.values * shape.outputs,
-        OPERATION * shape.cells * shape.outputs + FUNCTION * (shape.values + 1) * shape.outputs,
+        2 * COST.share * shape.cells + COST.ball * shape.values * shape.outputs,
+        COST.operation * shape.cells * shape.outputs + COST.function * (shape.values + 1) * shape.outputs,
     )
 
 
@@ -229,7 +246,7 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
     """One proof; the kinds are those of proofs.py."""
     kind, cells = proof["kind"], shape.cells
     if kind in ("maximal", "sibson"):
-        return Work(2 * SHARE * cells, 2 * FUNCTION * cells)
+        return Work(2 * COST.share * cells, 2 * COST.function * cells)
     if kind == "reference":
         return _information(shape)
     if kind == "rows":
@@ -241,7 +258,7 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
     if kind == "simplices":
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
-    phi = Work(0.0, FUNCTION * shape.classes * shape.outputs) if kind == "choices" else Work()
+    phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
 
 
@@ -252,26 +269,27 @@ def _groups(nested: Iterable[Sequence[int]]) -> int:
 def _tree(tree: Sequence[Any], groups: int, cells: int, shape: Shape) -> Work:
     """Boxes, posteriors, choices and rows: products of the cells' rows with a vector for every leaf."""
     entries = cells * shape.outputs
-    held = entries if entries <= MOST_HELD * shape.values else MOST_AT_ONCE
+    held = entries if entries <= largest().held * shape.values else largest().part
     coarse = cells * groups if groups > 1 else 0
     leaves, waiting = _leaves(tree)
-    size = HELD * held + (2 * BALL + 2 * HELD) * coarse + LINK * waiting * shape.values * max(groups, 1)
-    making = MAKE * entries * (1 if held == entries else leaves)
-    products = 2 * PRODUCT * entries + FUNCTION * (2 * cells + shape.outputs + 2 * shape.values * groups)
-    once = making + OPERATION * (entries if coarse else 0) + FUNCTION * coarse
-    tightened = 6 * FLOAT * shape.values * groups**2
-    return Work(size, once + (NODE + tightened) * len(tree) + leaves * products)
+    nodes = COST.link * waiting * shape.values * max(groups, 1)
+    size = COST.held * held + (2 * COST.ball + 2 * COST.held) * coarse + nodes
+    making = COST.make * entries * (1 if held == entries else leaves)
+    products = 2 * COST.product * entries + COST.function * (2 * cells + shape.outputs + 2 * shape.values * groups)
+    once = making + COST.operation * (entries if coarse else 0) + COST.function * coarse
+    tightened = 6 * COST.term * shape.values * groups**2
+    return Work(size, once + (COST.node + tightened) * len(tree) + leaves * products)
 
 
 def _simplices(tree: Sequence[Any], shape: Shape) -> Work:
     each = max(1, shape.cells // max(shape.values, 1))
     leaves, waiting = _leaves(tree)
     entries = shape.cells * (shape.outputs + each)
-    size = HELD * entries + waiting * (LINK * shape.cells + BALL * (each + shape.outputs))
-    splits = max(len(tree) - leaves, 0) * (each + shape.outputs) * (2 * OPERATION + FUNCTION)
-    leaf = (MAKE + PRODUCT) * entries + FUNCTION * (2 * shape.cells + shape.values * shape.outputs)
-    once = FUNCTION * shape.cells * shape.outputs + NODE * len(tree)
-    return Work(size, once + splits + leaves * (leaf + OPERATION * entries))
+    size = COST.held * entries + waiting * (COST.link * shape.cells + COST.ball * (each + shape.outputs))
+    splits = max(len(tree) - leaves, 0) * (each + shape.outputs) * (2 * COST.operation + COST.function)
+    leaf = (COST.make + COST.product) * entries + COST.function * (2 * shape.cells + shape.values * shape.outputs)
+    once = COST.function * shape.cells * shape.outputs + COST.node * len(tree)
+    return Work(size, once + splits + leaves * (leaf + COST.operation * entries))
 
 
 def _leaves(tree: Sequence[Any]) -> tuple[int, int]:
@@ -297,17 +315,17 @@ def _large(content: dict[str, Any]) -> Work:
     passes = sum(isinstance(proof, dict) and proof.get("kind") != "trivial" for proof in content["proofs"])
     reach = _reach(content["problem"]["mechanism"], asked)
     met = min((2 * reach + 1) * len(content["witness"]["cuts"]), classes * len(content["witness"]["cuts"]))
-    law = FUNCTION * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
-    time = law + OPERATION * values * (4 * classes + met) + passes * FUNCTION * classes * (1 + 2 * values)
+    law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
+    time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) for proof in content["proofs"])
-    return Work(CLASS * classes + BALL * (values - 2) * classes / 4, time)
+    return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4, time)
 
 
 def _output_law(proof: object, classes: int) -> float:
     """Two tails and some operations a class, and a product with every cut."""
     if not isinstance(proof, dict) or proof.get("kind") != "law":
         return 0.0
-    return classes * (4 * FUNCTION + (MAKE + PRODUCT) * len(proof["cuts"]))
+    return classes * (4 * COST.function + (COST.make + COST.product) * len(proof["cuts"]))
 
 
 def _contributions(data: Sum | Histogram) -> Sequence[int]:
@@ -319,14 +337,15 @@ def _reach(mechanism: object, asked: named.Query) -> float:
     family, parameter = named.exact_noise(mechanism, asked)
     if parameter is None:
         return 0.0
-    return float(HIDDEN_SIGMAS * parameter) if family == "gaussian" else float(HIDDEN_RATES / parameter)
+    return float(COST.sigmas * parameter) if family == "gaussian" else float(COST.rates / parameter)
 
 
 def _design(content: dict[str, Any]) -> Work:
     """The pool of priors of a design; the audit inside counts by itself."""
     shape = _shape(content["audit"]["problem"], None)
-    each = PRODUCT * shape.cells * shape.outputs + FUNCTION * (shape.cells + shape.values * shape.outputs)
+    each = COST.product * shape.cells * shape.outputs + COST.function * (shape.cells + shape.values * shape.outputs)
     pairs = shape.classes * shape.outputs
     # Costs, gains and terms of all pairs, and of one prior at a time its masses and ratios.
-    size = (4 * BALL + 4 * HELD) * pairs + (BALL + HELD) * shape.values * (shape.classes + shape.outputs)
-    return Work(size, 4 * OPERATION * pairs + len(content["pool"]) * each)
+    one_prior = shape.values * (shape.classes + shape.outputs)
+    size = (4 * COST.ball + 4 * COST.held) * pairs + (COST.ball + COST.held) * one_prior
+    return Work(size, 4 * COST.operation * pairs + len(content["pool"]) * each)

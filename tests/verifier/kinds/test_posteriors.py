@@ -24,8 +24,8 @@ from dalenius.reductions.lump import lump
 from dalenius.settings import only
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channel import Channel, rebuild
-from dalenius.verifier.kinds import tree as trees
 from dalenius.verifier.kinds.posteriors import Box, Posteriors
+from dalenius.verifier.limits import sized
 from dalenius.verifier.reading import Refused
 
 Floats = NDArray[np.float64]
@@ -94,7 +94,7 @@ def test_certificates_are_verified_and_true(name: str) -> None:
     answer = dl.verify(data, mechanism_of(name))
     assert answer.verified, answer.reason
     assert data["lower"] - 1e-9 <= attained(name) <= data["upper"] + 1e-12
-    assert any(isinstance(item, list) for item in proof["tree"]) or name == "split outputs"
+    assert any(isinstance(item, list) for item in proof["tree"])
     assert (0.01 < proof["eta"] < 1) == (name == "groups")
     if name == "parity":
         truth = parity_leakage(2, 0.1, 1.2 * LN2)
@@ -363,26 +363,27 @@ def test_what_is_changed_is_refused_or_true(name: str) -> None:
         assert not dl.verify(false).verified, k
 
 
-def test_boxes_that_wait_are_bounded_in_number_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boxes_that_wait_are_bounded_in_number_by_their_size() -> None:
     data = certificate_of("count")
     proof = posteriors_of(data)
     assert dl.verify(data).verified
-    monkeypatch.setattr(trees, "MOST_WAITING", 2 * 4 * 2)  # two boxes of two values and four outputs
-    answer = dl.verify(data)
+    # two boxes of two values and four outputs
+    with sized(waiting_numbers=2 * 4 * 2):
+        answer = dl.verify(data)
     assert len(leaves(proof)) > 4
     assert not answer.verified
     assert "too deep" in answer.reason
 
 
-def test_secants_are_forgotten_before_they_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dalenius.verifier.kinds.posteriors.MOST_KNOWN", 8)
+def test_secants_are_forgotten_before_they_fill_the_memory() -> None:
     channel, shares = rebuilt(random_channel([2, 2], 3, 1))
     verifier = Posteriors(shares, channel, arb(1), {"groups": [0, 1, 2], "eta": 0.0})
     leaf, rng = {"sigma": 1.0, "m": [[0.1, 0.2, 0.3]]}, np.random.default_rng(0)
-    for _ in range(20):
-        low, high = np.sort(rng.random((2, 1, 3)), axis=0).tolist()
-        verifier.bound(Box(low, high), leaf)
-        assert len(verifier._secants) <= 8
+    with sized(secants=8):
+        for _ in range(20):
+            low, high = np.sort(rng.random((2, 1, 3)), axis=0).tolist()
+            verifier.bound(Box(low, high), leaf)
+            assert len(verifier._secants) <= 8
 
 
 def test_groups_need_a_contraction_of_every_value() -> None:

@@ -48,8 +48,6 @@ from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field as entry
 from dalenius.verifier.reading import number, numbers, refuse, sequence, whole
 
-ROUNDS = 3  # of tightening
-
 
 class Multipliers(NamedTuple):
     """What a leaf says about one row; None stands for the default (mu 0, kappa 1, lam 0, omega 0)."""
@@ -86,11 +84,11 @@ class Interval:
         low[group] = max(low[group], cut)
         return Interval(box.low, high), Interval(low, box.high)
 
-    def tightened(self) -> "Interval":
+    def tightened(self, rounds: int = 3) -> "Interval":
         """Guarantee: holds every U of this box that sums to one; a step outward covers the rounding."""
         if self._tight is None:
             low, high = self.low, self.high
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 before = low, high
                 high = [min(end, math.nextafter(_left_over(low, g), 2.0)) for g, end in enumerate(high)]
                 low = [max(end, math.nextafter(_left_over(high, g), -2.0)) for g, end in enumerate(low)]
@@ -211,14 +209,7 @@ class Row:
         mixed = theta - pull if eta < 1 else ZERO
         linear, curved, constant = self._coarse_terms(box, mixed, leaf)
         if not pull.is_zero():
-            log_fine, log_coarse = self._laws(leaf.lam, leaf.omega)
-            fine = [x + theta * u for x, u in zip(fine, log_fine, strict=True)]
-            if not mixed.is_zero():
-                linear = [x - mixed * u for x, u in zip(linear, log_coarse, strict=True)]
-            if leaf.lam is not None:
-                fine = [x - pull * arb(m) for x, m in zip(fine, leaf.lam, strict=True)]
-            if leaf.omega is not None:
-                curved = [x - pull * arb(m) for x, m in zip(curved, leaf.omega, strict=True)]
+            fine, linear, curved = self._tangent(fine, linear, curved, (theta, pull, mixed), leaf)
         coefficients = [x + linear[g] for x, g in zip(fine, self.groups, strict=True)]
         h = self.fine.times(coefficients)
         if not all(x.is_zero() for x in curved):
@@ -228,6 +219,26 @@ class Row:
             h = [x + rest * p for x, p in zip(h, self.phi(), strict=True)]
         inverse = 1 / sigma
         return sigma * log_sum_exp([p + x * inverse for p, x in zip(self.log_rho, h, strict=True)]) + constant
+
+    def _tangent(
+        self,
+        fine: list[Ball],
+        linear: list[Ball],
+        curved: list[Ball],
+        weights: tuple[Ball, Ball, Ball],
+        leaf: Multipliers,
+    ) -> tuple[list[Ball], list[Ball], list[Ball]]:
+        """Step 3: add the tangent at w0 to the coefficients; weights are theta, theta eta and theta (1-eta)."""
+        theta, pull, mixed = weights
+        log_fine, log_coarse = self._laws(leaf.lam, leaf.omega)
+        fine = [x + theta * u for x, u in zip(fine, log_fine, strict=True)]
+        if not mixed.is_zero():
+            linear = [x - mixed * u for x, u in zip(linear, log_coarse, strict=True)]
+        if leaf.lam is not None:
+            fine = [x - pull * arb(m) for x, m in zip(fine, leaf.lam, strict=True)]
+        if leaf.omega is not None:
+            curved = [x - pull * arb(m) for x, m in zip(curved, leaf.omega, strict=True)]
+        return fine, linear, curved
 
     def _coarse_terms(self, box: Interval, mixed: Ball, leaf: Multipliers) -> tuple[list[Ball], list[Ball], Ball]:
         """Steps 4 and 5: coefficients of Q_cG and of phi(Q_cG), and a constant; mixed = theta (1-eta)."""

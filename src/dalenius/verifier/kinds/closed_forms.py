@@ -38,12 +38,12 @@ def maximal(question: Question, _: Proof, where: str) -> Bounds:
 
 
 def sibson(question: Question, proof: Proof, where: str) -> Bounds:
-    """The last step of `maximal` with more care: with g = log( rho(t|a) / r(t) ) and any s > 0 (Donsker and Varadhan).
+    """The last step of `maximal` with more care: with g = log( rho(t|a) / r(t) ) and any s > 0 [donsker75].
 
         sum pi g <= s D(pi || rho) + s log sum rho exp(g/s),
     and the best r(t) is proportional to m(t) = ( sum_a rho(a) rho(t|a)^order )^(1/order), order = 1 + 1/s:
         I(A;Y) <= (1+s) K + (1+s) log sum_t m(t).
-    The second part is Sibson's information of that order; the limit of great orders is "maximal".
+    The second part is Sibson's information of that order [sibson69]; the limit of great orders is "maximal".
     """
     order = number(entry(proof, "order", "it"), "the order", 1.0)
     if order <= 1:

@@ -45,13 +45,12 @@ from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, log_sum_exp
 from dalenius.verifier.channel import Channel
 from dalenius.verifier.kinds.boxes import Row, secant
 from dalenius.verifier.kinds.tree import leaves
+from dalenius.verifier.limits import largest
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field as entry
 from dalenius.verifier.reading import number, numbers, refuse, sequence, whole
 
 Ends = list[float]  # one per group
-
-MOST_KNOWN = 2**16  # secants that are remembered
 
 
 class Box(NamedTuple):
@@ -147,7 +146,7 @@ class Posteriors:
 
     def _secant(self, low: float, high: float) -> tuple[Ball, Ball]:
         if (low, high) not in self._secants:
-            if len(self._secants) >= MOST_KNOWN:
+            if len(self._secants) >= largest().secants:
                 self._secants.clear()
             self._secants[low, high] = secant(low, high)
         return self._secants[low, high]

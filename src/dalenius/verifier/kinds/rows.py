@@ -29,13 +29,13 @@ class OneRow:
     """One secret value: its groups and eta checked, its leaves evaluated on demand."""
 
     def __init__(
-        self, channel: Channel, cell: dict[int, Ball], s: Ball, fine: list[Ball], said: dict[str, Any]
+        self, channel: Channel, cell: dict[int, Ball], s: Ball, fine: list[Ball], stated: dict[str, Any]
     ) -> None:
         """Read and check what all leaves share; fine are the coefficients -log r."""
         self.outputs, self.s, self.fine = channel.outputs, s, fine
-        named = sequence(entry(said, "groups", "it"), "groups", self.outputs)
+        named = sequence(entry(stated, "groups", "it"), "groups", self.outputs)
         self.row = Row(channel, cell, [whole(g, "a group", 0, self.outputs - 1) for g in named])
-        self.eta = min(1.0, number(entry(said, "eta", "it"), "eta", low=0.0))
+        self.eta = min(1.0, number(entry(stated, "eta", "it"), "eta", low=0.0))
         self.row.check_contraction(self.eta, "it")
         self.size = self.row.size
 
@@ -66,23 +66,23 @@ class OneRow:
 def read(
     cells: list[dict[int, Ball]], channel: Channel, proof: dict[str, Any]
 ) -> tuple[Ball, Ball, list[tuple[OneRow, dict[str, Any]]]]:
-    """Return s, log of the sum of r as given, and every row with what is said about it."""
+    """Return s, log of the sum of r as given, and every row with what the proof states about it."""
     s = arb(number(entry(proof, "s", "it"), "s"))
     if not s > 0:
         refuse("s must be above 0")
     rho = [arb(r) for r in numbers(entry(proof, "rho", "it"), channel.outputs, "rho")]
     fine = [-r for r in rho]
     listed = sequence(entry(proof, "rows", "it"), "rows", len(cells))
-    said = [mapping(item, f"row {a}") for a, item in enumerate(listed)]
-    rows = [(OneRow(channel, cell, s, fine, item), item) for cell, item in zip(cells, said, strict=True)]
+    stated = [mapping(item, f"row {a}") for a, item in enumerate(listed)]
+    rows = [(OneRow(channel, cell, s, fine, item), item) for cell, item in zip(cells, stated, strict=True)]
     return s, log_sum_exp(rho), rows
 
 
 def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
     """Yield the one bound: the largest bound of a row's leaves bounds that row."""
-    s, total, said = read(question.cells, question.channel, proof)
+    s, total, stated = read(question.cells, question.channel, proof)
     largest = []
-    for a, (row, item) in enumerate(said):
+    for a, (row, item) in enumerate(stated):
         values = [value for _, value in leaves(item, row, f"{where}, row {a}")]
         if not values:
             refuse(f"row {a} has no leaf that is not empty")

@@ -4,12 +4,9 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from dalenius.verifier.balls import Ball
-from dalenius.verifier.limits import tick
+from dalenius.verifier.limits import largest, tick
 from dalenius.verifier.reading import Refused, mapping, refuse, sequence
 from dalenius.verifier.reading import field as entry
-
-DEEPEST = 10_000  # nodes that may wait at a time
-MOST_WAITING = 2**26  # numbers that they may hold
 
 
 class Domain(Protocol):
@@ -33,7 +30,7 @@ class Domain(Protocol):
 def leaves(proof: dict[str, Any], tree: Domain, where: str) -> Iterator[tuple[str, Ball]]:
     """Yield place and bound of every leaf of a tree written in preorder; the leaves cover the root."""
     pending: list[Any] = [tree.root]
-    deepest = min(DEEPEST, MOST_WAITING // tree.size)
+    deepest = min(largest().waiting, largest().waiting_numbers // tree.size)
     leaf = 0
     for node, item in enumerate(sequence(entry(proof, "tree", "it"), "the tree")):
         if not pending:

@@ -1,0 +1,81 @@
+"""Functions of scipy, whose parts are loaded at the first call: scipy.optimize alone takes longer than a small audit.
+
+`import scipy` loads none of its parts; naming one does. So other files take these functions from here, and a test keeps
+`from scipy.part import name` out of the heads of files.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import scipy
+from numpy.typing import ArrayLike
+
+
+def xlogy(x: ArrayLike, y: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array, as scipy's
+    """x log y, with 0 log y = 0."""
+    return scipy.special.xlogy(x, y)
+
+
+def entr(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+    """- x log x, with 0 log 0 = 0."""
+    return scipy.special.entr(x)
+
+
+def rel_entr(x: ArrayLike, y: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+    """x log(x / y), with 0 log(0 / y) = 0; infinite where y = 0 < x."""
+    return scipy.special.rel_entr(x, y)
+
+
+def logsumexp(a: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - a float or an array
+    """log sum exp(a), along an axis; options as scipy's."""
+    return scipy.special.logsumexp(a, **options)
+
+
+def gammaln(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+    """log |Gamma(x)|."""
+    return scipy.special.gammaln(x)
+
+
+def comb(n: ArrayLike, k: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+    """Binomial coefficients n over k, in floats."""
+    return scipy.special.comb(n, k)
+
+
+def ndtr(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+    """P(Z <= x) of a standard normal Z."""
+    return scipy.special.ndtr(x)
+
+
+def log_ndtr(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+    """log P(Z <= x) of a standard normal Z."""
+    return scipy.special.log_ndtr(x)
+
+
+def k1(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+    """The modified Bessel function K of order 1."""
+    return scipy.special.k1(x)
+
+
+def minimize_scalar(function: Callable[[float], float], **options: Any) -> Any:  # noqa: ANN401 - scipy's result
+    """Minimise a function of one number; options and result as scipy's."""
+    return scipy.optimize.minimize_scalar(function, **options)
+
+
+def minimize(function: Callable[..., Any], start: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - scipy's result
+    """Minimise a function of several numbers; options and result as scipy's."""
+    return scipy.optimize.minimize(function, start, **options)
+
+
+def linprog(cost: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - scipy's result
+    """Solve a linear program; options and result as scipy's."""
+    return scipy.optimize.linprog(cost, **options)
+
+
+def brentq(function: Callable[[float], float], low: float, high: float, **options: Any) -> Any:  # noqa: ANN401 - scipy's result
+    """A root of a function between two points where its signs differ; options and result as scipy's."""
+    return scipy.optimize.brentq(function, low, high, **options)
+
+
+def dposv(matrix: ArrayLike, right: ArrayLike) -> Any:  # noqa: ANN401 - LAPACK's answers
+    """Solve a positive definite system; returns (Cholesky factor, solution, LAPACK's info)."""
+    return scipy.linalg.lapack.dposv(matrix, right)

@@ -1,0 +1,93 @@
+"""Kinds of upper bounds in words: what reports call them, what each states, and where it is explained.
+
+Certificates and JSON keep the short kind. docs/guarantees.md has an anchor for every kind, as `#bound-sibson`.
+"""
+
+import html
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a report names a bound, what it states in one sentence, and the section of docs/mathematics.md."""
+
+    name: str
+    states: str
+    section: str
+
+
+KINDS = {
+    "trivial": Kind("the trivial bound", "No release tells more than log|A| or log|Y|.", "4.1"),
+    "reference": Kind(
+        "the reference prior's own leakage", "Without knowledge the reference is the only prior allowed.", "1"
+    ),
+    "maximal": Kind(
+        "the maximal-leakage bound",
+        "Knowledge plus the maximal leakage from secret to row, under the reference.",
+        "4.8",
+    ),
+    "sibson": Kind(
+        "the order-alpha bound",
+        "A multiple of the knowledge plus Sibson's information of order alpha under the reference.",
+        "4.8",
+    ),
+    "blend": Kind(
+        "the blended bound", "Part entropy of the secret, part divergence from the reference, after the noise.", "4.8"
+    ),
+    "centre": Kind(
+        "the noise-around-the-mean bound", "Divergence of every row from the noise around the mean answer.", "4.9"
+    ),
+    "law": Kind(
+        "the output-law bound", "Divergence of every row from a law of outputs that is constant by steps.", "4.9"
+    ),
+    "choices": Kind(
+        "a search over choices of rows", "The capacity of the best choice of one row for each secret value.", "4.1"
+    ),
+    "capacity": Kind("the capacity bound", "What is told about the whole dataset, with that knowledge.", "4.4"),
+    "convex": Kind(
+        "the convex bound", "The maximum of a concave function of the prior that is nowhere below the leakage.", "4.4"
+    ),
+    "contraction": Kind(
+        "the contraction bound",
+        "Noise brings rows together: less a multiple of divergence, leakage is concave in the prior.",
+        "4.3",
+    ),
+    "boxes": Kind(
+        "a tree of boxes",
+        "Priors are divided by the laws of the outputs that they give, and every part is bounded.",
+        "4.5",
+    ),
+    "simplices": Kind(
+        "a tree of simplices",
+        "Priors are divided by their laws of rows given the secret, and every part is bounded.",
+        "4.7",
+    ),
+    "posteriors": Kind(
+        "a tree of posteriors",
+        "Priors are divided by the posteriors that they lead to, and every part is bounded.",
+        "4.10",
+    ),
+    "rows": Kind("one tree per secret value", "The best law of the rows of each secret value is bounded alone.", "4.2"),
+}
+
+
+def bound_words(kind: str) -> str:
+    """Return `the order-alpha bound (sibson)`; of a kind that is not listed `the bound (kind)`."""
+    return f"{KINDS[kind].name if kind in KINDS else 'the bound'} ({kind})"
+
+
+def bound_place(kind: str) -> str:
+    """Return where a kind is explained, to be added to its words; nothing where it is not listed."""
+    return f"; see Mathematics {KINDS[kind].section}" if kind in KINDS else ""
+
+
+def explained(text: str) -> str:
+    """Mark the kinds named in escaped HTML, so that pointing at one shows what it states.
+
+    Reports have to be readable anywhere, so nothing is linked that would have to be fetched.
+    """
+    for kind, about in KINDS.items():
+        words = html.escape(bound_words(kind))
+        title = html.escape(f"{about.states} Mathematics, section {about.section}; What is promised, #bound-{kind}.")
+        text = text.replace(words, f'<abbr title="{title}">{words}</abbr>')
+    return text

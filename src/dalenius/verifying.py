@@ -1,0 +1,45 @@
+"""`dl.verify`: checks its arguments and calls the verifier. Checking a file loads neither numpy nor any solver."""
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.verifier import verify as verifier
+from dalenius.verifier.limits import MEMORY, TIME_LIMIT
+
+if TYPE_CHECKING:
+    from dalenius.model.mechanism import Mechanism
+
+
+def verify(
+    source: Any,  # noqa: ANN401 - path, Certificate or result
+    mechanism: "Mechanism | None" = None,
+    *,
+    memory: int = MEMORY,
+    time_limit: float = TIME_LIMIT,
+) -> verifier.Verification:
+    """Re-check a certificate in ball arithmetic, without any code of the solver.
+
+    `source` is a path, a Certificate, an Audit or a Design. With `mechanism`, also that it is about this channel.
+    `memory` (MiB) and `time_limit` (seconds) are for reading and checking together. Beyond them the answer is
+    `verified = False`, and its reason begins with "not checked:". A file is checked in a process of its own.
+    """
+    checks.whole("memory", memory)
+    if time_limit != math.inf:
+        checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
+    if mechanism is not None:
+        _check_mechanism(mechanism)
+    in_file = isinstance(source, (str, os.PathLike))
+    given = source if in_file else getattr(source, "certificate", source)
+    return verifier.verify(given, mechanism=mechanism, memory=memory, time_limit=time_limit)
+
+
+def _check_mechanism(mechanism: object) -> None:
+    # Whoever has a mechanism has loaded the model already.
+    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - numpy, which files do not need
+
+    if not isinstance(mechanism, Mechanism):
+        message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"
+        raise InputError(message)

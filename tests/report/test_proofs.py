@@ -1,0 +1,47 @@
+"""Kinds of bounds in words: every kind has them, its anchor in the docs, and a section that exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import dalenius as dl
+from dalenius.report.proofs import KINDS, bound_words
+from dalenius.verifier.kinds import KINDS as CHECKED
+
+DOCS = Path(__file__).parents[2] / "docs"
+BOUNDS = [path.read_text() for path in (Path(str(dl.__file__)).parent / "bounds").glob("*.py")]
+GUARANTEES, MATHEMATICS = ((DOCS / name).read_text() for name in ("guarantees.md", "mathematics.md"))
+
+
+def test_every_kind_of_proof_has_words() -> None:
+    # Some need no rows and are checked elsewhere; boxes of a single node go by the name of what they are then.
+    unwritten, single = {"blend", "centre", "law"}, {"capacity", "convex", "contraction"}
+    assert set(KINDS) == {*CHECKED, *unwritten, *single}
+    written = {
+        kind for path in BOUNDS for kind in re.findall(r'^    kind(?:: ClassVar\[str\])? = "(\w+)"', path, re.MULTILINE)
+    }
+    assert {"boxes", "sibson"} < written <= set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_its_anchor_and_its_section(kind: str) -> None:
+    about = KINDS[kind]
+    line = next(line for line in GUARANTEES.splitlines() if f'<a id="bound-{kind}"></a>' in line)
+    assert about.name in line
+    assert f"[{about.section}](mathematics.md#" in line
+    assert re.search(rf"^#+ {re.escape(about.section)}\.? ", MATHEMATICS, re.MULTILINE)
+
+
+def test_a_kind_that_is_not_listed_is_named() -> None:
+    assert bound_words("mine") == "the bound (mine)"
+
+
+def test_reports_say_by_which_bound_and_where_it_is_explained() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.4, tolerance=1e-3)
+    about = KINDS[audit.upper_by]
+    assert f"upper bound by {about.name} ({audit.upper_by}); see Mathematics {about.section}" in audit.summary()
+    page = audit._repr_html_()
+    assert f'<abbr title="{about.states}' in page.replace("&#x27;", "'")
+    assert audit.to_dict()["upper_by"] == audit.upper_by
