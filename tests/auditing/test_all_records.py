@@ -1,14 +1,16 @@
 """All records together: what is tried of a channel that is held in another way, and who has its turn when."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cases import named, posed, random_channel
 
 import dalenius as dl
-from dalenius.auditing import all_records as module
 from dalenius.auditing.all_records import audit_records, bracket
 from dalenius.model.reference import Reference
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Portfolio, Settings
 
 
 @pytest.mark.parametrize(("secret", "reference"), [(None, None), ([0, 1], None), (None, [0.8, 0.2])])
@@ -34,11 +36,11 @@ def test_what_needs_rows_keeps_them() -> None:
     assert bracket(found)[1] < 0.051
 
 
-def test_records_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_take_turns() -> None:
     mechanism = random_channel([2, 3], 3, 1)
     one_by_one = bracket(audit_records(posed(mechanism, 0.3, 1e-4), Deadline(60.0), 0))
-    monkeypatch.setattr(module, "TURN", 1)
-    found = audit_records(posed(mechanism, 0.3, 1e-4), Deadline(60.0), 0)
+    short = Settings(portfolio=Portfolio(record_batches=1))
+    found = audit_records(replace(posed(mechanism, 0.3, 1e-4), settings=short), Deadline(60.0), 0)
     low, high = bracket(found)
     assert high - low <= 1e-4
     assert all(item.audit.gap <= 1e-4 for item in found)
