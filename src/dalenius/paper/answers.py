@@ -19,7 +19,7 @@ def paper_audit_answer(mechanism: Mechanism, adversary: Adversary, searched: Sea
     """Return what the paper's search proves: its witness below, the trivial bound above."""
     answer = audit_of_witness(mechanism, adversary, searched.found, searched.witness, run)
     stopped = ended(run.deadline, finished=searched.finished)
-    return replace(answer, proved="lower", stopped=stopped, history=searched.history)
+    return replace(answer, proved="lower", stopped=stopped, history=searched.history, repairs=searched.repairs)
 
 
 def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
@@ -32,7 +32,15 @@ def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
     """
     answer = design_answer(distortion, adversary, problem, found.designed, budget=budget, run=run)
     stopped = ended(run.deadline, finished=found.finished and run.deadline.left > 0)
-    answer = replace(answer, proved="upper", stopped=stopped, history=found.history, reported=found.reported / run.nats)
+    answer = replace(
+        answer,
+        proved="upper",
+        stopped=stopped,
+        history=found.history,
+        reported=found.reported / run.nats,
+        repairs=found.repairs,
+        reading=found.reading,
+    )
     if problem.goal == "leakage" or _kept(problem, answer.leakage):
         return answer
     constant = problem.distortion(problem.constant())

@@ -21,7 +21,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.datasets import values_of
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
-from dalenius.paper.choices import DEFAULT, Reading
+from dalenius.paper.choices import DEFAULT, Reading, made
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
 from dalenius.paper.leakage import STARTS, Leakage, maximal_leakage, restarts
@@ -49,6 +49,7 @@ class Searched:
     witness: Audited
     history: tuple[Step, ...]
     finished: bool  # all starts ran to their end
+    repairs: tuple[str, ...]  # that were made
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,8 @@ class Alternated:
     reported: float  # what the alternation takes for the leakage of this mechanism
     history: tuple[Step, ...]
     finished: bool  # all starts ran to their end
+    repairs: tuple[str, ...]  # that were made
+    reading: Reading | None  # of Algorithm 9; None where Algorithm 6 ran, or the repair "penalty_owner" replaces it
 
 
 def search_leakage(
@@ -84,7 +87,8 @@ def search_leakage(
         deadline.report_progress(best.record, len(records), best.value, ceiling, f"start {len(starts)} of {STARTS}")
     finished = not deadline.expired()
     found, witness = _brackets(mechanism, adversary.knowledge, starts)
-    return Searched(found, witness, tuple(step for start in starts for step in start.history), finished)
+    history = tuple(step for start in starts for step in start.history)
+    return Searched(found, witness, history, finished, made(repairs))
 
 
 def search_mechanism(  # noqa: PLR0913 - one per limit
@@ -123,7 +127,8 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     designer = Designer(problem, task, tolerance / AUDIT_SHARE, deadline, seed)
     enough = -math.inf if problem.goal == "leakage" else problem.budget
     designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
-    return Alternated(designed, chosen.reported, history, finished)
+    read = None if problem.goal == "leakage" or "penalty_owner" in repairs else reading
+    return Alternated(designed, chosen.reported, history, finished, made(repairs), read)
 
 
 def check_designable(task: Distortion) -> None:

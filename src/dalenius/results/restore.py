@@ -64,6 +64,7 @@ ALLOWED = {
     "goal": ("leakage", "distortion"),
     "given": ("entropy", "knowledge"),
     "distortion_name": ("absolute error", "squared error", "share of wrong answers", "distortion"),
+    "reading": ("proof", "strict"),
 }
 LEAST = {"tolerance": 0, "seconds": 0, "seed": 0, "nodes": 0, "rounds": 0, "budget": 0, "distortion": 0}
 LONGEST = 40  # characters of the name of a bound
@@ -130,6 +131,15 @@ def _history(content: dict[str, Any]) -> tuple[Step, ...]:
     return tuple(_step(*line) for line in content.get("history", ()))
 
 
+def _repairs(content: dict[str, Any]) -> tuple[str, ...]:
+    """Names of repairs of the paper's text; older files do not have them."""
+    listed = content.get("repairs", [])
+    if type(listed) is not list or any(type(name) is not str or not name.isidentifier() for name in listed):
+        message = '"repairs" must list names of repairs'
+        raise InputError(message)
+    return tuple(listed)
+
+
 def _step(start: object, iteration: object, *numbers: object) -> Step:
     """One iteration; files of version 0.1 have neither the worst-case leakage nor the penalty."""
     if len(numbers) not in {4, 6}:
@@ -168,6 +178,7 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
         certificate=Certificate.of(certificate),
         extremes=_extremes(content["extremes"]),
         history=_history(content),
+        repairs=_repairs(content),
         loaded=True,
         **_ended(plain),
     )
@@ -280,7 +291,9 @@ def design_of(content: dict[str, Any]) -> Design:
         leakage=_audit(content["leakage"], inside, mechanism),
         certificate=certificate,
         history=_history(content),
+        repairs=_repairs(content),
         loaded=True,
+        **(_plain(content, {"reading": (str,)}) if "reading" in content else {}),
         **(_plain(content, {"reported": (float, int)}) if "reported" in content else {}),
         **_ended(plain),
     )
