@@ -77,7 +77,7 @@ def convergence(rows: list[Row]) -> "Figure":
         axes[1].plot(x, marks.column(line, "value"), **{**_look(place), "color": marks.RUST})
     axes[1].set(xlabel="round", ylabel=marks.LEAKAGE)
     axes[1].set_title("Algorithm 6", loc="left")
-    for (reading, start), path in groups(ours[9], "reading", "start").items():
+    for (reading, _, start), path in groups(ours[9], "reading", "budget", "start").items():
         line = rising(path, "iteration")
         look = _look(start) if reading == "proof" else {"color": marks.RUST, "marker": "x", "markersize": 3.5}
         axes[2].plot(marks.column(line, "iteration"), marks.column(line, "worst"), **look)
@@ -93,7 +93,7 @@ def convergence(rows: list[Row]) -> "Figure":
         marks.proxy("starts; in 6 and 9 the worst-case leakage that Algorithm 1 finds", **_look(0)),
         marks.proxy("in 6: what it reports", **{**_look(0), "color": marks.RUST}),
         marks.proxy("in 9: strict reading", color=marks.RUST, marker="x", markersize=3.5),
-        marks.proxy("in 9: the budget L", color="0.35", linewidth=0.8, linestyle="--"),
+        marks.proxy("in 9: the budgets L", color="0.35", linewidth=0.8, linestyle="--"),
     ]
     marks.below(figure, entries, 2)
     return figure

@@ -46,6 +46,13 @@ def missed(row: Row) -> float:
     return max(0.0, 1 - float(row["paper_median"] / row["lower"])) if known else 0.0
 
 
+def finest(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows whose loops were run to the smallest tolerance that occurs; all of them where none is noted."""
+    noted = having(rows := list(rows), "eps")
+    least = min((row["eps"] for row in noted), default=None)
+    return rows if least is None else [row for row in noted if row["eps"] == least]
+
+
 def percent(share: float) -> str:
     """Return a share as a percentage, never too small."""
     return f"{math.ceil(1000 * share - 1e-12) / 10:g} %"
