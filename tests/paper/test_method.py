@@ -28,13 +28,12 @@ SMALL = named("modular_sum(n=3, modulus=2)", "laplace(epsilon=1)")
 
 @pytest.fixture
 def one_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "DESIGN_STARTS", 1)
-    monkeypatch.setattr(method, "CHECK_STARTS", 1)
+    monkeypatch.setattr(method, "EFFORT", method.Effort(design_starts=1, check_starts=1))
 
 
 @pytest.fixture
 def few_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "STARTS", 3)
+    monkeypatch.setattr(method, "EFFORT", method.Effort(starts=3))
 
 
 def checked(audit: Audit) -> Audit:

@@ -12,8 +12,6 @@ from dalenius.results.answers import Run, audit_of_witness, design_answer, ended
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 
-CONSTANT_ROUNDING = 1e-12  # more, relatively, than the sum of a distortion over datasets can lose
-
 
 def paper_audit_answer(mechanism: Mechanism, adversary: Adversary, searched: Searched, run: Run) -> Audit:
     """Return what the paper's search proves: its witness below, the trivial bound above."""
@@ -43,8 +41,13 @@ def paper_design_answer(  # noqa: PLR0913 - what was asked, and what was found
     )
     if problem.goal == "leakage" or _kept(problem, answer.leakage):
         return answer
-    constant = problem.distortion(problem.constant())
-    return replace(answer, upper=constant * (1 + CONSTANT_ROUNDING), certificate=answer.leakage.certificate)
+    upper = _rounded_up(problem.distortion(problem.constant()))
+    return replace(answer, upper=upper, certificate=answer.leakage.certificate)
+
+
+def _rounded_up(distortion: float, rounding: float = 1e-12) -> float:
+    """Add more, relatively, than the sum of a distortion over datasets can lose."""
+    return distortion * (1 + rounding)
 
 
 def _kept(problem: Problem, leakage: Audit) -> bool:
