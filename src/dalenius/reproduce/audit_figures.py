@@ -9,13 +9,12 @@ import numpy as np
 from dalenius.report.plots import DARK, LIGHT, MIDDLE, figure_of
 from dalenius.reproduce import marks
 from dalenius.reproduce.points import parity_leakage
-from dalenius.reproduce.printed import exponential_flip, laplace_flip
+from dalenius.reproduce.printed import LN2, exponential_flip, laplace_flip
 from dalenius.reproduce.rows import Row, called, groups, having, one_curve, rising
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LN2 = math.log(2)
 FLIP: dict[str, Callable[[float], float]] = {
     "symmetric": lambda flip: flip,
     "laplace": laplace_flip,

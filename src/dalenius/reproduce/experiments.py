@@ -9,20 +9,14 @@ from dataclasses import asdict, dataclass
 
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_query
-from dalenius.reproduce.points import EPS, GRID_EPS, Point
+from dalenius.reproduce.points import Point
 from dalenius.reproduce.printed import CAPTION, LN2, TABLE, VALUES
+from dalenius.reproduce.recipe import Grid, Precision
 from dalenius.reproduce.text import MEASURES
 
 RECIPE = 3  # raise it when a grid or a method changes: results of two recipes are never mixed
 
-SIZES = (4, 5, 6)
-# Random starts of the paper's method: the table and one curve a figure; elsewhere; elsewhere in a quick run; with other
-# repairs in the table.
-MANY, SOME, FEW, OTHER = 20, 5, 3, 8
 PARAMETER = {"symmetric": "flip", "laplace": "epsilon", "exponential": "epsilon"}
-BEYOND = 0.35  # nats past (n-1) ln 2, where the constraint begins to bite
-SHARES = (0.0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # of log|X|: grid of b where there is no closed form
-FEW_SHARES = (0.0, 0.5, 0.7, 0.9)
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,7 @@ def _audit(  # noqa: PLR0913 - the columns of a grid
     starts: int,
     printed: float | None = None,
     series: dict[str, int] | None = None,
-    eps: float = GRID_EPS,
+    eps: float = Precision.grid_eps,
     tolerance: float | None = None,
 ) -> Point:
     """An audit of a named mechanism, certified and by Algorithm 1; tolerance of the bracket, None for the usual one."""
@@ -76,7 +70,7 @@ def _parity(n: int) -> str:
 
 def _saddle(quick: bool) -> list[Point]:
     surface = Point("saddle", "surface", "surface", {"flip": 0.1, "size": 21 if quick else 41})
-    point = _audit("saddle", _parity(2), "symmetric", 0.1, 1.0, starts=FEW if quick else MANY)
+    point = _audit("saddle", _parity(2), "symmetric", 0.1, 1.0, starts=Grid.few if quick else Grid.many)
     return [surface, Point("saddle", "audit", point.kind, point.parameters, point.starts)]
 
 
@@ -92,9 +86,9 @@ def _entropy(quick: bool) -> list[Point]:
             starts=_starts(quick, many=n == 4 and flip == 0.3),  # noqa: PLR2004
             series=_with_escort(flip),
             # Where most is missed, and where both projections are compared: sentences rest on these curves.
-            eps=EPS if n == 6 and flip in {0.3, 0.4} else GRID_EPS,  # noqa: PLR2004
+            eps=Precision.eps if n == 6 and flip in {0.3, 0.4} else Precision.grid_eps,  # noqa: PLR2004
         )
-        for n in SIZES
+        for n in Grid.sizes
         for flip in flips
         for b in _entropies(n, *((3, 2) if quick else (17, 8)))
     ]
@@ -102,7 +96,7 @@ def _entropy(quick: bool) -> list[Point]:
 
 def _with_escort(flip: float) -> dict[str, int]:
     """The repaired Algorithm 5 on one curve of each panel, where it can be told from the printed one."""
-    return {"escort": FEW} if flip == 0.3 else {}  # noqa: PLR2004 - the caption's
+    return {"escort": Grid.few} if flip == 0.3 else {}  # noqa: PLR2004 - the caption's
 
 
 def _entropies(n: int, flat: int, falling: int) -> list[float]:
@@ -115,7 +109,7 @@ def _epsilon(quick: bool) -> list[Point]:
     """BSC(0.3) at every b of the caption, the two others along epsilon where b does not matter and where it does."""
     epsilons = [float(f"{10 ** (k / 4):.4g}") for k in range(-4, 5)]
     points = []
-    for n in SIZES:
+    for n in Grid.sizes:
         for b in (0.0, 2.5) if quick else (0.0, 0.5, 1.0, 1.5, 2.0, 2.5):
             printed = CAPTION if (n, b) == (4, 0.0) else None
             points.append(_audit("epsilon", _parity(n), "symmetric", 0.3, b, starts=_starts(quick), printed=printed))
@@ -127,7 +121,9 @@ def _epsilon(quick: bool) -> list[Point]:
                     e,
                     b,
                     starts=_starts(quick, many=(family, n, b) == ("laplace", 4, 2.0)),
-                    eps=EPS if (family, n, b) == ("exponential", 4, 2.0) else GRID_EPS,  # where most is missed
+                    eps=Precision.eps
+                    if (family, n, b) == ("exponential", 4, 2.0)
+                    else Precision.grid_eps,  # where most is missed
                 )
                 for family in ("laplace", "exponential")
                 for e in epsilons[:: 4 if quick else 1]
@@ -144,8 +140,8 @@ def _distortion(quick: bool) -> list[Point]:
         "exponential": lambda p: 2 * math.log((1 - p) / p),
     }
     points = []
-    for n in SIZES:
-        ends = () if n == SIZES[0] else ((n - 1) * LN2 + BEYOND,)
+    for n in Grid.sizes:
+        ends = () if n == Grid.sizes[0] else ((n - 1) * LN2 + Grid.beyond,)
         for b in (0.0, *(ends or (2.5,))) if quick else (0.0, 1.0, 2.0, 2.5, *ends):
             many = (n, b) == (4, 2.5)
             points += [
@@ -157,7 +153,9 @@ def _distortion(quick: bool) -> list[Point]:
                     b,
                     starts=_starts(quick, many=many and family == "symmetric"),
                     # Where most is missed: the sentence about it rests on this curve.
-                    eps=EPS if family == "laplace" and n == SIZES[-1] and b in ends else GRID_EPS,
+                    eps=Precision.eps
+                    if family == "laplace" and n == Grid.sizes[-1] and b in ends
+                    else Precision.grid_eps,
                 )
                 for family, parameter in noise.items()
                 for p in flips
@@ -168,15 +166,18 @@ def _distortion(quick: bool) -> list[Point]:
 def _primal(quick: bool) -> list[Point]:
     budgets = (0.1, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     about = {"n": 3, "b": 1.5, "others": 1 if quick else 2}
+    # With every tolerance at 1e-9, one start at a small and at a large budget: it takes a minute.
+    fine = {0.1, 0.4}
     return [
-        Point("primal", f"D{D:g}", "primal", {**about, "D": D}, _starts(quick, many=D == 0.2))  # noqa: PLR2004
+        Point("primal", f"D{D:g}", "primal", {**about, "D": D, "fine": int(D in fine)}, _starts(quick, many=D == 0.2))  # noqa: PLR2004
         for D in budgets
     ]
 
 
 def _dual(quick: bool) -> list[Point]:
     budgets = (0.05, 0.3) if quick else (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-    about = {"n": 2, "b": 0.0, "others": 1 if quick else 2}
+    others = 1 if quick else 2
+    about = {"n": 2, "b": 0.0, "others": others, "fine": others}
     return [
         Point("dual", f"L{L:g}", "dual", {**about, "L": L}, _starts(quick, many=L == 0.1))  # noqa: PLR2004
         for L in budgets
@@ -213,7 +214,7 @@ def _text(quick: bool) -> list[Point]:
 
 
 def _table(quick: bool) -> list[Point]:
-    series = {"escort": 1 if quick else OTHER, "literal": 1 if quick else OTHER, "uniform": 1}
+    series = {"escort": 1 if quick else Grid.other, "literal": 1 if quick else Grid.other, "uniform": 1}
     return [
         _audit(
             "table",
@@ -221,10 +222,10 @@ def _table(quick: bool) -> list[Point]:
             family,
             1.0,
             b,
-            starts=FEW if quick else MANY,
+            starts=Grid.few if quick else Grid.many,
             printed=printed.get(b),
             series=series,
-            eps=EPS,
+            eps=Precision.eps,
         )
         for family, printed in TABLE.items()
         for b in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.77)
@@ -232,7 +233,7 @@ def _table(quick: bool) -> list[Point]:
 
 
 def _closed_forms(quick: bool) -> list[Point]:
-    starts = FEW if quick else MANY
+    starts = Grid.few if quick else Grid.many
     points = []
     for value in VALUES:
         parameters = asdict(value)
@@ -273,16 +274,16 @@ def _curves(
             parameter,
             share * parse_query(query).n * LN2,
             starts=_starts(quick, many=not place),
-            eps=EPS if place == fine else GRID_EPS,
-            tolerance=3e-4 if (place, share) in slow else None,
+            eps=Precision.eps if place == fine else Precision.grid_eps,
+            tolerance=Precision.slow_tolerance if (place, share) in slow else None,
         )
         for place, (query, family, parameter) in enumerate(cases)
-        for share in (FEW_SHARES if quick else SHARES)
+        for share in (Grid.few_shares if quick else Grid.shares)
     ]
 
 
 def _starts(quick: bool, *, many: bool = False) -> int:
-    return FEW if quick else MANY if many else SOME
+    return Grid.few if quick else Grid.many if many else Grid.some
 
 
 EXPERIMENTS = {

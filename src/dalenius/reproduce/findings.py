@@ -11,13 +11,9 @@ import numpy as np
 from dalenius.gallery.parse import parse_query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.reproduce.effects import EFFECTS, effect
-from dalenius.reproduce.points import RETURNED_TOLERANCE
+from dalenius.reproduce.printed import LN2
+from dalenius.reproduce.recipe import Close, Precision
 from dalenius.reproduce.rows import Row, called, finest, groups, having, listed, missed, percent, rising, spread
-
-LN2 = math.log(2)
-FLAT = 1e-9  # b counts as (n-1) ln 2 up to this
-ROUNDING = 1e-12
-SHORT = 0.01  # a start that stays this share below the certified leakage has not found it
 
 
 @dataclass(frozen=True)
@@ -51,12 +47,12 @@ def decimals_of(printed: float) -> int:
 
 def is_rounded(row: Row) -> bool:
     """Say whether the printed number is the exact one, rounded to the printed digits."""
-    return abs(float(row["printed"] - row["value"])) <= 0.5 * 10.0 ** -decimals_of(row["printed"]) + ROUNDING
+    return abs(float(row["printed"] - row["value"])) <= 0.5 * 10.0 ** -decimals_of(row["printed"]) + Close.rounding
 
 
 def below_knee(rows: list[Row]) -> list[Row]:
     """Return the audits with b <= (n-1) ln 2, where the leakage of a parity does not depend on b."""
-    return [row for row in having(rows, "b", "n", "lower") if row["b"] <= (row["n"] - 1) * LN2 + FLAT]
+    return [row for row in having(rows, "b", "n", "lower") if row["b"] <= (row["n"] - 1) * LN2 + Close.knee]
 
 
 def most_missed(rows: list[Row]) -> str:
@@ -80,7 +76,7 @@ def _saddle(rows: list[Row]) -> Finding:
     grid, audits = having(rows, "information"), having(rows, "b", "lower")
     concave = max((bend for line in groups(grid, "phi").values() for bend in _bends(line, "theta")), default=0.0)
     convex = min((bend for line in groups(grid, "theta").values() for bend in _bends(line, "phi")), default=0.0)
-    holds = concave <= ROUNDING and convex >= -ROUNDING
+    holds = concave <= Close.rounding and convex >= -Close.rounding
     true = [f"Both hold {'at every point' if holds else 'not everywhere'} of this grid of {len(grid)} priors."]
     for row in audits[:1]:
         best = max((one["information"] for one in grid if one["entropy"] >= row["b"]), default=0.0)
@@ -175,7 +171,7 @@ def _distortion(rows: list[Row]) -> Finding:
         same = {
             one["family"]: one["parameter"]
             for one in free
-            if one["n"] == row["n"] and abs(one["distortion"] - row["distortion"]) < FLAT
+            if one["n"] == row["n"] and abs(one["distortion"] - row["distortion"]) < Close.knee
         }
         if {"laplace", "exponential"} <= same.keys():
             true += (
@@ -191,7 +187,7 @@ def _primal(rows: list[Row]) -> Finding:
         "Algorithm 6 computes the least leakage at each distortion D; what it achieves stays just below D, the "
         "worst-case leakage does not rise from round to round, and the mechanisms are near the best."
     )
-    kept = sum(row["achieved_max"] <= row["D"] + FLAT for row in rows)
+    kept = sum(row["achieved_max"] <= row["D"] + Close.knee for row in rows)
     worst = max(rows, key=lambda row: float(row["leaks_median"] - row["upper"]))
     kept_words = (
         f"As printed the distortion is kept by all starts at {kept} of {len(rows)} budgets: Algorithm 7 returns the "
@@ -214,9 +210,10 @@ def _primal(rows: list[Row]) -> Finding:
     if fine:
         times = [row["fine_leaks_median"] / row["upper"] for row in fine]
         true.append(
-            f"With every tolerance at 1e-9 it is the same: the mechanisms leak {min(times):.2f} to {max(times):.2f} "
-            f"times the least possible, and at {sum(bool(row['fine_rising']) for row in fine)} of {len(fine)} budgets "
-            "the worst-case leakage rises in some round of a start."
+            f"With every tolerance at 1e-9 it is the same (at D = {listed(short(row['D']) for row in fine)}): the "
+            f"mechanisms leak {min(times):.2f} to {max(times):.2f} times the least possible, and at "
+            f"{sum(bool(row['fine_rising']) for row in fine)} of {len(fine)} budgets the worst-case leakage rises in "
+            "some round."
         )
     ours = having(rows, "ours_leaks_median")
     if ours:
@@ -233,7 +230,7 @@ def _dual(rows: list[Row]) -> Finding:
         "Algorithm 9 finds mechanisms that satisfy the leakage bound L, slightly below it, near-optimal, with a "
         "distortion that does not rise; the penalty makes its curves zigzag."
     )
-    over = sum(row["leaks_median"] - RETURNED_TOLERANCE > row["L"] for row in rows)
+    over = sum(row["leaks_median"] - Precision.returned_tolerance > row["L"] for row in rows)
     leaks = listed(f"{row['leaks_median']:.3f} at L = {short(row['L'])}" for row in rows)
     ended = listed(f"{row['settled']} of {row['starts']} at L = {short(row['L'])}" for row in rows)
     read = (
@@ -340,7 +337,7 @@ def _convergence(rows: list[Row]) -> Finding:
             after[column] - before[column] for path in paths for before, after in pairwise(rising(path, "iteration"))
         ]
         if moves:
-            wrong = sum(move < -ROUNDING if number == 1 else move > FLAT for move in moves)
+            wrong = sum(move < -Close.rounding if number == 1 else move > Close.knee for move in moves)
             word = "falls" if number == 1 else "rises"
             ended = sum(path[-1]["status"] == "converged" for path in paths)
             true.append(
@@ -359,11 +356,12 @@ def _global(rows: list[Row]) -> Finding:
     ):
         shares = [float(value) / row["upper"] for row in ours for value in row["paper_values"].split()]
         if shares:
-            behind = sum(share < 1 - SHORT for share in shares)
+            behind = sum(share < 1 - Close.short for share in shares)
             done = sum(row["converged"] for row in ours)
             true.append(
-                f"On {kind}, with every loop run to 1e-9, {behind} of {len(shares)} starts end more than {SHORT:.0%} "
-                f"below the certified leakage ({done} by their own test); the worst reaches {min(shares):.3f} of it."
+                f"On {kind}, with every loop run to 1e-9, {behind} of {len(shares)} starts end more than "
+                f"{Close.short:.0%} below the certified leakage ({done} by their own test); the worst reaches "
+                f"{min(shares):.3f} of it."
             )
     true += [
         f"There L(0) is in {bracket(row)}, and {_most_common(row)}. A parity has several optima, so none is unique."

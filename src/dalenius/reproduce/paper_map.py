@@ -9,15 +9,13 @@ from dalenius.model import storage
 from dalenius.numerics.rounding import short_up
 from dalenius.reproduce.effects import effect
 from dalenius.reproduce.experiments import EXPERIMENTS
-from dalenius.reproduce.findings import SHORT, below_knee
-from dalenius.reproduce.points import RETURNED_TOLERANCE
+from dalenius.reproduce.findings import below_knee
+from dalenius.reproduce.recipe import Close, Precision
 from dalenius.reproduce.relation import ALGORITHMS, MARK, grid
 from dalenius.reproduce.rows import Row, groups, having, rising, spread
 
 Results = dict[str, list[Row]]
 Evidence = Callable[[Results], tuple[int, str]]  # how much speaks against what the paper states, and what was measured
-
-FLAT_ENOUGH = 1e-5  # nats; certified values this close together count as one
 
 RIGHT, PART, WRONG, RUNS, DONE, NOT = (
     "holds",
@@ -333,8 +331,8 @@ ADVICE = (
 def _short(results: Results) -> tuple[int, str]:
     rows = having(results.get("global", []), "paper_values", "upper")
     shares = [float(value) / row["upper"] for row in rows for value in row["paper_values"].split()]
-    behind = sum(share < 1 - SHORT for share in shares)
-    return behind, f"{behind} of {len(shares)} starts at $b = 0$ end more than {SHORT:.0%} short"
+    behind = sum(share < 1 - Close.short for share in shares)
+    return behind, f"{behind} of {len(shares)} starts at $b = 0$ end more than {Close.short:.0%} short"
 
 
 def _measured(name: str, *, wrong: Callable[[Row], bool]) -> Evidence:
@@ -364,7 +362,7 @@ def _flat(results: Results) -> tuple[int, str]:
     curves = groups(rows, "n", "mechanism").values()
     apart = max(map(spread, curves), default=1.0)
     return int(
-        apart < FLAT_ENOUGH
+        apart < Close.certified
     ), f"certified values up to $(n-1) \\ln 2$ within {short_up(apart)} nats of one another"
 
 
@@ -378,7 +376,7 @@ def _grows(results: Results) -> tuple[int, str]:
 
 def _leaks(results: Results) -> tuple[int, str]:
     rows = having(results.get("primal", []), "leaks_median", "reported_median")
-    more = sum(row["leaks_median"] > row["reported_median"] + RETURNED_TOLERANCE for row in rows)
+    more = sum(row["leaks_median"] > row["reported_median"] + Precision.returned_tolerance for row in rows)
     return more, f"at {more} of {len(rows)} budgets mechanisms leak more than reported (median)"
 
 
@@ -388,7 +386,7 @@ EVIDENCE: dict[str, Evidence] = {
     "Theorem 5": _measured("rows_alone", wrong=lambda row: row["counted"] > 0),
     "Theorem 6": _rising("primal", "the worst-case leakage"),
     "Theorem 7": _rising("dual", "the distortion"),
-    "Theorem 8": _measured("gradient", wrong=lambda row: row["median"] > FLAT_ENOUGH),
+    "Theorem 8": _measured("gradient", wrong=lambda row: row["median"] > Close.certified),
     "Figure 3": _flat,
     "Figure 4": _grows,
     "Figure 6": _leaks,

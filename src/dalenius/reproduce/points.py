@@ -25,25 +25,14 @@ from dalenius.paper.leakage import Leakage, maximal_leakage, restarts
 from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.reproduce import text
 from dalenius.reproduce.printed import LN2, RATIONAL, binary_entropy
+from dalenius.reproduce.recipe import Close, Precision
 from dalenius.reproduce.rows import Row
 from dalenius.results.answers import Run, audit_answer
 from dalenius.results.audit import NATS_PER_UNIT, Audit, finite
 from dalenius.search.deadline import Deadline
 
-# Tolerance of Algorithm 1 and of the two below it: where a sentence of ours rests on the loop, and elsewhere along the
-# figures' grids, where it would only take longer.
-EPS, GRID_EPS = 1e-9, 1e-7
-# Other ways to run Algorithm 1: which repairs, and its eps. The escort moves so little that finer takes minutes.
-SERIES: dict[str, tuple[tuple[str, ...], float]] = {"escort": (("gradient", "escort"), 1e-5), "literal": ((), EPS)}
-OURS = ("gradient", "escort", "hinge", "penalty_owner")  # all repairs by choice, which were ours in version 0.1
-LATE = 10  # the last rounds of Algorithm 9, over which its zigzag is looked at
-RISE = 1e-6  # more than this counts as a rise of what is said to fall
-
-# Seconds. The longest bracket takes about a minute of one core, so that the clock decides nothing even where ten
-# processes share it.
-TIME_LIMIT = 600.0
-PARITY_TOLERANCE, TOLERANCE = 1e-6, 1e-5
-RETURNED_TOLERANCE = 1e-4  # of the audits of mechanisms that Algorithms 6 and 9 return
+# All repairs by choice, which were ours in version 0.1.
+OURS = ("gradient", "escort", "hinge", "penalty_owner")
 
 
 @dataclass(frozen=True)
@@ -98,11 +87,11 @@ def parity_distortion(n: int, b: float, leakage: float) -> float:
 def _audit(point: Point, seed: int) -> Measured:
     """The certified bracket of L(b), and what Algorithm 1 finds from random starts."""
     asked = point.parameters
-    eps = asked.get("eps", GRID_EPS)
+    eps = asked.get("eps", Precision.grid_eps)
     query = parse_query(asked["query"])
     mechanism = parse_mechanism(asked["mechanism"], query)
     parity = asked["query"] == f"modular_sum(n={query.n}, modulus=2)"
-    tolerance = asked.get("tolerance") or (PARITY_TOLERANCE if parity else TOLERANCE)
+    tolerance = asked.get("tolerance") or (Precision.parity_tolerance if parity else Precision.tolerance)
     answer, verified = _certified(mechanism, asked["b"], tolerance, seed)
     distortion = Distortion.from_user(query).expected(mechanism)
     row = {
@@ -131,7 +120,7 @@ def _value(point: Point, seed: int) -> Measured:
     if source is None:
         return Measured((row,))
     mechanism = parse_mechanism(source, parse_query("modular_sum(n=4, modulus=2)"))
-    answer, verified = _certified(mechanism, 0.0, PARITY_TOLERANCE, seed, unit=asked["unit"])
+    answer, verified = _certified(mechanism, 0.0, Precision.parity_tolerance, seed, unit=asked["unit"])
     row |= {"lower": answer.lower, "upper": answer.upper, "verified": verified}
     row |= _paper(mechanism, 0.0, point.starts, seed, scale=NATS_PER_UNIT[asked["unit"]])
     return Measured((row,), {"": answer.certificate.data})
@@ -163,23 +152,35 @@ def _design(point: Point, seed: int) -> Measured:
     """The certified optimum of a design, Algorithm 6 or 9 from random starts, and what its mechanisms leak.
 
     primal: reported is a leakage, achieved a distortion. dual: the other way round. Columns that begin with strict_ are
-    of the other reading of Algorithms 9 and 10, those with ours_ of all repairs by choice, those with fine_ of the text as
-    without a prefix, with every tolerance at 1e-9.
+    of the other reading of Algorithms 9 and 10, those with ours_ of all repairs by choice, those with fine_ of what has
+    no prefix, with every tolerance at 1e-9.
     """
     primal = point.kind == "primal"
     n, b, budget = (point.parameters[name] for name in ("n", "b", "D" if primal else "L"))
     query = parse_query(f"modular_sum(n={n}, modulus=2)")
     asked = {"distortion" if primal else "leakage": budget}
-    best = design(query, entropy=b, tolerance=TOLERANCE, time_limit=TIME_LIMIT, seed=seed, verify=False, **asked)
+    best = design(
+        query,
+        entropy=b,
+        tolerance=Precision.tolerance,
+        time_limit=Precision.time_limit,
+        seed=seed,
+        verify=False,
+        **asked,
+    )
     _completed(best.stopped)
     others = point.parameters["others"]
     loops = (1, 7, 8) if primal else (1, 10, 11)
-    fine: dict[str, Any] = {"eps": EPS} if primal else {"eps_outer": EPS, "eps_constraint": EPS}
+    outer = ("eps",) if primal else ("eps_outer", "eps_constraint")
+    fine: dict[str, Any] = dict.fromkeys(outer, Precision.eps)
     runs: dict[str, tuple[int, dict[str, Any]]] = {
         "": (point.starts, {}),
         "strict_": (0 if primal else others, {"reading": "strict"}),
         "ours_": (others, {"repairs": OURS}),
-        "fine_": (others, {**fine, "inner": {number: {"eps": EPS} for number in loops}}),
+        "fine_": (
+            point.parameters.get("fine", 0),
+            {**fine, "inner": {number: {"eps": Precision.eps} for number in loops}},
+        ),
     }
     row = {
         **{name: point.parameters[name] for name in ("n", "b", "D" if primal else "L")},
@@ -221,7 +222,7 @@ def _alternated(  # noqa: PLR0913 - what is run
         rng = np.random.default_rng([seed, k])
         found.append(method(distance, query.records, budget, b, rng=rng, start=k, **options))
         returned = Mechanism.from_matrix(found[-1].channel, records=query.records)
-        audits.append(_unhurried(returned, b, RETURNED_TOLERANCE, seed))
+        audits.append(_unhurried(returned, b, Precision.returned_tolerance, seed))
     return found, audits
 
 
@@ -229,7 +230,7 @@ def _summary(found: list[Tradeoff], leaks: list[float], budget: float, prefix: s
     """What the starts reported, achieved and leak, and how what is said to fall fell."""
     leakages, distortions = [one.reported for one in found], [one.distortion for one in found]
     reported, achieved = (leakages, distortions) if primal else (distortions, leakages)
-    late = [step.worst for one in found for step in one.history[-LATE:]]
+    late = [step.worst for one in found for step in one.history[-Close.late :]]
     kept = [] if primal else _kept(found, budget)
     return {
         **_spread(f"{prefix}reported", reported),
@@ -253,7 +254,7 @@ def _kept(found: list[Tradeoff], budget: float) -> list[float]:
 def _rises(one: Tradeoff, *, primal: bool) -> bool:
     """Whether what the theorem calls monotone rises: the worst-case leakage of Algorithm 6, the distortion of 9."""
     path = [step.worst if primal else step.value for step in one.history]
-    return any(after > before + RISE for before, after in pairwise(path))
+    return any(after > before + Close.rise for before, after in pairwise(path))
 
 
 def _global(point: Point, seed: int) -> Measured:
@@ -262,9 +263,9 @@ def _global(point: Point, seed: int) -> Measured:
     records = asked["records"]
     channel = np.array(RATIONAL) if asked["draw"] is None else _drawn(asked["draw"], records)
     mechanism = Mechanism.from_matrix(channel, records=records)
-    answer, verified = _certified(mechanism, 0.0, PARITY_TOLERANCE, seed)
+    answer, verified = _certified(mechanism, 0.0, Precision.parity_tolerance, seed)
     inner = {2: {"T_max": 20_000}}
-    found = restarts(mechanism.matrix(), records, 0.0, starts=point.starts, seed=seed, eps=EPS, inner=inner)
+    found = restarts(mechanism.matrix(), records, 0.0, starts=point.starts, seed=seed, eps=Precision.eps, inner=inner)
     values = [one.value for one in found]
     row = {
         "b": 0.0,
@@ -301,7 +302,7 @@ def _convergence(point: Point, seed: int) -> Measured:
         found: Leakage | Tradeoff
         if asked["algorithm"] == 1:
             channel = parse_mechanism(asked["mechanism"], query).matrix()
-            found = maximal_leakage(channel, query.records, asked["b"], rng=rng, start=k, eps=EPS)
+            found = maximal_leakage(channel, query.records, asked["b"], rng=rng, start=k, eps=Precision.eps)
         elif asked["algorithm"] == 6:  # noqa: PLR2004 - its number
             found = leakage_distortion_tradeoff(distance, query.records, asked["budget"], asked["b"], rng=rng, start=k)
         else:
@@ -333,7 +334,9 @@ KINDS: dict[str, Callable[[Point, int], Measured]] = {
 
 def _certified(mechanism: Mechanism, b: float, tolerance: float, seed: int, unit: str = "nats") -> tuple[Audit, bool]:
     """The bracket of L(b), and whether the verifier agrees that it is proved and about this mechanism."""
-    answer = audit(mechanism, entropy=b, unit=unit, tolerance=tolerance, time_limit=TIME_LIMIT, seed=seed, verify=False)
+    answer = audit(
+        mechanism, entropy=b, unit=unit, tolerance=tolerance, time_limit=Precision.time_limit, seed=seed, verify=False
+    )
     _completed(answer.stopped)
     return answer, bool(verify(answer, mechanism=mechanism))
 
@@ -351,7 +354,7 @@ def _unhurried(mechanism: Mechanism, b: float, tolerance: float, seed: int) -> t
     Their bounds count in the upper bound of the whole, which here must be the same in every run.
     """
     adversary = Adversary.from_user(mechanism.records, entropy=b)
-    with _Unhurried(TIME_LIMIT) as deadline:
+    with _Unhurried(Precision.time_limit) as deadline:
         found = audit_records(mechanism, adversary.knowledge, SOLVER_SHARE * tolerance, deadline, seed)
     answer = audit_answer(mechanism, adversary, found, Run("nats", tolerance, seed, deadline))
     _completed(answer.stopped)
@@ -365,7 +368,7 @@ def _completed(stopped: str) -> None:
 
 
 def _paper(  # noqa: PLR0913 - what is run
-    mechanism: Mechanism, b: float, starts: int, seed: int, *, scale: float = 1.0, eps: float = EPS
+    mechanism: Mechanism, b: float, starts: int, seed: int, *, scale: float = 1.0, eps: float = Precision.eps
 ) -> Row:
     """Algorithm 1 from random starts: what each found, and the least entropy of their priors."""
     found = restarts(mechanism.matrix(), mechanism.records, b, starts=starts, seed=seed, eps=eps)
@@ -383,8 +386,8 @@ def _series(mechanism: Mechanism, b: float, name: str, starts: int, seed: int) -
     channel, records = mechanism.matrix(), mechanism.records
     if name == "uniform":
         begin = np.full(channel.shape[0], 1 / channel.shape[0])
-        return {"uniform": maximal_leakage(channel, records, b, p_start=begin, eps=EPS).value}
-    repairs, eps = SERIES[name]
+        return {"uniform": maximal_leakage(channel, records, b, p_start=begin, eps=Precision.eps).value}
+    repairs, eps = (("gradient", "escort"), Precision.escort_eps) if name == "escort" else ((), Precision.eps)
     found = restarts(channel, records, b, starts=starts, seed=seed, repairs=repairs, eps=eps)
     return _spread(name, [float(one.value) for one in found])
 

@@ -13,10 +13,10 @@ from dalenius.paper.choices import WRONG as WRONG_ROWS
 from dalenius.reproduce.effects import EFFECTS, effect
 from dalenius.reproduce.findings import below_knee, bracket, finding, is_rounded
 from dalenius.reproduce.page import leakage_table
+from dalenius.reproduce.recipe import Close
 from dalenius.reproduce.rows import Row, called, groups, having, missed, percent, rising
 
 MARK = "<!-- written by dalenius reproduce; do not edit -->"
-STILL = 1e-9  # nats; a leakage below it is none
 ALGORITHMS = (
     ("maximal leakage by alternating optimisation", "leakage", "maximal_leakage"),
     ("Blahut-Arimoto for the marginal, with an entropy constraint", "marginal", "modified_blahut_arimoto"),
@@ -335,7 +335,7 @@ def _moved(results: dict[str, list[Row]], series: str, what: str) -> str:
 
 def _from_uniform(results: dict[str, list[Row]]) -> str:
     rows = having(results.get("table", []), "uniform", "lower")
-    still = [row for row in rows if row["uniform"] < STILL and row["lower"] > STILL]
+    still = [row for row in rows if row["uniform"] < Close.knee and row["lower"] > Close.knee]
     return f"from the uniform prior Algorithm 1 stays at 0 in {len(still)} of {len(rows)} rows of the table"
 
 
