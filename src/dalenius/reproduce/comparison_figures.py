@@ -7,9 +7,8 @@ import numpy as np
 
 from dalenius.report.plots import DARK, LIGHT, figure_of
 from dalenius.reproduce import marks
-from dalenius.reproduce.findings import decimals_of, factor
 from dalenius.reproduce.points import parity_distortion, parity_leakage
-from dalenius.reproduce.rows import Row, called, having, rising
+from dalenius.reproduce.rows import Row, called, decimals_of, factor, having, rising
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

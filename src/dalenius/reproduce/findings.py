@@ -9,11 +9,26 @@ from typing import Any
 import numpy as np
 
 from dalenius.gallery.parse import parse_query
-from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
+from dalenius.numerics.rounding import short, short_up
 from dalenius.reproduce.effects import EFFECTS, effect
-from dalenius.reproduce.printed import LN2
 from dalenius.reproduce.recipe import Close, Precision
-from dalenius.reproduce.rows import Row, called, finest, groups, having, listed, missed, percent, rising, spread
+from dalenius.reproduce.rows import (
+    Row,
+    below_knee,
+    bracket,
+    called,
+    factor,
+    finest,
+    groups,
+    having,
+    is_rounded,
+    listed,
+    missed,
+    most_missed,
+    percent,
+    rising,
+    spread,
+)
 
 
 @dataclass(frozen=True)
@@ -27,45 +42,6 @@ class Finding:
 def finding(name: str, rows: list[Row]) -> Finding:
     """Return the finding of an experiment that has rows; it stays true when the grid is coarse or not yet whole."""
     return FINDINGS[name](rows)
-
-
-def bracket(row: Row) -> str:
-    """Return [lower, upper], rounded outward."""
-    places = decimals(row["upper"])
-    return f"[{round_down(row['lower'], places)}, {round_up(row['upper'], places)}]"
-
-
-def factor(row: Row) -> float | None:
-    """Certified lower bound / printed number: how many times too low the latter is at least; None without one."""
-    return row["lower"] / row["printed"] if row.get("printed") else None
-
-
-def decimals_of(printed: float) -> int:
-    """Return how many decimals a printed number has."""
-    return len(f"{float(printed)!r}".partition(".")[2])
-
-
-def is_rounded(row: Row) -> bool:
-    """Say whether the printed number is the exact one, rounded to the printed digits."""
-    return abs(float(row["printed"] - row["value"])) <= 0.5 * 10.0 ** -decimals_of(row["printed"]) + Close.rounding
-
-
-def below_knee(rows: list[Row]) -> list[Row]:
-    """Return the audits with b <= (n-1) ln 2, where the leakage of a parity does not depend on b."""
-    return [row for row in having(rows, "b", "n", "lower") if row["b"] <= (row["n"] - 1) * LN2 + Close.knee]
-
-
-def most_missed(rows: list[Row]) -> str:
-    """Return in words the largest share of the leakage that the median of the starts misses.
-
-    Only loops that were run to the finest tolerance count: a coarse one may stop short by itself.
-    """
-    worst = max(finest(having(rows, "paper_median", "lower")), key=missed, default=None)
-    if worst is None or not missed(worst):
-        return "The paper's method misses nothing here"
-    where = f"{called(worst)} of {worst['query']}, b = {short(worst['b'])}" if worst.get("query") else worst["key"]
-    loops = "" if worst.get("eps") is None else f"; loops run to {worst['eps']:.0e}".replace("e-0", "e-")
-    return f"The median of the paper's method misses up to {percent(missed(worst))} of the leakage ({where}{loops})"
 
 
 def _saddle(rows: list[Row]) -> Finding:

@@ -173,14 +173,12 @@ def _design(point: Point, seed: int) -> Measured:
     loops = (1, 7, 8) if primal else (1, 10, 11)
     outer = ("eps",) if primal else ("eps_outer", "eps_constraint")
     fine: dict[str, Any] = dict.fromkeys(outer, Precision.eps)
+    inner = {number: {"eps": Precision.eps} for number in loops}
     runs: dict[str, tuple[int, dict[str, Any]]] = {
         "": (point.starts, {}),
         "strict_": (0 if primal else others, {"reading": "strict"}),
         "ours_": (others, {"repairs": OURS}),
-        "fine_": (
-            point.parameters.get("fine", 0),
-            {**fine, "inner": {number: {"eps": Precision.eps} for number in loops}},
-        ),
+        "fine_": (point.parameters.get("fine", 0), {**fine, "inner": inner}),
     }
     row = {
         **{name: point.parameters[name] for name in ("n", "b", "D" if primal else "L")},
