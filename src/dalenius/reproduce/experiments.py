@@ -85,8 +85,8 @@ def _entropy(quick: bool) -> list[Point]:
             b,
             starts=_starts(quick, many=n == 4 and flip == 0.3),  # noqa: PLR2004
             series=_with_escort(flip),
-            # Where most is missed, and where both projections are compared: sentences rest on these curves.
-            eps=Precision.eps if n == 6 and flip in {0.3, 0.4} else Precision.grid_eps,  # noqa: PLR2004
+            # Where both projections are compared and much is missed: sentences rest on this curve.
+            eps=Precision.eps if n == Grid.sizes[-1] and flip == 0.3 else Precision.grid_eps,  # noqa: PLR2004
         )
         for n in Grid.sizes
         for flip in flips
@@ -166,18 +166,15 @@ def _distortion(quick: bool) -> list[Point]:
 def _primal(quick: bool) -> list[Point]:
     budgets = (0.1, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     about = {"n": 3, "b": 1.5, "others": 1 if quick else 2}
-    # With every tolerance at 1e-9, one start at a small and at a large budget: it takes a minute.
-    fine = {0.1, 0.4}
     return [
-        Point("primal", f"D{D:g}", "primal", {**about, "D": D, "fine": int(D in fine)}, _starts(quick, many=D == 0.2))  # noqa: PLR2004
+        Point("primal", f"D{D:g}", "primal", {**about, "D": D}, _starts(quick, many=D == 0.2))  # noqa: PLR2004
         for D in budgets
     ]
 
 
 def _dual(quick: bool) -> list[Point]:
     budgets = (0.05, 0.3) if quick else (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-    others = 1 if quick else 2
-    about = {"n": 2, "b": 0.0, "others": others, "fine": others}
+    about = {"n": 2, "b": 0.0, "others": 1 if quick else 2}
     return [
         Point("dual", f"L{L:g}", "dual", {**about, "L": L}, _starts(quick, many=L == 0.1))  # noqa: PLR2004
         for L in budgets
@@ -264,7 +261,7 @@ def _curves(
     """L(b) of several mechanisms along b; the first has many starts.
 
     fine: the place of the one where most is missed. Its loops run to 1e-9, since the sentence about it rests on them.
-    slow: places and shares of b whose brackets take minutes to reach 1e-5; they stop at 3e-4.
+    slow: places and shares of b whose brackets take minutes to reach 1e-5; they stop at 1e-3.
     """
     return [
         _audit(

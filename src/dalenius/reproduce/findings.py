@@ -182,15 +182,6 @@ def _primal(rows: list[Row]) -> Finding:
             f"In {sum(row['rising'] for row in rows)} of {starts} starts the worst-case leakage, as Algorithm 1 finds "
             f"it, rises in some round; {sum(row['settled'] for row in rows)} end by their own test, the rest at T_max."
         )
-    fine = having(rows, "fine_leaks_median")
-    if fine:
-        times = [row["fine_leaks_median"] / row["upper"] for row in fine]
-        true.append(
-            f"With every tolerance at 1e-9 it is the same (at D = {listed(short(row['D']) for row in fine)}): the "
-            f"mechanisms leak {min(times):.2f} to {max(times):.2f} times the least possible, and at "
-            f"{sum(bool(row['fine_rising']) for row in fine)} of {len(fine)} budgets the worst-case leakage rises in "
-            "some round."
-        )
     ours = having(rows, "ours_leaks_median")
     if ours:
         times = [row["ours_leaks_median"] / row["upper"] for row in ours]

@@ -18,7 +18,7 @@ class Precision:
     parity_tolerance: float = 1e-6
     tolerance: float = 1e-5
     returned_tolerance: float = 1e-4
-    slow_tolerance: float = 3e-4
+    slow_tolerance: float = 1e-3
     # Seconds. The longest bracket takes about a minute of one core, so that the clock decides nothing even where
     # several processes share it.
     time_limit: float = 600.0

@@ -69,8 +69,8 @@ are printed and with every parameter. `dalenius reproduce` runs the whole evalua
 from one such run. They are in nats; brackets are certified, rounded outward, and verified by `dalenius verify`; the
 numbers of the paper's method are medians over random starts, with the least and the greatest. Loops of Algorithm 1 run
 until they change by less than 1e-9 in the table, without entropy constraint, and on the curve of each figure that a
-sentence below rests on; by 1e-7 along the rest of the figures' grids, by 1e-6 inside of Algorithms 6 and 9 (which are
-run with 1e-9 for comparison), and by 1e-5 with the repair "escort".
+sentence below rests on; by 1e-7 along the rest of the figures' grids, by 1e-6 inside of Algorithms 6 and 9 (whose
+convergence is looked at with 1e-9, too), and by 1e-5 with the repair "escort".
 [The map](paper-map.md) has a row for every definition, theorem, algorithm, figure and table of the paper.
 
 In the words of the paper a mechanism is *epsilon-Dalenius secure* against $H(X) \\geq b$ when
