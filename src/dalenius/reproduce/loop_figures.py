@@ -58,7 +58,7 @@ def dependencies() -> "Figure":
     for number, box in BOXES.items():
         fill = LIGHT if box.problem else "white"
         frame = {"boxstyle": "round,pad=0.35", "facecolor": fill, "edgecolor": DARK, "linewidth": 0.9}
-        words = {"ha": "center", "fontsize": 8}
+        words: dict[str, Any] = {"ha": "center", "fontsize": 8}
         ax.text(box.column, -box.level, f"Algorithm {number}\n{box.title}", va="center", bbox=frame, **words)
         ax.text(box.column, -box.level + 0.42, box.problem, va="bottom", style="italic", **words)
     return figure

@@ -169,15 +169,7 @@ def _design(point: Point, seed: int) -> Measured:
         **asked,
     )
     _completed(best.stopped)
-    others = point.parameters["others"]
-    inner = {number: {"eps": Precision.eps} for number in (1, 10, 11)}
-    fine = {"eps_outer": Precision.eps, "eps_constraint": Precision.eps, "inner": inner}
-    runs: dict[str, tuple[int, dict[str, Any]]] = {
-        "": (point.starts, {}),
-        "strict_": (0 if primal else others, {"reading": "strict"}),
-        "ours_": (others, {"repairs": OURS}),
-        "fine_": (0 if primal else others, fine),
-    }
+    runs = _variants(point, primal=primal)
     row = {
         **{name: point.parameters[name] for name in ("n", "b", "D" if primal else "L")},
         "lower": best.lower,
@@ -189,8 +181,6 @@ def _design(point: Point, seed: int) -> Measured:
     }
     certificates = {"": best.certificate.data}
     for prefix, (starts, options) in runs.items():
-        if not starts:
-            continue
         found, audits = _alternated(query, budget, b, starts, seed, primal=primal, **options)
         row["audits"] += starts
         row["verified"] = row["verified"] and all(verified for _, verified in audits)
@@ -198,6 +188,17 @@ def _design(point: Point, seed: int) -> Measured:
         ending = f".{prefix or 'start_'}".replace("_", "-")
         certificates |= {f"{ending}{k}": answer.certificate.data for k, (answer, _) in enumerate(audits)}
     return Measured(({**row, "printed": None},), certificates)
+
+
+def _variants(point: Point, *, primal: bool) -> dict[str, tuple[int, dict[str, Any]]]:
+    """How Algorithm 6 or 9 is run: the prefix of its columns, and for each the number of starts and the options."""
+    others = point.parameters["others"]
+    runs: dict[str, tuple[int, dict[str, Any]]] = {"": (point.starts, {}), "ours_": (others, {"repairs": OURS})}
+    if primal:
+        return runs
+    inner = {number: {"eps": Precision.eps} for number in (1, 10, 11)}
+    fine = {"eps_outer": Precision.eps, "eps_constraint": Precision.eps, "inner": inner}
+    return {"": runs[""], "strict_": (others, {"reading": "strict"}), "ours_": runs["ours_"], "fine_": (others, fine)}
 
 
 def _alternated(  # noqa: PLR0913 - what is run

@@ -19,7 +19,7 @@ class Precision:
     tolerance: float = 1e-5
     returned_tolerance: float = 1e-4
     slow_tolerance: float = 1e-3
-    # Seconds. The longest bracket takes about a minute of one core, so that the clock decides nothing even where
+    # Seconds. The longest bracket takes about two minutes of one core, so that the clock decides nothing even where
     # several processes share it.
     time_limit: float = 600.0
 
