@@ -101,13 +101,13 @@ distort more than $D$; `dl.design` moves it back, this table does not."""
 
 _DUAL = """\
 Two readings of the text, and what is left of it with our repairs. In the proof's reading lines 6 to 11 of Algorithm 9
-own lambda. How near to $L$ it ends depends on $\\epsilon_{constraint}$, which the paper leaves open. We take $2
-\\delta$: then the margin of lines 7 and 9, $\\epsilon_{constraint} / 2$, is the $\\delta$ that the paper gives for the
-same rule in Algorithm 10; $\\epsilon_{outer}$ is $10^{-3}$. For small $L$ the leakage then settles near $L$. At larger
-$L$ one step of lambda, a factor of $\\mu$, moves the leakage by more than the margin: it goes to and fro between
-values on both sides of $L$ up to the last round, the zigzag that the paper mentions. With tolerances of 1e-9 it does
-so at every $L$: the column *tolerances 1e-9* is the leakage over the last ten rounds, as Algorithm 1 finds it. A
-distortion below the certified least one means that the budget is not kept."""
+own lambda. How near to $L$ it ends depends on $\\epsilon_{constraint}$, which the paper leaves open. We take
+$2\\delta$: then the margin of lines 7 and 9, $\\epsilon_{constraint} / 2$, is the $\\delta$ that the paper gives for
+the same rule in Algorithm 10; $\\epsilon_{outer}$ is $10^{-3}$. For small $L$ the mechanisms then leak near $L$. Where
+one step of lambda, a factor of $\\mu$, moves the leakage by more than the margin, it goes to and fro between values on
+both sides of $L$ up to the last round, the zigzag that the paper mentions. With tolerances of 1e-9 it does so at every
+$L$: the column *tolerances 1e-9* is the leakage over the last ten rounds, as Algorithm 1 finds it. A distortion below
+the certified least one means that the budget is not kept."""
 
 _ERRATA = """\
 Comments "repair" in the source name a row of this table. Three kinds: the text *cannot run* as printed, and these
