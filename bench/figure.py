@@ -14,8 +14,8 @@ FLAT, FALLING = 16, 9  # points up to (n-1) ln 2, where the curve is flat, and f
 SOME = 1e-9  # leakages below are nothing to be missed
 SHORT = 1e-2
 TEXT = """Parity of n bits with symmetric noise along b: `dl.curve` with default settings (tolerance 1e-6), against one
-random start of the paper's Algorithm 1 at each b. Missed is the share of the certified leakage that this start does not
-find, where there is any."""
+random start of the paper's Algorithm 1 at each b, with Algorithm 5 repaired ("escort"), which misses least, and loops
+run to 1e-6. Missed is the share of the certified leakage that this start does not find, where there is any."""
 HEAD = [
     "n",
     "flip",
@@ -58,7 +58,8 @@ def paper(n: int, flip: float, points: list[float], limit: float) -> dict[str, A
     channel, records = mechanism.matrix(), mechanism.records
 
     def start(k: int) -> float:
-        return maximal_leakage(channel, records, points[k], rng=np.random.default_rng(k)).value
+        rng = np.random.default_rng(k)
+        return maximal_leakage(channel, records, points[k], rng=rng, repairs=("gradient", "escort"), eps=1e-6).value
 
     found, seconds = timed(lambda: [start(k) for k in range(len(points))], limit, most=1)
     return {"found": found, "seconds": seconds}

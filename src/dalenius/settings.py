@@ -518,11 +518,14 @@ class Designing(_Checked):
 
 
 class Turn(NamedTuple):
-    """A bound in a plan: batches of its first turn, the same where a batch is cheap, and whether its turns double."""
+    """A bound in a plan."""
 
+    # Its name in auditing/portfolio.py.
     bound: str
+    # Batches of its first turn, in general and where a batch is cheap.
     batches: int
     if_cheap: int | None = None
+    # Whether its turns double.
     doubles: bool = False
 
 

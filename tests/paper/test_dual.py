@@ -43,16 +43,35 @@ def test_with_our_repairs_another_prior_learns_more_than_the_budget() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [0.02, 0.05, 0.1])
 def test_read_as_its_proof_reads_it_leakage_hovers_about_the_budget(budget: float) -> None:
-    """Lines 6 to 11 own lambda; after sixty rounds it zigzags about L, as the paper says, and seldom settles."""
+    """Lines 6 to 11 own lambda; .017, .049 and .090 were measured, and .015 to .022 over ten starts at L = .02."""
     found = dual.minimal_distortion(parity(2), (2, 2), budget, 0.0, rng=np.random.default_rng(0))
-    late = [step.worst for step in found.history[-10:]]
     assert len(found.history) == 60 or found.status == "converged"
-    assert 0.3 * budget <= float(np.median(late)) <= 2 * budget
-    assert min(late) < budget + 1e-3 < max(late) + 2e-3
     certified = dl.audit(dl.Mechanism.from_matrix(found.channel, [2, 2]), entropy=0.0)
-    assert certified.upper < 2.5 * budget
+    assert 0.7 * budget < certified.lower <= certified.upper < 1.2 * budget
     best = dl.design(dl.queries.modular_sum(n=2, modulus=2), leakage=budget, entropy=0.0)
-    assert found.distortion < 1.6 * best.upper
+    assert best.lower < found.distortion < 1.6 * best.upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [0.02, 0.05, 0.1])
+def test_a_design_by_the_proofs_reading_keeps_a_small_budget_and_uses_it(budget: float) -> None:
+    """The best of five starts: the least distorting of those that keep L."""
+    query = dl.queries.modular_sum(n=2, modulus=2)
+    found = dl.design(query, leakage=budget, entropy=0.0, method="paper", reading="proof", time_limit=600)
+    assert found.kept
+    assert 0.8 * budget < found.leakage.upper <= budget
+
+
+@pytest.mark.slow
+def test_at_larger_budgets_and_with_fine_tolerances_the_leakage_goes_to_and_fro_about_the_budget() -> None:
+    """The zigzag that the paper mentions: one step of lambda moves the leakage by more than the margin."""
+    fine = {"eps_constraint": 1e-9, "eps_outer": 1e-9, "inner": {1: {"eps": 1e-9}, 11: {"eps": 1e-9}}}
+    for budget, options in ((0.3, {}), (0.05, fine)):
+        found = dual.minimal_distortion(parity(2), (2, 2), budget, 0.0, rng=np.random.default_rng(0), **options)
+        late = [step.worst for step in found.history[-10:]]
+        assert found.status == "T_max"
+        assert min(late) < budget - 0.005
+        assert max(late) > budget + 0.002
 
 
 def test_read_strictly_the_penalty_is_reset_and_the_budget_is_broken() -> None:
@@ -68,10 +87,11 @@ def test_read_strictly_the_penalty_is_reset_and_the_budget_is_broken() -> None:
 
 
 def test_the_penalty_of_algorithm_9_reacts_to_the_worst_case() -> None:
+    """By default the margin of lines 7 and 9 is delta of Algorithm 10, 0.01."""
     found = dual.minimal_distortion(parity(2), (2, 2), 0.1, 0.0, rng=np.random.default_rng(3), T_max=15, mu=2.0)
     before = 1.0
     for step in found.history:
-        expected = before * 2 if step.worst > 0.1 + 5e-4 else before / 2 if step.worst < 0.1 - 5e-4 else before
+        expected = before * 2 if step.worst > 0.1 + 0.01 else before / 2 if step.worst < 0.1 - 0.01 else before
         assert step.penalty == expected
         before = step.penalty
 

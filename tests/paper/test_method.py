@@ -27,13 +27,12 @@ SMALL = named("modular_sum(n=3, modulus=2)", "laplace(epsilon=1)")
 
 @pytest.fixture
 def one_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "DESIGN_STARTS", 1)
-    monkeypatch.setattr(method, "CHECK_STARTS", 1)
+    monkeypatch.setattr(method, "EFFORT", method.Effort(design_starts=1, check_starts=1))
 
 
 @pytest.fixture
 def few_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "STARTS", 3)
+    monkeypatch.setattr(method, "EFFORT", method.Effort(starts=3))
 
 
 def checked(audit: Audit) -> Audit:
@@ -82,7 +81,7 @@ def designed(design: Design) -> Design:
 
 @pytest.mark.parametrize("b", [b for b in LITERAL if b != 2.5])  # which takes half a minute
 def test_the_table_of_the_paper_is_reached_and_never_exceeded(b: float) -> None:
-    audit = checked(dl.audit(LAPLACE, entropy=b, method="paper"))
+    audit = checked(dl.audit(LAPLACE, entropy=b, method="paper", time_limit=600))
     truth = parity_leakage(4, float(LAPLACE.rows[0, 1]), b)
     assert LITERAL[b] - 5e-3 <= audit.lower <= truth + 1e-9
     assert (audit.stopped, audit.record) == ("method", 0)
@@ -353,3 +352,22 @@ def test_the_algorithms_are_reachable_by_number() -> None:
     assert dl.paper.algorithm_1 is dl.paper.maximal_leakage
     assert dl.paper.algorithm_10 is dl.paper.dual_adaptive_smooth_penalty
     assert all(f"Algorithm {k}" in (one.__doc__ or "") for k, one in enumerate(numbers, 1))
+
+
+@pytest.mark.usefixtures("one_start")
+def test_results_say_which_repairs_and_which_reading_ran(tmp_path: Path) -> None:
+    always = ["start", "current_iterate", "infeasible", "armijo", "previous"]
+    audit = dl.audit(SMALL, entropy=0.5, method="paper", repairs=["escort"])
+    assert audit.to_dict()["repairs"] == ["escort", *always]
+    audit.save(tmp_path / "audit.json")
+    assert dl.load(tmp_path / "audit.json").to_dict()["repairs"] == ["escort", *always]
+    strict = dl.design(PARITY, leakage=0.3, entropy=0.0, method="paper", repairs=(), reading="strict")
+    assert (strict.to_dict()["repairs"], strict.to_dict()["reading"]) == (always, "strict")
+    strict.save(tmp_path / "design.json")
+    loaded = dl.load(tmp_path / "design.json")
+    assert isinstance(loaded, Design)
+    assert (loaded.repairs, loaded.reading) == (tuple(always), "strict")
+    primal = dl.design(PARITY, distortion=0.1, entropy=0.0, method="paper").to_dict()
+    assert (primal["repairs"], primal["reading"]) == (["gradient", "entropy_share", *always], None)
+    certified = dl.audit(SMALL, entropy=0.5).to_dict()
+    assert certified["repairs"] is None

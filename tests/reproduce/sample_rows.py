@@ -169,6 +169,7 @@ def dual(rng: np.random.Generator) -> list[Row]:
         row |= _design(truth * rng.uniform(0.7, 1, 5), budget * rng.uniform(0.9, 1, 5), leaks) | {"audits": 9}
         for prefix, value in (("strict_", 0.69), ("ours_", 0.6)):
             row |= _design([0.4 * truth] * 2, [budget] * 2, [value, value - 1e-3], prefix)
+        row |= _design([truth] * 2, [budget] * 2, [1.2 * budget, 0.9 * budget], "fine_")
         rows.append(row | {"kept_least": 1.3 * truth if budget < 0.5 else None})
     return rows
 

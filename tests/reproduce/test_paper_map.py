@@ -5,7 +5,8 @@ import re
 from reproduce.sample_rows import results
 
 from dalenius.reproduce import paper_map
-from dalenius.reproduce.paper_map import RIGHT, entries, map_text
+from dalenius.reproduce.paper_map import entries, map_text
+from dalenius.reproduce.statements import RIGHT
 
 RESULTS = results()
 TEXT = map_text(RESULTS)

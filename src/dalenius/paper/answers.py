@@ -9,14 +9,12 @@ from dalenius.results.answers import Run, audit_of_witness, design_answer, ended
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 
-CONSTANT_ROUNDING = 1e-12  # more, relatively, than the sum of a distortion over datasets can lose
-
 
 def paper_audit_answer(problem: AuditProblem, searched: Searched, run: Run) -> Audit:
     """Return what the paper's search proves: its witness below, the trivial bound above."""
     answer = audit_of_witness(problem, searched.found, searched.witness, run)
     stopped = ended(run.deadline, finished=searched.finished)
-    return replace(answer, proved="lower", stopped=stopped, history=searched.history)
+    return replace(answer, proved="lower", stopped=stopped, history=searched.history, repairs=searched.repairs)
 
 
 def paper_design_answer(
@@ -29,11 +27,24 @@ def paper_design_answer(
     """
     answer = design_answer(asked, problem, found.designed, budget=budget, run=run)
     stopped = ended(run.deadline, finished=found.finished and run.deadline.left > 0)
-    answer = replace(answer, proved="upper", stopped=stopped, history=found.history, reported=found.reported / run.nats)
+    answer = replace(
+        answer,
+        proved="upper",
+        stopped=stopped,
+        history=found.history,
+        reported=found.reported / run.nats,
+        repairs=found.repairs,
+        reading=found.reading,
+    )
     if problem.goal == "leakage" or _kept(problem, answer.leakage):
         return answer
-    constant = problem.distortion(problem.constant())
-    return replace(answer, upper=constant * (1 + CONSTANT_ROUNDING), certificate=answer.leakage.certificate)
+    upper = _rounded_up(problem.distortion(problem.constant()))
+    return replace(answer, upper=upper, certificate=answer.leakage.certificate)
+
+
+def _rounded_up(distortion: float, rounding: float = 1e-12) -> float:
+    """Add more, relatively, than the sum of a distortion over datasets can lose."""
+    return distortion * (1 + rounding)
 
 
 def _kept(problem: Problem, leakage: Audit) -> bool:

@@ -44,6 +44,11 @@ def repairs_from(repairs: Iterable[str] | None) -> frozenset[str]:
     return frozenset(names) - ALWAYS.keys()
 
 
+def made(repairs: frozenset[str]) -> tuple[str, ...]:
+    """Return the names of all repairs that are made, those that always are included, in the order of their rows."""
+    return tuple(sorted({*ALWAYS, *repairs}, key=lambda name: ROWS[name]))
+
+
 def reading_from(reading: str | None, repairs: frozenset[str] = DEFAULT) -> Reading:
     """Return how Algorithms 9 and 10 share the penalty; None means "proof"."""
     if reading is None:

@@ -17,17 +17,7 @@ from dalenius.paper import parameters
 from dalenius.paper.choices import repairs_from
 from dalenius.paper.gradients import information_by_conditional, information_by_conditional_printed
 from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, INFEASIBLE
-from dalenius.paper.marginal import EPS
-from dalenius.paper.universe import FLOOR, Floats, answers, entropy, information, never, softmax
-
-ETA_0, BETA = 1.0, 0.5  # first step and its shrinking: the paper's defaults
-# The paper leaves these open.
-MOST_SWEEPS, MOST_HALVINGS, MOST_ROOT_STEPS = 100, 10, 100
-TAU_H = 1e-9
-BETA_RANGE = (0.0, 1e6)
-FEASIBLE = 1e-9  # entropies this little beyond what is possible count as possible
-ENTROPY_FLOOR = 1e-12  # of probabilities whose logarithm the escort takes
-MOST_POINTS = 2**16  # extreme points that are enumerated; above, one row at a time
+from dalenius.paper.universe import FLOOR, SLACK, Floats, answers, entropy, information, never, softmax
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +36,13 @@ def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
     rows: ArrayLike,
     b: float,
     *,
-    tau: float = EPS,
-    T_max: int = MOST_SWEEPS,  # noqa: N803 - the paper's letters
-    eta_0: float = ETA_0,
-    beta: float = BETA,
-    max_inner: int = MOST_HALVINGS,
-    tau_H: float = TAU_H,  # noqa: N803 - the same
-    beta_range: Sequence[float] = BETA_RANGE,
+    tau: float = 1e-6,
+    T_max: int = 100,  # noqa: N803 - the paper's letters
+    eta_0: float = 1.0,
+    beta: float = 0.5,
+    max_inner: int = 10,
+    tau_H: float = 1e-9,  # noqa: N803 - the same
+    beta_range: Sequence[float] = (0.0, 1e6),
     repairs: Iterable[str] | None = None,
     expired: Callable[[], bool] = never,
 ) -> Conditionals:
@@ -60,7 +50,8 @@ def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
 
     marginal is p(x_i) as (A,), p_start the first p(x_-i|x_i) as (A, M), rows q(y|x) as (A, M, Y). After the first sweep
     every row holds just the entropy it needs, so that no later sweep can move any from one row to another: kept as
-    printed (row 3 of the errata), and why the method under-reports.
+    printed (row 3 of the errata), and why the method under-reports. eta_0 and beta are the paper's; it leaves the other
+    parameters open.
     """
     parameters.positive(tau=tau, eta_0=eta_0, tau_H=tau_H)
     parameters.counts(T_max=T_max, max_inner=max_inner)
@@ -73,7 +64,7 @@ def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
     p = p.copy()
 
     def project(v: Floats) -> Floats | None:
-        return _on_entropy(project_to_simplex(v), needed, tau_H, MOST_ROOT_STEPS, ends, escort="escort" in choice)
+        return _on_entropy(project_to_simplex(v), needed, tau_H, ends, escort="escort" in choice)
 
     history = [float(information(marginal, answers(p, rows)))]
     best, kept, status = -math.inf, p, CAPPED
@@ -84,7 +75,7 @@ def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
             if expired():
                 return Conditionals(p, history[-1], EXPIRED, tuple(history))
             needed = row_entropy(marginal, p, b, k)
-            if needed > math.log(p.shape[1]) + FEASIBLE:
+            if needed > math.log(p.shape[1]) + SLACK:
                 return Conditionals(None, -math.inf, INFEASIBLE, tuple(history))
             if needed <= 0:
                 p[k] = best_unit_vector(marginal, answers(p, rows), rows, k)
@@ -156,9 +147,9 @@ def project_to_entropy(  # noqa: PLR0913 - the REQUIRE list
     v: ArrayLike,
     target: float,
     *,
-    eps: float = TAU_H,
-    T_max: int = MOST_ROOT_STEPS,  # noqa: N803 - the paper's letters
-    beta_range: Sequence[float] = BETA_RANGE,
+    eps: float = 1e-9,
+    T_max: int = 100,  # noqa: N803 - the paper's letters
+    beta_range: Sequence[float] = (0.0, 1e6),
     repairs: Iterable[str] | None = None,
 ) -> Floats | None:
     """Algorithm 5: softmax(beta v) of entropy `target`, beta by Brent's method; None where there is no such beta.
@@ -170,16 +161,27 @@ def project_to_entropy(  # noqa: PLR0913 - the REQUIRE list
     parameters.counts(T_max=T_max)
     checks.real("target", target, -math.inf, math.inf)
     escort = "escort" in repairs_from(repairs)
-    return _on_entropy(parameters.numbers("v", v), target, eps, T_max, parameters.interval(beta_range), escort=escort)
+    ends = parameters.interval(beta_range)
+    return _on_entropy(parameters.numbers("v", v), target, eps, ends, most=T_max, escort=escort)
 
 
 def _on_entropy(  # noqa: PLR0913 - of Algorithm 5
-    v: Floats, target: float, eps: float, most: int, beta_range: tuple[float, float], *, escort: bool
+    v: Floats,
+    target: float,
+    eps: float,
+    beta_range: tuple[float, float],
+    *,
+    escort: bool,
+    most: int = 100,
+    floor: float = 1e-12,
 ) -> Floats | None:
-    """In the log domain, with e = beta v (or beta log v) counted from its maximum: H = log Z - sum exp(e) e / Z."""
+    """In the log domain, with e = beta v (or beta log v) counted from its maximum: H = log Z - sum exp(e) e / Z.
+
+    most: steps of Brent's method. floor: of probabilities whose logarithm the escort takes.
+    """
     if abs(entropy(v) - target) < eps:
         return v
-    z = np.log(np.maximum(v, ENTROPY_FLOOR)) if escort else v
+    z = np.log(np.maximum(v, floor)) if escort else v
 
     def excess(beta: float) -> float:
         exponents = beta * z
@@ -211,12 +213,12 @@ def best_unit_vector(marginal: Floats, given: Floats, rows: Floats, k: int) -> F
     return np.asarray(np.eye(rows.shape[1])[int(np.argmax(information(marginal, tried)))])
 
 
-def best_extreme_point(marginal: Floats, rows: Floats) -> Floats:
-    """The deterministic conditionals of largest I(X_i;Y): all of them tried, or row by row where they are too many."""
+def best_extreme_point(marginal: Floats, rows: Floats, *, most: int = 2**16) -> Floats:
+    """The deterministic conditionals of largest I(X_i;Y): all of them tried, or row by row above `most` of them."""
     values, others = rows.shape[:2]
     if others == 1:
         return np.ones((values, 1))
-    if others**values <= MOST_POINTS:
+    if others**values <= most:
         choices = np.indices((others,) * values).reshape(values, -1)
         given = np.stack([rows[a][choices[a]] for a in range(values)], axis=1)
         return np.eye(others)[choices[:, int(np.argmax(information(marginal, given)))]]

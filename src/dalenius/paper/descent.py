@@ -10,16 +10,10 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.paper import parameters
-from dalenius.paper.conditionals import BETA, ETA_0
 from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace
 from dalenius.paper.universe import Floats, Universe, floored, leakages, never, softmax
 from dalenius.results.history import Step
 
-LAMBDA_0, MU = 1.0, 1.5  # first penalty and the factor that adjusts it: the paper's defaults
-DELTA = 0.01  # constraint margin: the paper's default
-SUFFICIENT = 1e-4  # share of the decrease along the gradient that a step must reach
-EPS = 1e-4  # of changes of E and of I, and of ||q - q_before||_1, where loops end; the paper leaves it open
-MOST_PENALTIES, MOST_STEPS, MOST_HALVINGS, MOST_BISECTIONS = 30, 60, 40, 30
 STUCK = "no step decreases J"
 
 
@@ -99,16 +93,19 @@ def descend(  # noqa: PLR0913 - the REQUIRE list
     objective: Callable[[Floats], float],
     gradient: Callable[[Floats], Floats],
     *,
-    eta_0: float = ETA_0,
-    beta: float = BETA,
-    eps: float = EPS,
-    T_max: int = MOST_STEPS,  # noqa: N803 - the paper's letters
+    eta_0: float = 1.0,
+    beta: float = 0.5,
+    eps: float = 1e-4,
+    T_max: int = 60,  # noqa: N803 - the paper's letters
+    sufficient: float = 1e-4,
+    halvings: int = 40,
     expired: Callable[[], bool] = never,
 ) -> Descent:
     """q <- q exp(-eta dJ/dq), normalised, with eta from eta_0 / sqrt(t+1) down by beta until J falls enough.
 
     Repair 8: the printed test J(new) <= J(old) - eta/2 ||g||^2 cannot be passed, since a multiplicative step gains
-    less; here J(new) <= J(old) + 1e-4 <g, new - old>, at most 40 halvings.
+    less; here J(new) <= J(old) + sufficient <g, new - old>, at most so many halvings. eta_0 and beta are the paper's;
+    it leaves eps, of ||q - q_before||_1, and T_max open.
     """
     parameters.positive(eta_0=eta_0, eps=eps)
     parameters.shrinking(beta)
@@ -122,10 +119,10 @@ def descend(  # noqa: PLR0913 - the REQUIRE list
             break
         slope = gradient(q)
         eta = eta_0 / math.sqrt(t + 1)
-        for _ in range(MOST_HALVINGS):  # repair 8: bounded
+        for _ in range(halvings):  # repair 8: bounded
             new = step(q, slope, eta)
             reached = objective(new)
-            if reached <= history[-1] + SUFFICIENT * float(((new - q) * slope).sum()):
+            if reached <= history[-1] + sufficient * float(((new - q) * slope).sum()):
                 break
             eta *= beta
         else:
@@ -145,7 +142,7 @@ def step(q: Floats, slope: Floats, eta: float) -> Floats:
     return floored(softmax(np.log(q) - eta * slope))
 
 
-def fit(q: Floats, safe: Floats, measure: Callable[[Floats], float], budget: float) -> Floats:
+def fit(q: Floats, safe: Floats, measure: Callable[[Floats], float], budget: float, *, halvings: int = 30) -> Floats:
     """q itself where measure(q) <= budget, else mixed with `safe`, which is within it, as little as is enough.
 
     measure is convex. Part of repair 10, and how a random mechanism is made to keep D.
@@ -153,7 +150,7 @@ def fit(q: Floats, safe: Floats, measure: Callable[[Floats], float], budget: flo
     if measure(q) <= budget:
         return q
     low, high = 0.0, 1.0
-    for _ in range(MOST_BISECTIONS):
+    for _ in range(halvings):
         middle = (low + high) / 2
         low, high = (low, middle) if measure((1 - middle) * q + middle * safe) <= budget else (middle, high)
     return np.asarray((1 - high) * q + high * safe)

@@ -16,11 +16,6 @@ from dalenius.model import checks
 from dalenius.paper import parameters
 from dalenius.paper.choices import reading_from, repairs_from
 from dalenius.paper.descent import (
-    DELTA,
-    EPS,
-    LAMBDA_0,
-    MOST_PENALTIES,
-    MU,
     Descent,
     Penalty,
     Subproblem,
@@ -34,14 +29,9 @@ from dalenius.paper.descent import (
 from dalenius.paper.gradients import information_by_channel, tangent_norm
 from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace, relative_improvement
 from dalenius.paper.leakage import maximal_leakage
-from dalenius.paper.primal import penalty_options
+from dalenius.paper.parameters import PenaltyLoop
 from dalenius.paper.universe import Floats, never
 from dalenius.results.history import Step
-
-# The paper leaves these open. In fewer rounds than about sixty lambda, which changes by a factor of 1.5 a round, has
-# not yet found its size.
-EPS_OUTER, EPS_CONSTRAINT = 1e-4, 1e-3
-MOST_ROUNDS = {"proof": 60, "strict": 20, "owner": 10}  # T_max: in the last two a round looks like the one before soon
 
 
 def minimal_distortion(  # noqa: PLR0913 - the REQUIRE list
@@ -52,10 +42,10 @@ def minimal_distortion(  # noqa: PLR0913 - the REQUIRE list
     *,
     p0: ArrayLike | None = None,
     q_start: ArrayLike | None = None,
-    eps_outer: float = EPS_OUTER,
-    eps_constraint: float = EPS_CONSTRAINT,
-    mu: float = MU,
-    lambda_0: float = LAMBDA_0,
+    eps_outer: float = 1e-3,
+    eps_constraint: float = 2 * PenaltyLoop.delta,
+    mu: float = PenaltyLoop.mu,
+    lambda_0: float = PenaltyLoop.lambda_0,
     T_max: int | None = None,  # noqa: N803 - the same
     repairs: Iterable[str] | None = None,
     reading: str | None = None,
@@ -75,14 +65,20 @@ def minimal_distortion(  # noqa: PLR0913 - the REQUIRE list
     ("for fixed lambda"; "lines 7-11 ... ensure lambda -> infinity if needed"). "strict": line 1 of Algorithm 10 resets
     lambda to its own lambda_0 and adapts it to the frozen prior; what lines 6 to 11 found is lost. With the repair
     "penalty_owner" (row 12) Algorithm 10 keeps its lambda from call to call, and lines 6 to 11 are left out. T_max is
-    60 rounds in the first reading, 20 in the second, 10 with that repair.
+    60 rounds in the first reading (lambda changes by a factor of 1.5 a round, and needs about twenty to find its size),
+    20 in the second, 10 with that repair: there a round soon looks like the one before.
+
+    The paper leaves both tolerances open. eps_constraint is 0.02, so that the margin of lines 7 and 9, half of it, is
+    delta = 0.01, which the paper gives for the same rule in Algorithm 10. One step of lambda moves the leakage by up
+    to 0.04 nats near L = 0.05; with a margin far below that (such as 5e-4) lambda never rests, and what the last round
+    leaves is a matter of chance.
     """
-    parameters.positive(eps_outer=eps_outer, eps_constraint=eps_constraint, lambda_0=lambda_0)
-    parameters.growing(mu)
+    parameters.positive(eps_outer=eps_outer, eps_constraint=eps_constraint)
+    own = PenaltyLoop(lambda_0=lambda_0, mu=mu, delta=eps_constraint / 2)
     choice, given = repairs_from(repairs), parameters.inner_of(inner, (1, 10, 11))
     reading = reading_from(reading, choice)
     how = "owner" if "penalty_owner" in choice else reading
-    rounds = MOST_ROUNDS[how] if T_max is None else checks.whole("T_max", T_max)
+    rounds = {"proof": 60, "strict": 20, "owner": 10}[how] if T_max is None else checks.whole("T_max", T_max)
     task = task_of(distance, records, L, p0, None, "L")
     rng = np.random.default_rng(0) if rng is None else rng
     if q_start is None:
@@ -95,12 +91,12 @@ def minimal_distortion(  # noqa: PLR0913 - the REQUIRE list
     for k in range(rounds):
         attack = maximal_leakage(q, records, b, rng=rng, expired=expired, repairs=choice, **given[1])
         if how != "owner":
-            penalty = _adjusted(penalty, attack.value - L, eps_constraint / 2, mu)
+            penalty = own.adjusted(penalty, attack.value - L)
         used = penalty
         problem = replace(task, prior=attack.prior)
         first = {} if how == "strict" else {"lambda_0": penalty}
-        options = {"inner": {11: given[11]}, **given[10], **first}
-        update = _penalised(problem, q, choice, options, expired, fixed=how == "proof")
+        loop = PenaltyLoop(**{**given[10], **first})
+        update = _penalised(problem, q, choice, loop, given[11], expired, fixed=how == "proof")
         q = update.channel
         if how == "owner":
             penalty = update.penalty
@@ -134,11 +130,11 @@ def dual_adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
     *,
     q_start: ArrayLike,
     p0: ArrayLike | None = None,
-    eps: float = EPS,
-    lambda_0: float = LAMBDA_0,
-    mu: float = MU,
-    delta: float = DELTA,
-    T_max: int = MOST_PENALTIES,  # noqa: N803 - the same
+    eps: float = PenaltyLoop.eps,
+    lambda_0: float = PenaltyLoop.lambda_0,
+    mu: float = PenaltyLoop.mu,
+    delta: float = PenaltyLoop.delta,
+    T_max: int = PenaltyLoop.T_max,  # noqa: N803 - the same
     fixed: bool = False,
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
@@ -152,30 +148,31 @@ def dual_adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
     the best constant answer) the one of least distortion is returned.
     """
     problem = task_of(distance, records, L, p0, prior, "L")
-    options = {"eps": eps, "lambda_0": lambda_0, "mu": mu, "delta": delta, "T_max": T_max, "inner": inner}
-    return _penalised(problem, start_of(q_start, problem), repairs_from(repairs), options, expired, fixed=fixed)
+    loop, of_descent = PenaltyLoop(eps, lambda_0, mu, delta, T_max), parameters.inner_of(inner, (11,))[11]
+    return _penalised(
+        problem, start_of(q_start, problem), repairs_from(repairs), loop, of_descent, expired, fixed=fixed
+    )
 
 
-def _penalised(  # noqa: PLR0913 - as above
+def _penalised(  # noqa: PLR0913, PLR0917 - as above
     problem: Subproblem,
     q: Floats,
     choice: frozenset[str],
-    options: dict[str, Any],
+    loop: PenaltyLoop,
+    of_descent: dict[str, Any],
     expired: Callable[[], bool],
     *,
     fixed: bool,
 ) -> Update:
     """Algorithm 10 on a problem that was checked."""
-    eps, margin, most, mu, penalty = penalty_options(options)
-    of_descent = parameters.inner_of(options.get("inner"), (11,))[11]
     hinge, L = Penalty("hinge" in choice), problem.budget  # noqa: N806
     constant = best_constant(problem.cost)
     kept, least = (fit(q, constant, problem.leakage, L), math.inf) if hinge.hinge else (q, math.inf)
-    leaks, status = math.inf, CAPPED
+    leaks, penalty, status = math.inf, loop.lambda_0, CAPPED
     history: list[float] = []
     penalties: list[float] = []
     traces: list[Trace] = []
-    for k in range(1 if fixed else most):  # repair 9: capped
+    for k in range(1 if fixed else loop.T_max):  # repair 9: capped
         found = _descended(problem, q, penalty, hinge, of_descent, expired)
         traces.append(Trace(11, k, found.status, found.history))
         penalties.append(penalty)
@@ -189,19 +186,14 @@ def _penalised(  # noqa: PLR0913 - as above
         if fixed:
             status = found.status
             break
-        penalty = _adjusted(penalty, leaks - L, margin, mu)
-        if abs(leaks - before) < eps and abs(leaks - L) < eps:  # repair 9: I_prev is not yet overwritten
+        penalty = loop.adjusted(penalty, leaks - L)
+        if abs(leaks - before) < loop.eps and abs(leaks - L) < loop.eps:  # repair 9: I_prev is not yet overwritten
             status = CONVERGED
             break
         if expired():
             status = EXPIRED
             break
     return Update(kept, status, tuple(history), tuple(penalties), penalty, tuple(traces))
-
-
-def _adjusted(penalty: float, excess: float, margin: float, mu: float) -> float:
-    """Lambda times mu where the excess is above the margin, divided by mu where it is below its negative."""
-    return penalty * mu if excess > margin else penalty / mu if excess < -margin else penalty
 
 
 def dual_exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE list

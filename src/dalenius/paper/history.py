@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-# Of the relative improvement. The paper does not give it; this is delta of Algorithms 7 and 10, its constraint margin.
-DELTA = 0.01
-
 # How a loop ended. The last is the paper's word.
 CONVERGED = "converged"
 CAPPED = "T_max"
@@ -28,6 +25,9 @@ class Trace:
     inner: tuple["Trace", ...] = ()
 
 
-def relative_improvement(value: float, before: float) -> float:
-    """|v_k - v_(k-1)| / (|v_k| + delta)."""
-    return abs(value - before) / (abs(value) + DELTA)
+def relative_improvement(value: float, before: float, delta: float = 0.01) -> float:
+    """|v_k - v_(k-1)| / (|v_k| + delta).
+
+    The paper does not give delta; 0.01 is that of Algorithms 7 and 10, their constraint margin.
+    """
+    return abs(value - before) / (abs(value) + delta)

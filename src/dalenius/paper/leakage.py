@@ -15,15 +15,12 @@ from numpy.typing import ArrayLike
 from dalenius.model.mechanism import Mechanism
 from dalenius.paper import parameters
 from dalenius.paper.choices import repairs_from
-from dalenius.paper.conditionals import FEASIBLE, best_extreme_point, projected_gradient_coordinate_ascent
+from dalenius.paper.conditionals import best_extreme_point, projected_gradient_coordinate_ascent
 from dalenius.paper.gradients import log_ratios, tangent_norm
 from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, INFEASIBLE, Trace, relative_improvement
-from dalenius.paper.marginal import EPS, backed_off, modified_blahut_arimoto
-from dalenius.paper.universe import Floats, Universe, answers, entropy, leakages, never
+from dalenius.paper.marginal import backed_off, modified_blahut_arimoto
+from dalenius.paper.universe import SLACK, Floats, Universe, answers, entropy, leakages, never
 from dalenius.results.history import Step
-
-STARTS = 20
-MOST_ROUNDS = 50  # the paper leaves T_max open
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +41,7 @@ def restarts(  # noqa: PLR0913 - the algorithm's inputs
     records: Sequence[int],
     b: float,
     *,
-    starts: int = STARTS,
+    starts: int = 20,
     seed: int = 0,
     expired: Callable[[], bool] = never,
     **options: Any,  # noqa: ANN401 - as maximal_leakage
@@ -65,8 +62,8 @@ def maximal_leakage(  # noqa: PLR0913 - the REQUIRE list
     b: float = 0.0,
     *,
     p_start: ArrayLike | None = None,
-    eps: float = EPS,
-    T_max: int = MOST_ROUNDS,  # noqa: N803 - the paper's letters
+    eps: float = 1e-6,
+    T_max: int = 50,  # noqa: N803 - the paper's letters
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
     rng: np.random.Generator | None = None,
@@ -76,8 +73,9 @@ def maximal_leakage(  # noqa: PLR0913 - the REQUIRE list
     """Algorithm 1, alternating optimisation: max I(X_i;Y) over i and p(x) with H(X) >= b, from one start.
 
     channel: a mechanism, or q(y|x) as (|X|, |Y|) with the alphabet sizes of its records. p_start: p^(0)(x), random by
-    default. It ends when L_max has changed by less than eps; eps is also that of Algorithm 2 and tau of Algorithm 3,
-    unless `inner` gives them others, such as inner={2: {"alpha": 0.2}, 3: {"max_inner": 5}}.
+    default. It ends when L_max has changed by less than eps, or after T_max rounds (the paper leaves both open); eps is
+    also that of Algorithm 2 and tau of Algorithm 3, unless `inner` gives them others, such as
+    inner={2: {"alpha": 0.2}, 3: {"max_inner": 5}}.
     """
     parameters.positive(eps=eps)
     parameters.counts(T_max=T_max)
@@ -145,7 +143,7 @@ def _candidate(  # noqa: PLR0913, PLR0917 - what a round knows
     else:
         updated = best_extreme_point(marginal, rows)
     candidate = universe.join(marginal, updated, i)
-    return _spread(candidate, b) if entropy(candidate) >= b - FEASIBLE else None
+    return _spread(candidate, b) if entropy(candidate) >= b - SLACK else None
 
 
 def _step(  # noqa: PLR0913, PLR0917 - what a round ended with

@@ -10,12 +10,7 @@ from dalenius.numerics.deferred import entr
 from dalenius.paper import parameters
 from dalenius.paper.gradients import log_ratios
 from dalenius.paper.history import CAPPED, CONVERGED, INFEASIBLE
-from dalenius.paper.universe import Floats, answers, entropy, floored, information, softmax
-
-ALPHA = 0.1  # step of the multiplier: the paper's
-# The paper leaves tolerances and caps open. Ours: 1e-6 nats, and so many iterations that the cap seldom decides.
-EPS, MOST_UPDATES, MOST_BISECTIONS = 1e-6, 300, 60
-SLACK = 1e-9  # an entropy this little below b counts as b
+from dalenius.paper.universe import SLACK, Floats, answers, entropy, floored, information, softmax
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +31,15 @@ def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
     rows: ArrayLike,
     b: float,
     *,
-    eps: float = EPS,
-    alpha: float = ALPHA,
-    T_max: int = MOST_UPDATES,  # noqa: N803 - the paper's letters
+    eps: float = 1e-6,
+    alpha: float = 0.1,
+    T_max: int = 300,  # noqa: N803 - the paper's letters
 ) -> Marginal:
     """Algorithm 2: the marginal p(x_i) of largest I(X_i;Y) with H(X) >= b, for fixed conditionals.
 
     log p <- log p + D/(1+s) + s/(1+s) (H(X_-i|x_i) - log p), normalised, with D = sum_y p(y|x_i) log p(y|x_i)/p(y);
-    and s <- max(0, s - alpha (H(X) - b)); until |dI| < eps.
+    and s <- max(0, s - alpha (H(X) - b)); until |dI| < eps. alpha = 0.1 is the paper's; eps and T_max, which it leaves
+    open, are 1e-6 nats and a cap that seldom decides.
 
     p_start is p^(0)(x_i) as (A,), conditionals p(x_-i|x_i) as (A, M), rows q(y|x) as (A, M, Y); `split` and `of`
     of a `Universe` make them. A p_start with H(X) < b is allowed, as in the paper, and the status says so.
@@ -82,12 +78,12 @@ def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
     return Marginal(found, float(information(found, given)), status, tuple(history), s, found is not p)
 
 
-def backed_off(wanted: Floats, safe: Floats, allowed: Callable[[Floats], bool]) -> Floats:
+def backed_off(wanted: Floats, safe: Floats, allowed: Callable[[Floats], bool], *, halvings: int = 60) -> Floats:
     """The point nearest to `wanted` on the segment from `safe` that is allowed; `safe` if none is found."""
     if allowed(wanted):
         return wanted
     low, high = 0.0, 1.0
-    for _ in range(MOST_BISECTIONS):
+    for _ in range(halvings):
         middle = (low + high) / 2
         low, high = (middle, high) if allowed(safe + middle * (wanted - safe)) else (low, middle)
     return safe + low * (wanted - safe)

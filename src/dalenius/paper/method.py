@@ -22,24 +22,32 @@ from dalenius.model.datasets import values_of
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import DesignProblem
-from dalenius.paper.choices import DEFAULT, Reading
+from dalenius.paper.choices import DEFAULT, Reading, made
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
-from dalenius.paper.leakage import STARTS, Leakage, maximal_leakage, restarts
+from dalenius.paper.leakage import Leakage, maximal_leakage, restarts
 from dalenius.paper.primal import leakage_distortion_tradeoff
-from dalenius.paper.universe import Floats
+from dalenius.paper.universe import SLACK, Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
 from dalenius.results.history import Step
 from dalenius.search.ascent import best_of
 from dalenius.search.deadline import Deadline
 
-MOST_AUDITED = 2**15  # datasets x outputs: a dense channel of that size takes half a minute a start
-MOST_DESIGNED = 2**10  # the same for a design, which runs Algorithm 1 in every round
-DESIGN_STARTS = 5
-CHECK_STARTS = 5  # of Algorithm 1 for each mechanism that a design finds
-SEARCH_SHARE = 0.7  # of the time is for a design's starts, the rest for the audit
-TIE = 1e-9  # leakages this close are tied, and the lowest record is named
+
+@dataclass(frozen=True)
+class Effort:
+    """How much an audit or a design by the paper's method does."""
+
+    starts: int = 20  # of Algorithm 1 in an audit
+    design_starts: int = 5  # of Algorithm 6 or 9 in a design
+    check_starts: int = 5  # of Algorithm 1 for each mechanism that a design finds
+    search_share: float = 0.7  # of the time is for a design's starts, the rest for the audit
+    most_audited: int = 2**15  # datasets x outputs: a dense channel of that size takes half a minute a start
+    most_designed: int = 2**10  # the same for a design, which runs Algorithm 1 in every round
+
+
+EFFORT = Effort()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +58,7 @@ class Searched:
     witness: Audited
     history: tuple[Step, ...]
     finished: bool  # all starts ran to their end
+    repairs: tuple[str, ...]  # that were made
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +69,8 @@ class Alternated:
     reported: float  # what the alternation takes for the leakage of this mechanism
     history: tuple[Step, ...]
     finished: bool  # all starts ran to their end
+    repairs: tuple[str, ...]  # that were made
+    reading: Reading | None  # of Algorithm 9; None where Algorithm 6 ran, or the repair "penalty_owner" replaces it
 
 
 def search_leakage(
@@ -74,11 +85,11 @@ def search_leakage(
     # Real outputs have no table at all: `written` says so.
     if outputs == math.inf:
         mechanism.written()
-    _check_size(mechanism.records, outputs, MOST_AUDITED, "an audit")
+    _check_size(mechanism.records, outputs, EFFORT.most_audited, "an audit")
     channel, records = mechanism.matrix(), mechanism.records
     ceiling = min(math.log(max(records)), math.log(outputs))
     starts: list[Leakage] = []
-    while len(starts) < STARTS and not (starts and deadline.expired()):
+    while len(starts) < EFFORT.starts and not (starts and deadline.expired()):
         rng = np.random.default_rng([seed, len(starts)])
         start = maximal_leakage(
             channel, records, adversary.entropy, repairs=repairs, rng=rng, start=len(starts), expired=deadline.expired
@@ -86,10 +97,12 @@ def search_leakage(
         starts.append(start)
         deadline.nodes += len(start.history)
         best = max(starts, key=lambda found: found.value)
-        deadline.report_progress(best.record, len(records), best.value, ceiling, f"start {len(starts)} of {STARTS}")
+        stage = f"start {len(starts)} of {EFFORT.starts}"
+        deadline.report_progress(best.record, len(records), best.value, ceiling, stage)
     finished = not deadline.expired()
     found, witness = _brackets(mechanism, adversary.knowledge, starts)
-    return Searched(found, witness, tuple(step for start in starts for step in start.history), finished)
+    history = tuple(step for start in starts for step in start.history)
+    return Searched(found, witness, history, finished, made(repairs))
 
 
 def search_mechanism(  # noqa: PLR0913 - one per limit
@@ -106,20 +119,20 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     Guarantee: that of the audit, and a distortion within its budget: a mechanism that Algorithm 6 returns beyond D is
     first moved towards the noiseless one until it keeps D. A leakage budget may be exceeded.
     """
-    part, adversary = deadline.part(SEARCH_SHARE * deadline.left), asked.adversary
+    part, adversary = deadline.part(EFFORT.search_share * deadline.left), asked.adversary
     tried: list[Tradeoff] = []
     leaks: list[float] = []
-    while len(tried) < DESIGN_STARTS and not (tried and part.expired()):
+    while len(tried) < EFFORT.design_starts and not (tried and part.expired()):
         start = _alternate(problem, adversary.entropy, len(tried), part, seed, repairs, reading)
         records = problem.domain.statistic.records
         again = restarts(
-            start.channel, records, adversary.entropy, starts=CHECK_STARTS, seed=seed, expired=part.expired
+            start.channel, records, adversary.entropy, starts=EFFORT.check_starts, seed=seed, expired=part.expired
         )
         tried.append(start)
         leaks.append(max(found.value for found in again))
         k = _chosen(problem, tried, leaks)
         value = leaks[k] if problem.goal == "leakage" else tried[k].distortion
-        deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {DESIGN_STARTS}")
+        deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {EFFORT.design_starts}")
     finished = not part.expired()
     chosen = tried[_chosen(problem, tried, leaks)]
     history = tuple(step for start in tried for step in start.history)
@@ -127,12 +140,13 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     designer = Designer(problem, coarse, deadline, seed)
     enough = -math.inf if problem.goal == "leakage" else problem.budget
     designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
-    return Alternated(designed, chosen.reported, history, finished)
+    read = None if problem.goal == "leakage" or "penalty_owner" in repairs else reading
+    return Alternated(designed, chosen.reported, history, finished, made(repairs), read)
 
 
 def check_designable(task: Distortion) -> None:
     """Refuse a design whose mechanism, one row per dataset, is too large for the paper's method."""
-    _check_size(task.query.records, len(task.outputs), MOST_DESIGNED, "a design")
+    _check_size(task.query.records, len(task.outputs), EFFORT.most_designed, "a design")
 
 
 def _check_size(records: tuple[int, ...], outputs: float, most: int, what: str) -> None:
@@ -161,8 +175,9 @@ def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> 
         best = best_of(cells, lift.cells(np.stack([_masses(mechanism, *prior) for prior in met]), cells.size))
         record.pi, record.lower = best.pi, best.value
         found.append(Audited(members, record, lift))
+    # Leakages within the slack are tied, and the lowest record is named.
     most = max(item.audit.lower for item in found)
-    witness = min((item for item in found if item.audit.lower >= most - TIE), key=lambda item: item.record)
+    witness = min((item for item in found if item.audit.lower >= most - SLACK), key=lambda item: item.record)
     for item in found:
         item.audit.lower = min(item.audit.lower, witness.audit.lower)
         item.audit.unconstrained = (item.audit.lower, item.audit.trivial)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,41 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.mechanism import Mechanism
-from dalenius.paper.universe import Floats, entropy
+from dalenius.paper.universe import SLACK, Floats, entropy
 
 # Parameters of the algorithms that another one calls, by number: {2: {"alpha": 0.2}}.
 Inner = Mapping[int, Mapping[str, Any]]
 
-SUM = 1e-9  # how far the sum of a distribution may be from one
-OF_PENALTY, OF_DESCENT = ("eps", "lambda_0", "mu", "delta", "T_max"), ("eta_0", "beta", "eps", "T_max")
-OF = {  # what may be passed on to an algorithm that another one calls
+# What may be passed on to an algorithm that another one calls.
+OF = {
     1: ("eps", "T_max", "inner"),
     2: ("eps", "alpha", "T_max"),
     3: ("tau", "T_max", "eta_0", "beta", "max_inner", "tau_H", "beta_range"),
-    7: OF_PENALTY,
-    8: OF_DESCENT,
-    10: OF_PENALTY,
-    11: OF_DESCENT,
+    **dict.fromkeys((7, 10), ("eps", "lambda_0", "mu", "delta", "T_max")),
+    **dict.fromkeys((8, 11), ("eta_0", "beta", "eps", "T_max")),
 }
+
+
+@dataclass(frozen=True)
+class PenaltyLoop:
+    """The parameters of Algorithms 7 and 10; lambda_0, mu and delta are the paper's, it leaves the others open."""
+
+    eps: float = 1e-4  # of the changes of E or I, and of how far they are from the budget
+    lambda_0: float = 1.0  # the first penalty
+    mu: float = 1.5  # the factor that adjusts it
+    delta: float = 0.01  # constraint margin: within it the penalty stays
+    T_max: int = 30
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        positive(eps=self.eps, lambda_0=self.lambda_0)
+        growing(self.mu)
+        counts(T_max=self.T_max)
+        checks.real("delta", self.delta, 0.0, math.inf)
+
+    def adjusted(self, penalty: float, excess: float) -> float:
+        """Lambda times mu where the excess is above delta, divided by mu where it is below -delta."""
+        return penalty * self.mu if excess > self.delta else penalty / self.mu if excess < -self.delta else penalty
 
 
 def positive(**values: float) -> None:
@@ -100,7 +120,7 @@ def distribution(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Floats:
         message = f"{name} has shape {table.shape}; it must have shape {shape}"
         raise InputError(message)
     sums = table.sum(axis=-1)
-    if not np.isfinite(table).all() or table.min() < 0 or np.abs(sums - 1).max() > SUM:
+    if not np.isfinite(table).all() or table.min() < 0 or np.abs(sums - 1).max() > SLACK:
         message = f"{name} is no distribution: entries must be at least 0 and sum to one"
         raise InputError(message)
     return np.asarray(table / sums[..., None])
@@ -125,7 +145,7 @@ def mechanism_matrix(channel: Mechanism | ArrayLike, records: Sequence[int] | No
 def prior_from(p_start: ArrayLike, size: int, b: float) -> Floats:
     """Return p^(0)(x), refused where H(X) < b: line 1 of Algorithm 1 asks for a feasible one."""
     prior = distribution("p_start", p_start, (size,))
-    if entropy(prior) < b - SUM:
+    if entropy(prior) < b - SLACK:
         message = (
             f"p_start has H(X) = {entropy(prior):.6g} < b = {b:.6g}, and Algorithm 1 starts from a prior with "
             "H(X) >= b; give another one, or a smaller b"
@@ -137,7 +157,7 @@ def prior_from(p_start: ArrayLike, size: int, b: float) -> Floats:
 def entropy_bound(b: float, size: int) -> float:
     """Return b, refused where no prior has so much entropy."""
     b = checks.real("b", b, 0.0, math.inf)
-    if b > math.log(size) * (1 + SUM) + SUM:
+    if b > math.log(size) * (1 + SLACK) + SLACK:
         message = f"b = {b:.6g} is above log|X| = {math.log(size):.6g}: no prior on {size} datasets has H(X) >= b"
         raise InputError(message)
     return min(b, math.log(size))

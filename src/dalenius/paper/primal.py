@@ -16,11 +16,6 @@ from dalenius.model import checks
 from dalenius.paper import parameters
 from dalenius.paper.choices import repairs_from
 from dalenius.paper.descent import (
-    DELTA,
-    EPS,
-    LAMBDA_0,
-    MOST_PENALTIES,
-    MU,
     Descent,
     Penalty,
     Subproblem,
@@ -34,10 +29,9 @@ from dalenius.paper.descent import (
 from dalenius.paper.gradients import information_by_channel, tangent_norm
 from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace, relative_improvement
 from dalenius.paper.leakage import maximal_leakage
+from dalenius.paper.parameters import PenaltyLoop
 from dalenius.paper.universe import Floats, never
 from dalenius.results.history import Step
-
-MOST_ROUNDS = 12  # repair 9: the printed loop has no cap
 
 
 def leakage_distortion_tradeoff(  # noqa: PLR0913 - the REQUIRE list
@@ -49,8 +43,8 @@ def leakage_distortion_tradeoff(  # noqa: PLR0913 - the REQUIRE list
     p0: ArrayLike | None = None,
     p_start: ArrayLike | None = None,
     q_start: ArrayLike | None = None,
-    eps: float = EPS,
-    T_max: int = MOST_ROUNDS,  # noqa: N803 - the same
+    eps: float = 1e-4,
+    T_max: int = 12,  # noqa: N803 - the same
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
     rng: np.random.Generator | None = None,
@@ -61,8 +55,9 @@ def leakage_distortion_tradeoff(  # noqa: PLR0913 - the REQUIRE list
 
     distance: d(f(x), y) as (|X|, |Y|). p0: the true distribution, uniform by default. p_start: p^(0)(x), where
     Algorithm 1 begins in the first round. q_start: q^(0)(y|x), random with E <= D by default. It ends when the report
-    changes by at most eps. inner: parameters of Algorithms 1, 7 and 8, by number. What it reports was reached by the
-    prior that was worst for the mechanism before; whoever uses the mechanism evaluates it again (row 11).
+    changes by at most eps, or after T_max rounds (repair 9: the printed loop has no cap). inner: parameters of
+    Algorithms 1, 7 and 8, by number. What it reports was reached by the prior that was worst for the mechanism
+    before; whoever uses the mechanism evaluates it again (row 11).
     """
     parameters.positive(eps=eps)
     parameters.counts(T_max=T_max)
@@ -77,7 +72,7 @@ def leakage_distortion_tradeoff(  # noqa: PLR0913 - the REQUIRE list
         begin = p_start if k == 0 else None
         attack = maximal_leakage(q, records, b, p_start=begin, rng=rng, expired=expired, repairs=choice, **given[1])
         problem = replace(task, prior=attack.prior)
-        update = _penalised(problem, q, choice, {"inner": {8: given[8]}, **given[7]}, expired)
+        update = _penalised(problem, q, choice, PenaltyLoop(**given[7]), given[8], expired)
         q = update.channel
         before, leaks = reported, problem.leakages(q)
         reported = float(leaks.max())
@@ -106,11 +101,11 @@ def adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
     *,
     q_start: ArrayLike,
     p0: ArrayLike | None = None,
-    eps: float = EPS,
-    lambda_0: float = LAMBDA_0,
-    mu: float = MU,
-    delta: float = DELTA,
-    T_max: int = MOST_PENALTIES,  # noqa: N803 - the same
+    eps: float = PenaltyLoop.eps,
+    lambda_0: float = PenaltyLoop.lambda_0,
+    mu: float = PenaltyLoop.mu,
+    delta: float = PenaltyLoop.delta,
+    T_max: int = PenaltyLoop.T_max,  # noqa: N803 - the same
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
     expired: Callable[[], bool] = never,
@@ -122,24 +117,27 @@ def adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
     beyond D is first moved back along the segment to the noiseless mechanism) the one of least leakage is returned.
     """
     problem = task_of(distance, records, D, p0, prior, "D")
-    options = {"eps": eps, "lambda_0": lambda_0, "mu": mu, "delta": delta, "T_max": T_max, "inner": inner}
-    return _penalised(problem, start_of(q_start, problem), repairs_from(repairs), options, expired)
+    loop, of_descent = PenaltyLoop(eps, lambda_0, mu, delta, T_max), parameters.inner_of(inner, (8,))[8]
+    return _penalised(problem, start_of(q_start, problem), repairs_from(repairs), loop, of_descent, expired)
 
 
-def _penalised(
-    problem: Subproblem, q: Floats, choice: frozenset[str], options: dict[str, Any], expired: Callable[[], bool]
+def _penalised(  # noqa: PLR0913, PLR0917 - as above
+    problem: Subproblem,
+    q: Floats,
+    choice: frozenset[str],
+    loop: PenaltyLoop,
+    of_descent: dict[str, Any],
+    expired: Callable[[], bool],
 ) -> Update:
     """Algorithm 7 on a problem that was checked."""
-    eps, margin, most, mu, penalty = penalty_options(options)
-    of_descent = parameters.inner_of(options.get("inner"), (8,))[8]
     hinge, D = Penalty("hinge" in choice), problem.budget  # noqa: N806
     noiseless = least_costly(problem.cost)
     kept, least = (fit(q, noiseless, problem.distortion, D), math.inf) if hinge.hinge else (q, math.inf)
-    distortion, status = math.inf, CAPPED
+    distortion, penalty, status = math.inf, loop.lambda_0, CAPPED
     history: list[float] = []
     penalties: list[float] = []
     traces: list[Trace] = []
-    for k in range(most):  # repair 9: capped
+    for k in range(loop.T_max):  # repair 9: capped
         record = int(np.argmax(problem.leakages(q)))
         found = _descended(problem, q, penalty, record, hinge, of_descent, expired)
         traces.append(Trace(8, k, found.status, found.history, record))
@@ -151,28 +149,16 @@ def _penalised(
             kept = min(kept, fit(q, noiseless, problem.distortion, D), key=problem.leakage)
         elif (value := problem.leakage(q) + penalty * hinge(distortion - D)) < least:
             kept, least = q, value
-        if distortion > D + margin:
-            penalty *= mu
-        elif distortion < D - margin:
-            penalty /= mu
-        if abs(distortion - before) < eps and abs(distortion - D) < eps:  # repair 9: E_prev is not yet overwritten
+        penalty = loop.adjusted(penalty, distortion - D)
+        if (
+            abs(distortion - before) < loop.eps and abs(distortion - D) < loop.eps
+        ):  # repair 9: E_prev is not yet overwritten
             status = CONVERGED
             break
         if expired():
             status = EXPIRED
             break
     return Update(kept, status, tuple(history), tuple(penalties), penalty, tuple(traces))
-
-
-def penalty_options(options: dict[str, Any]) -> tuple[float, float, int, float, float]:
-    """Return eps, delta, T_max, mu and lambda_0 of Algorithm 7 or 10, checked."""
-    eps, most = options.get("eps", EPS), options.get("T_max", MOST_PENALTIES)
-    mu, first = options.get("mu", MU), options.get("lambda_0", LAMBDA_0)
-    parameters.positive(eps=eps, lambda_0=first)
-    parameters.growing(mu)
-    parameters.counts(T_max=most)
-    margin = checks.real("delta", options.get("delta", DELTA), 0.0, math.inf)
-    return eps, margin, most, mu, first
 
 
 def exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE list

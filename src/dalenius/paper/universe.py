@@ -11,6 +11,8 @@ from dalenius.numerics.deferred import entr, rel_entr
 
 Floats = NDArray[np.float64]
 
+# A sum of probabilities or an entropy this little beyond what is asked counts as it.
+SLACK = 1e-9
 FLOOR = 1e-10  # below it the paper clips probabilities
 TINY = 1e-300
 

@@ -9,13 +9,12 @@ import numpy as np
 from dalenius.report.plots import DARK, LIGHT, MIDDLE, figure_of
 from dalenius.reproduce import marks
 from dalenius.reproduce.points import parity_leakage
-from dalenius.reproduce.printed import exponential_flip, laplace_flip
+from dalenius.reproduce.printed import LN2, exponential_flip, laplace_flip
 from dalenius.reproduce.rows import Row, called, groups, having, one_curve, rising
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LN2 = math.log(2)
 FLIP: dict[str, Callable[[float], float]] = {
     "symmetric": lambda flip: flip,
     "laplace": laplace_flip,
@@ -86,35 +85,16 @@ def epsilon(rows: list[Row]) -> "Figure":
     panels = groups(rising(rows, "n"), "n")
     entropies = sorted({row["b"] for row in rows})
     scale = sorted({row["parameter"] for row in rows if row["family"] != "symmetric"}) or [0.1, 10.0]
-    strip = scale[0] * np.geomspace(0.14, 0.5, len(entropies))  # where the channel without epsilon is put, by b
+    # Where the channel without epsilon is put, by b.
+    strip = dict(zip(entropies, (scale[0] * np.geomspace(0.14, 0.5, len(entropies))).tolist(), strict=True))
     figure, axes = marks.panels_of(panels, 4.3)
     for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
-        drawn = {}
+        drawn: dict[str, str] = {}
         for place, family in enumerate(marks.NAMES):
             ours = [row for row in panel if row["family"] == family]
-            for color, run in zip((DARK, MIDDLE, "0.6"), one_curve(ours, "parameter"), strict=False):
-                first = rising((row for row in run if row["b"] == run[0]["b"]), "parameter")
-                free = family == "symmetric"
-                ends = [0.1 * scale[0], 1.5 * scale[-1]]
-                grid = np.array(ends) if free else np.geomspace(scale[0], scale[-1], 60)
-                flips: list[float] = [first[0]["parameter"]] * 2 if free else [FLIP[family](float(e)) for e in grid]
-                line = [parity_leakage(n, run[0]["b"], flip) for flip in flips]
-                marks.exact(ax, grid, line, marks.STYLES[place], color=color)
-                marks.certified(
-                    ax,
-                    [strip[0]] if free else marks.column(first, "parameter"),
-                    first[: 1 if free else None],
-                    color=color,
-                )
-                drawn[_from_to(run)] = color
-            for k, b in reversed(list(enumerate(entropies))):  # where points coincide, the lightest is seen
-                points = [row for row in ours if row["b"] == b]
-                x = [strip[k]] * len(points) if family == "symmetric" else marks.column(points, "parameter")
-                look = {"fmt": marks.MARKERS[place], "markerfacecolor": marks.shade(k, len(entropies)), **marks.CROWDED}
-                marks.spans(ax, x, points, "paper", **look)
-                stars = having(points, "printed")
-                marks.crosses(ax, [0.85 * strip[k]] * len(stars), marks.column(stars, "printed"))
-        _epsilon_axes(ax, scale, float(strip[len(strip) // 2]))
+            drawn |= _exact_lines(ax, n, ours, place, scale, strip)
+            _medians(ax, ours, place, strip)
+        _epsilon_axes(ax, scale, math.sqrt(min(strip.values(), default=0.03) * max(strip.values(), default=0.03)))
         ax.set_title(f"$n = {n}$", loc="left")
         handles = [marks.certified_proxy(label, color=color) for label, color in drawn.items()]
         ax.legend(handles=handles, loc="lower right", title="exact, for $b$", title_fontsize=8, handlelength=1.6)
@@ -129,6 +109,48 @@ def epsilon(rows: list[Row]) -> "Figure":
     roles = [marks.dot_proxy(), marks.method_proxy(), marks.printed_proxy()]
     marks.below(figure, [*roles, *families, *marks.shades(entropies)], 3)
     return figure
+
+
+def _exact_lines(  # noqa: PLR0913, PLR0917 - a panel and its scale
+    ax: Any,  # noqa: ANN401
+    n: int,
+    rows: list[Row],
+    place: int,
+    scale: list[float],
+    strip: dict[float, float],
+) -> dict[str, str]:
+    """Draw the closed form of one family, a line for every run of b that share it, with certified dots on it.
+
+    Returns the colours of the lines by the b they are for.
+    """
+    drawn = {}
+    for color, run in zip((DARK, MIDDLE, "0.6"), one_curve(rows, "parameter"), strict=False):
+        b, family = run[0]["b"], run[0]["family"]
+        first = rising((row for row in run if row["b"] == b), "parameter")
+        if family == "symmetric":
+            first = first[:1]
+            grid, x = np.array([0.1 * scale[0], 1.5 * scale[-1]]), np.array([strip[b]])
+            flips: list[float] = [first[0]["parameter"]] * 2
+        else:
+            grid, x = np.geomspace(scale[0], scale[-1], 60), marks.column(first, "parameter")
+            flips = [FLIP[family](float(e)) for e in grid]
+        marks.exact(ax, grid, [parity_leakage(n, b, flip) for flip in flips], marks.STYLES[place], color=color)
+        marks.certified(ax, x, first, color=color)
+        drawn[_from_to(run)] = color
+    return drawn
+
+
+def _medians(ax: Any, rows: list[Row], place: int, strip: dict[float, float]) -> None:  # noqa: ANN401
+    """Draw what the paper's method finds of one family, shaded by b, and what the paper prints."""
+    # Where points coincide, the lightest is seen: it is drawn last.
+    for k, b in reversed(list(enumerate(strip))):
+        points = [row for row in rows if row["b"] == b]
+        free = bool(points) and points[0]["family"] == "symmetric"
+        x = [strip[b]] * len(points) if free else marks.column(points, "parameter")
+        look = {"fmt": marks.MARKERS[place], "markerfacecolor": marks.shade(k, len(strip)), **marks.CROWDED}
+        marks.spans(ax, x, points, "paper", **look)
+        stars = having(points, "printed")
+        marks.crosses(ax, [0.85 * strip[b]] * len(stars), marks.column(stars, "printed"))
 
 
 def _epsilon_axes(ax: Any, scale: list[float], strip: float) -> None:  # noqa: ANN401

@@ -1,5 +1,6 @@
 """Pictures of the algorithms themselves: which calls which, how loops run, and where Algorithm 1 ends at b = 0."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,27 +13,32 @@ from dalenius.reproduce.rows import Row, groups, having, rising
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Which algorithm calls which; a test compares it with what they do.
-CALLS: dict[int, tuple[int, ...]] = {1: (2, 3), 3: (4, 5), 6: (1, 7), 7: (8,), 9: (1, 10), 10: (11,)}
-TITLES = {
-    1: "maximal leakage",
-    2: "marginal",
-    3: "conditionals",
-    4: "to the simplex",
-    5: "to an entropy",
-    6: "least leakage at D",
-    7: "penalty",
-    8: "descent",
-    9: "least distortion at L",
-    10: "penalty",
-    11: "descent",
+
+@dataclass(frozen=True)
+class Box:
+    """An algorithm in the dependency graph: where it stands, which others it calls, which problem it solves."""
+
+    title: str
+    column: float
+    level: int  # from the top
+    calls: tuple[int, ...] = ()
+    problem: str = ""
+
+
+# A test compares the calls with what the algorithms do.
+BOXES = {
+    1: Box("maximal leakage", 2.0, 1, (2, 3), "Problem 1"),
+    2: Box("marginal", 1.2, 2),
+    3: Box("conditionals", 2.8, 2, (4, 5)),
+    4: Box("to the simplex", 2.1, 3),
+    5: Box("to an entropy", 3.5, 3),
+    6: Box("least leakage at D", 0.0, 0, (1, 7), "Problem 2"),
+    7: Box("penalty", 0.0, 1, (8,)),
+    8: Box("descent", 0.0, 2),
+    9: Box("least distortion at L", 4.0, 0, (1, 10), "Problem 3"),
+    10: Box("penalty", 4.0, 1, (11,)),
+    11: Box("descent", 4.0, 2),
 }
-PLACES = {  # column, level from the top
-    6: (0.0, 0), 1: (2.0, 1), 9: (4.0, 0),
-    7: (0.0, 1), 10: (4.0, 1), 8: (0.0, 2), 11: (4.0, 2),
-    2: (1.2, 2), 3: (2.8, 2), 4: (2.1, 3), 5: (3.5, 3),
-}  # fmt: skip
-PROBLEMS = {6: "Problem 2", 1: "Problem 1", 9: "Problem 3"}
 
 
 def dependencies() -> "Figure":
@@ -41,22 +47,20 @@ def dependencies() -> "Figure":
     ax = figure.subplots()
     ax.set(xlim=(-0.75, 4.75), ylim=(-3.45, 0.75))
     ax.axis("off")
-    for caller, called in CALLS.items():
-        for other in called:
-            (x, y), (u, v) = PLACES[caller], PLACES[other]
+    for box in BOXES.values():
+        for other in (BOXES[number] for number in box.calls):
             ax.annotate(
                 "",
-                (u, -v + 0.3),
-                (x, -y - 0.3),
+                (other.column, -other.level + 0.3),
+                (box.column, -box.level - 0.3),
                 arrowprops={"arrowstyle": "->", "color": "0.35", "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0},
             )
-    for number, (x, y) in PLACES.items():
-        fill = LIGHT if number in PROBLEMS else "white"
-        box = {"boxstyle": "round,pad=0.35", "facecolor": fill, "edgecolor": DARK, "linewidth": 0.9}
-        ax.text(x, -y, f"Algorithm {number}\n{TITLES[number]}", ha="center", va="center", fontsize=8, bbox=box)
-    for number, name in PROBLEMS.items():
-        x, y = PLACES[number]
-        ax.text(x, -y + 0.42, name, ha="center", va="bottom", fontsize=8, style="italic")
+    for number, box in BOXES.items():
+        fill = LIGHT if box.problem else "white"
+        frame = {"boxstyle": "round,pad=0.35", "facecolor": fill, "edgecolor": DARK, "linewidth": 0.9}
+        words: dict[str, Any] = {"ha": "center", "fontsize": 8}
+        ax.text(box.column, -box.level, f"Algorithm {number}\n{box.title}", va="center", bbox=frame, **words)
+        ax.text(box.column, -box.level + 0.42, box.problem, va="bottom", style="italic", **words)
     return figure
 
 
@@ -77,7 +81,7 @@ def convergence(rows: list[Row]) -> "Figure":
         axes[1].plot(x, marks.column(line, "value"), **{**_look(place), "color": marks.RUST})
     axes[1].set(xlabel="round", ylabel=marks.LEAKAGE)
     axes[1].set_title("Algorithm 6", loc="left")
-    for (reading, start), path in groups(ours[9], "reading", "start").items():
+    for (reading, _, start), path in groups(ours[9], "reading", "budget", "start").items():
         line = rising(path, "iteration")
         look = _look(start) if reading == "proof" else {"color": marks.RUST, "marker": "x", "markersize": 3.5}
         axes[2].plot(marks.column(line, "iteration"), marks.column(line, "worst"), **look)
@@ -93,7 +97,7 @@ def convergence(rows: list[Row]) -> "Figure":
         marks.proxy("starts; in 6 and 9 the worst-case leakage that Algorithm 1 finds", **_look(0)),
         marks.proxy("in 6: what it reports", **{**_look(0), "color": marks.RUST}),
         marks.proxy("in 9: strict reading", color=marks.RUST, marker="x", markersize=3.5),
-        marks.proxy("in 9: the budget L", color="0.35", linewidth=0.8, linestyle="--"),
+        marks.proxy("in 9: the budgets L", color="0.35", linewidth=0.8, linestyle="--"),
     ]
     marks.below(figure, entries, 2)
     return figure

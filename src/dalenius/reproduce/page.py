@@ -7,8 +7,8 @@ from dalenius.numerics.rounding import short, short_up
 from dalenius.report.page import Picture, Section, Table, write_report
 from dalenius.reproduce.experiments import EXPERIMENTS
 from dalenius.reproduce.figures import SECOND
-from dalenius.reproduce.findings import bracket, factor, finding
-from dalenius.reproduce.rows import Row, called, gap, having
+from dalenius.reproduce.findings import finding
+from dalenius.reproduce.rows import Row, bracket, called, factor, gap, having
 
 TITLE = "The paper's evaluation, reproduced and set against certified bounds"
 ABOUT = (

@@ -26,6 +26,7 @@ from dalenius.paper.leakage import Leakage, maximal_leakage, restarts
 from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.reproduce import text
 from dalenius.reproduce.printed import LN2, RATIONAL, binary_entropy
+from dalenius.reproduce.recipe import Close, Precision
 from dalenius.reproduce.rows import Row
 from dalenius.results.answers import Run, audit_answer
 from dalenius.results.audit import Audit, finite
@@ -34,17 +35,8 @@ from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT
 from dalenius.verifying import verify
 
-# Tolerance of Algorithm 1 and of the two below it: where claims rest on it, and along the figures' grids.
-EPS, GRID_EPS = 1e-9, 1e-7
-# Other ways to run Algorithm 1: which repairs, and its eps. The escort moves so little that finer takes minutes.
-SERIES: dict[str, tuple[tuple[str, ...], float]] = {"escort": (("gradient", "escort"), 1e-5), "literal": ((), EPS)}
-OURS = ("gradient", "escort", "hinge", "penalty_owner")  # all repairs by choice, which were ours in version 0.1
-LATE = 10  # the last rounds of Algorithm 9, over which its zigzag is looked at
-RISE = 1e-6  # more than this counts as a rise of what is said to fall
-
-TIME_LIMIT = 120.0  # seconds; far more than any point needs, so that the clock decides nothing
-PARITY_TOLERANCE, TOLERANCE = 1e-6, 1e-5
-RETURNED_TOLERANCE = 1e-4  # of the audits of mechanisms that Algorithms 6 and 9 return
+# All repairs by choice, which were ours in version 0.1.
+OURS = ("gradient", "escort", "hinge", "penalty_owner")
 
 
 @dataclass(frozen=True)
@@ -99,10 +91,12 @@ def parity_distortion(n: int, b: float, leakage: float) -> float:
 def _audit(point: Point, seed: int) -> Measured:
     """The certified bracket of L(b), and what Algorithm 1 finds from random starts."""
     asked = point.parameters
+    eps = asked.get("eps", Precision.grid_eps)
     query = parse_query(asked["query"])
     mechanism = parse_mechanism(asked["mechanism"], query)
     parity = asked["query"] == f"modular_sum(n={query.n}, modulus=2)"
-    answer, verified = _certified(mechanism, asked["b"], PARITY_TOLERANCE if parity else TOLERANCE, seed)
+    tolerance = asked.get("tolerance") or (Precision.parity_tolerance if parity else Precision.tolerance)
+    answer, verified = _certified(mechanism, asked["b"], tolerance, seed)
     distortion = Distortion.from_user(query).expected(mechanism)
     row = {
         "n": query.n,
@@ -113,7 +107,8 @@ def _audit(point: Point, seed: int) -> Measured:
         "upper": answer.upper,
         "verified": verified,
         "closed_form": parity_leakage(query.n, asked["b"], distortion) if parity else None,
-        **_paper(mechanism, asked["b"], point.starts, seed, eps=asked.get("eps", GRID_EPS)),
+        "eps": eps,
+        **_paper(mechanism, asked["b"], point.starts, seed, eps=eps),
         "printed": asked.get("printed"),
     }
     for name, starts in asked.get("series", {}).items():
@@ -129,7 +124,7 @@ def _value(point: Point, seed: int) -> Measured:
     if source is None:
         return Measured((row,))
     mechanism = parse_mechanism(source, parse_query("modular_sum(n=4, modulus=2)"))
-    answer, verified = _certified(mechanism, 0.0, PARITY_TOLERANCE, seed, unit=asked["unit"])
+    answer, verified = _certified(mechanism, 0.0, Precision.parity_tolerance, seed, unit=asked["unit"])
     row |= {"lower": answer.lower, "upper": answer.upper, "verified": verified}
     row |= _paper(mechanism, 0.0, point.starts, seed, scale=NATS_PER_UNIT[asked["unit"]])
     return Measured((row,), {"": answer.certificate.data})
@@ -161,20 +156,24 @@ def _design(point: Point, seed: int) -> Measured:
     """The certified optimum of a design, Algorithm 6 or 9 from random starts, and what its mechanisms leak.
 
     primal: reported is a leakage, achieved a distortion. dual: the other way round. Columns that begin with strict_ are
-    of the other reading of Algorithms 9 and 10, those with ours_ of all repairs by choice.
+    of the other reading of Algorithms 9 and 10, those with ours_ of all repairs by choice, those with fine_ of the
+    proof's reading with every tolerance at 1e-9.
     """
     primal = point.kind == "primal"
     n, b, budget = (point.parameters[name] for name in ("n", "b", "D" if primal else "L"))
     query = parse_query(f"modular_sum(n={n}, modulus=2)")
     asked = {"distortion" if primal else "leakage": budget}
-    best = design(query, entropy=b, tolerance=TOLERANCE, time_limit=TIME_LIMIT, seed=seed, verify=False, **asked)
+    best = design(
+        query,
+        entropy=b,
+        tolerance=Precision.tolerance,
+        time_limit=Precision.time_limit,
+        seed=seed,
+        verify=False,
+        **asked,
+    )
     _completed(best.stopped)
-    others = point.parameters["others"]
-    runs: dict[str, tuple[int, dict[str, Any]]] = {
-        "": (point.starts, {}),
-        "strict_": (0 if primal else others, {"reading": "strict"}),
-        "ours_": (others, {"repairs": OURS}),
-    }
+    runs = _variants(point, primal=primal)
     row = {
         **{name: point.parameters[name] for name in ("n", "b", "D" if primal else "L")},
         "lower": best.lower,
@@ -186,8 +185,6 @@ def _design(point: Point, seed: int) -> Measured:
     }
     certificates = {"": best.certificate.data}
     for prefix, (starts, options) in runs.items():
-        if not starts:
-            continue
         found, audits = _alternated(query, budget, b, starts, seed, primal=primal, **options)
         row["audits"] += starts
         row["verified"] = row["verified"] and all(verified for _, verified in audits)
@@ -195,6 +192,17 @@ def _design(point: Point, seed: int) -> Measured:
         ending = f".{prefix or 'start_'}".replace("_", "-")
         certificates |= {f"{ending}{k}": answer.certificate.data for k, (answer, _) in enumerate(audits)}
     return Measured(({**row, "printed": None},), certificates)
+
+
+def _variants(point: Point, *, primal: bool) -> dict[str, tuple[int, dict[str, Any]]]:
+    """How Algorithm 6 or 9 is run: the prefix of its columns, and for each the number of starts and the options."""
+    others = point.parameters["others"]
+    runs: dict[str, tuple[int, dict[str, Any]]] = {"": (point.starts, {}), "ours_": (others, {"repairs": OURS})}
+    if primal:
+        return runs
+    inner = {number: {"eps": Precision.eps} for number in (1, 10, 11)}
+    fine = {"eps_outer": Precision.eps, "eps_constraint": Precision.eps, "inner": inner}
+    return {"": runs[""], "strict_": (others, {"reading": "strict"}), "ours_": runs["ours_"], "fine_": (others, fine)}
 
 
 def _alternated(  # noqa: PLR0913 - what is run
@@ -215,7 +223,7 @@ def _alternated(  # noqa: PLR0913 - what is run
         rng = np.random.default_rng([seed, k])
         found.append(method(distance, query.records, budget, b, rng=rng, start=k, **options))
         returned = Mechanism.from_matrix(found[-1].channel, records=query.records)
-        audits.append(_unhurried(returned, b, RETURNED_TOLERANCE, seed))
+        audits.append(_unhurried(returned, b, Precision.returned_tolerance, seed))
     return found, audits
 
 
@@ -223,12 +231,8 @@ def _summary(found: list[Tradeoff], leaks: list[float], budget: float, prefix: s
     """What the starts reported, achieved and leak, and how what is said to fall fell."""
     leakages, distortions = [one.reported for one in found], [one.distortion for one in found]
     reported, achieved = (leakages, distortions) if primal else (distortions, leakages)
-    # What the theorem calls monotone: the worst-case leakage of Algorithm 6, the distortion of Algorithm 9.
-    falling = [[step.worst if primal else step.value for step in one.history] for one in found]
-    late = [step.worst for one in found for step in one.history[-LATE:]]
-    # Mechanisms met on the way: their distortion, and what Algorithm 1 found them to leak in the next round.
-    met = [(a.value, b.worst) for one in found for a, b in pairwise(one.history)]
-    kept = [distortion for distortion, worst in met if not primal and worst <= budget]
+    late = [step.worst for one in found for step in one.history[-Close.late :]]
+    kept = [] if primal else _kept(found, budget)
     return {
         **_spread(f"{prefix}reported", reported),
         **_spread(f"{prefix}achieved", achieved),
@@ -236,10 +240,22 @@ def _summary(found: list[Tradeoff], leaks: list[float], budget: float, prefix: s
         **_spread(f"{prefix}late", late),
         f"{prefix}rounds": max(len(one.history) for one in found),
         f"{prefix}settled": sum(one.status == "converged" for one in found),
-        f"{prefix}rising": sum(any(after > before + RISE for before, after in pairwise(path)) for path in falling),
+        f"{prefix}rising": sum(_rises(one, primal=primal) for one in found),
         f"{prefix}kept_least": min(kept) if kept else None,
         f"{prefix}values": " ".join(f"{r!r}:{a!r}:{k!r}" for r, a, k in zip(reported, achieved, leaks, strict=True)),
     }
+
+
+def _kept(found: list[Tradeoff], budget: float) -> list[float]:
+    """Distortions of mechanisms met on the way that keep a leakage budget, as Algorithm 1 sees in the next round."""
+    steps = (pair for one in found for pair in pairwise(one.history))
+    return [step.value for step, following in steps if following.worst <= budget]
+
+
+def _rises(one: Tradeoff, *, primal: bool) -> bool:
+    """Whether what the theorem calls monotone rises: the worst-case leakage of Algorithm 6, the distortion of 9."""
+    path = [step.worst if primal else step.value for step in one.history]
+    return any(after > before + Close.rise for before, after in pairwise(path))
 
 
 def _global(point: Point, seed: int) -> Measured:
@@ -248,9 +264,9 @@ def _global(point: Point, seed: int) -> Measured:
     records = asked["records"]
     channel = np.array(RATIONAL) if asked["draw"] is None else _drawn(asked["draw"], records)
     mechanism = Mechanism.from_matrix(channel, records=records)
-    answer, verified = _certified(mechanism, 0.0, PARITY_TOLERANCE, seed)
+    answer, verified = _certified(mechanism, 0.0, Precision.parity_tolerance, seed)
     inner = {2: {"T_max": 20_000}}
-    found = restarts(mechanism.matrix(), records, 0.0, starts=point.starts, seed=seed, eps=EPS, inner=inner)
+    found = restarts(mechanism.matrix(), records, 0.0, starts=point.starts, seed=seed, eps=Precision.eps, inner=inner)
     values = [one.value for one in found]
     row = {
         "b": 0.0,
@@ -277,7 +293,7 @@ def _text(point: Point, seed: int) -> Measured:
 
 
 def _convergence(point: Point, seed: int) -> Measured:
-    """Every outer iteration of Algorithm 1, 6 or 9 from a few starts."""
+    """Every outer iteration of Algorithm 1, 6 or 9 from a few starts; loops of the first two are run to 1e-9."""
     asked = point.parameters
     query = parse_query(f"modular_sum(n={asked['n']}, modulus=2)")
     distance = query.distance()[query.statistic.class_table()]
@@ -287,9 +303,16 @@ def _convergence(point: Point, seed: int) -> Measured:
         found: Leakage | Tradeoff
         if asked["algorithm"] == 1:
             channel = parse_mechanism(asked["mechanism"], query).matrix()
-            found = maximal_leakage(channel, query.records, asked["b"], rng=rng, start=k, eps=EPS)
+            found = maximal_leakage(channel, query.records, asked["b"], rng=rng, start=k, eps=Precision.eps)
         elif asked["algorithm"] == 6:  # noqa: PLR2004 - its number
-            found = leakage_distortion_tradeoff(distance, query.records, asked["budget"], asked["b"], rng=rng, start=k)
+            # To 1e-9, so that a rise is not a matter of tolerances.
+            fine: dict[str, Any] = {
+                "eps": Precision.eps,
+                "inner": {number: {"eps": Precision.eps} for number in (1, 7, 8)},
+            }
+            found = leakage_distortion_tradeoff(
+                distance, query.records, asked["budget"], asked["b"], rng=rng, start=k, **fine
+            )
         else:
             how = asked["reading"]
             found = minimal_distortion(
@@ -319,7 +342,9 @@ KINDS: dict[str, Callable[[Point, int], Measured]] = {
 
 def _certified(mechanism: Mechanism, b: float, tolerance: float, seed: int, unit: str = "nats") -> tuple[Audit, bool]:
     """The bracket of L(b), and whether the verifier agrees that it is proved and about this mechanism."""
-    answer = audit(mechanism, entropy=b, unit=unit, tolerance=tolerance, time_limit=TIME_LIMIT, seed=seed, verify=False)
+    answer = audit(
+        mechanism, entropy=b, unit=unit, tolerance=tolerance, time_limit=Precision.time_limit, seed=seed, verify=False
+    )
     _completed(answer.stopped)
     return answer, bool(verify(answer, mechanism=mechanism))
 
@@ -337,7 +362,7 @@ def _unhurried(mechanism: Mechanism, b: float, tolerance: float, seed: int) -> t
     Their bounds count in the upper bound of the whole, which here must be the same in every run.
     """
     adversary = Adversary.from_user(mechanism.records, entropy=b)
-    with _Unhurried(TIME_LIMIT) as deadline:
+    with _Unhurried(Precision.time_limit) as deadline:
         problem = AuditProblem(mechanism, adversary, tolerance=DEFAULT.tolerance_share * tolerance)
         found = audit_records(problem, deadline, seed)
     answer = audit_answer(problem, found, Run("nats", tolerance, seed, deadline))
@@ -352,7 +377,7 @@ def _completed(stopped: str) -> None:
 
 
 def _paper(  # noqa: PLR0913 - what is run
-    mechanism: Mechanism, b: float, starts: int, seed: int, *, scale: float = 1.0, eps: float = EPS
+    mechanism: Mechanism, b: float, starts: int, seed: int, *, scale: float = 1.0, eps: float = Precision.eps
 ) -> Row:
     """Algorithm 1 from random starts: what each found, and the least entropy of their priors."""
     found = restarts(mechanism.matrix(), mechanism.records, b, starts=starts, seed=seed, eps=eps)
@@ -370,8 +395,8 @@ def _series(mechanism: Mechanism, b: float, name: str, starts: int, seed: int) -
     channel, records = mechanism.matrix(), mechanism.records
     if name == "uniform":
         begin = np.full(channel.shape[0], 1 / channel.shape[0])
-        return {"uniform": maximal_leakage(channel, records, b, p_start=begin, eps=EPS).value}
-    repairs, eps = SERIES[name]
+        return {"uniform": maximal_leakage(channel, records, b, p_start=begin, eps=Precision.eps).value}
+    repairs, eps = (("gradient", "escort"), Precision.escort_eps) if name == "escort" else ((), Precision.eps)
     found = restarts(channel, records, b, starts=starts, seed=seed, repairs=repairs, eps=eps)
     return _spread(name, [float(one.value) for one in found])
 

@@ -5,6 +5,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.reproduce.printed import LN2
+from dalenius.reproduce.recipe import Close
+
 Row = dict[str, Any]
 
 
@@ -46,6 +50,13 @@ def missed(row: Row) -> float:
     return max(0.0, 1 - float(row["paper_median"] / row["lower"])) if known else 0.0
 
 
+def finest(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows whose loops were run to the smallest tolerance that occurs; all of them where none is noted."""
+    noted = having(rows := list(rows), "eps")
+    least = min((row["eps"] for row in noted), default=None)
+    return rows if least is None else [row for row in noted if row["eps"] == least]
+
+
 def percent(share: float) -> str:
     """Return a share as a percentage, never too small."""
     return f"{math.ceil(1000 * share - 1e-12) / 10:g} %"
@@ -71,6 +82,45 @@ def listed(words: Iterable[str]) -> str:
     """Return `a, b and c`, as a sentence lists them, each once."""
     once = list(dict.fromkeys(words))
     return " and ".join([", ".join(once[:-1]), once[-1]] if len(once) > 1 else once)
+
+
+def bracket(row: Row) -> str:
+    """Return [lower, upper], rounded outward."""
+    places = decimals(row["upper"])
+    return f"[{round_down(row['lower'], places)}, {round_up(row['upper'], places)}]"
+
+
+def factor(row: Row) -> float | None:
+    """Certified lower bound / printed number: how many times too low the latter is at least; None without one."""
+    return row["lower"] / row["printed"] if row.get("printed") else None
+
+
+def decimals_of(printed: float) -> int:
+    """Return how many decimals a printed number has."""
+    return len(f"{float(printed)!r}".partition(".")[2])
+
+
+def is_rounded(row: Row) -> bool:
+    """Say whether the printed number is the exact one, rounded to the printed digits."""
+    return abs(float(row["printed"] - row["value"])) <= 0.5 * 10.0 ** -decimals_of(row["printed"]) + Close.rounding
+
+
+def below_knee(rows: list[Row]) -> list[Row]:
+    """Return the audits with b <= (n-1) ln 2, where the leakage of a parity does not depend on b."""
+    return [row for row in having(rows, "b", "n", "lower") if row["b"] <= (row["n"] - 1) * LN2 + Close.knee]
+
+
+def most_missed(rows: list[Row]) -> str:
+    """Return in words the largest share of the leakage that the median of the starts misses.
+
+    Only loops that were run to the finest tolerance count: a coarse one may stop short by itself.
+    """
+    worst = max(finest(having(rows, "paper_median", "lower")), key=missed, default=None)
+    if worst is None or not missed(worst):
+        return "The paper's method misses nothing here"
+    where = f"{called(worst)} of {worst['query']}, b = {short(worst['b'])}" if worst.get("query") else worst["key"]
+    loops = "" if worst.get("eps") is None else f"; loops run to {worst['eps']:.0e}".replace("e-0", "e-")
+    return f"The median of the paper's method misses up to {percent(missed(worst))} of the leakage ({where}{loops})"
 
 
 def _overlap(run: list[Row], curve: list[Row], along: str) -> bool:

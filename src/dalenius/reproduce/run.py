@@ -19,7 +19,7 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.reproduce.experiments import EXPERIMENTS, Experiment, chosen
 from dalenius.reproduce.points import Measured, Point, measure
-from dalenius.reproduce.rows import Row, gap, having, missed
+from dalenius.reproduce.rows import Row, finest, gap, having, missed
 from dalenius.reproduce.store import Store
 
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -296,7 +296,7 @@ def _summary(store: Store, name: str, rows: list[Row]) -> Summary:
         name,
         len(kept),
         gap=gap(rows),
-        missed=max(map(_missed, brackets), default=0.0),
+        missed=max(map(_missed, finest(brackets)), default=0.0),
         verified=all(row["verified"] for row in brackets),
         seconds=math.fsum(one.seconds for one in kept),
     )

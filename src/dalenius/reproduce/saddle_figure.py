@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from dalenius.report.plots import DARK, figure_of
 from dalenius.reproduce import marks
-from dalenius.reproduce.findings import bracket
-from dalenius.reproduce.rows import Row, having
+from dalenius.reproduce.rows import Row, bracket, having
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,12 +22,10 @@ from dalenius.paper.leakage import random_prior
 from dalenius.paper.marginal import modified_blahut_arimoto
 from dalenius.paper.primal import adaptive_smooth_penalty, random_channel
 from dalenius.paper.universe import Floats, Universe, answers, entropy, information
+from dalenius.reproduce.recipe import Close
 from dalenius.reproduce.rows import Row
 
 RECORDS = (2, 2, 2)
-TIGHT = 1.9  # of log 8 = 2.08: an entropy that binds
-STUCK = 1e-9  # a sweep that ends this much below the best extreme point is stuck
-SMALL = 1e-3  # nats: the change of entropy at which the two projections are compared
 
 
 def _instance(seed: int, k: int, b: float = 1.6) -> tuple[Universe, Floats, Floats, np.random.Generator]:
@@ -60,11 +58,13 @@ def entropy_share(seed: int, many: int) -> Row:
     for k in range(many):
         universe, _, p, _ = _instance(seed, k)
         marginal, conditionals = universe.split(p, 0)
-        found += any(row_entropy_printed(marginal, conditionals, min(1.6, entropy(p)), a) > STUCK for a in range(2))
+        found += any(
+            row_entropy_printed(marginal, conditionals, min(1.6, entropy(p)), a) > Close.knee for a in range(2)
+        )
     return {"tried": many, "counted": found}
 
 
-def projection(seed: int, many: int) -> Row:
+def projection(seed: int, many: int, change: float = 1e-3) -> Row:
     """How far softmax(beta v) and v^beta move v, in L1, for a small change of entropy; how often no beta is found."""
     moved: dict[str, list[float]] = {"printed": [], "escort": []}
     failed = 0
@@ -73,20 +73,20 @@ def projection(seed: int, many: int) -> Row:
         v = rng.dirichlet(np.ones(int(rng.integers(3, 9))))
         failed += project_to_entropy(v, float(rng.uniform(0.02, 0.98)) * math.log(v.size)) is None
         for name, repairs in (("printed", ()), ("escort", ("escort",))):
-            near = project_to_entropy(v, entropy(v) - SMALL, repairs=repairs)
+            near = project_to_entropy(v, entropy(v) - change, repairs=repairs)
             if near is not None:
                 moved[name].append(float(np.abs(near - v).sum()))
     medians = {name: statistics.median(values) for name, values in moved.items()}
     return {"tried": many, "counted": failed, "median": medians["printed"], "other_median": medians["escort"]}
 
 
-def exits(seed: int, many: int) -> Row:
-    """How often Algorithm 2, stopped by its own test, ends with H(X) < b (row 6)."""
+def exits(seed: int, many: int, b: float = 1.9) -> Row:
+    """How often Algorithm 2, stopped by its own test, ends with H(X) < b (row 6); b binds: log 8 is 2.08."""
     left = 0
     for k in range(many):
-        universe, q, p, _ = _instance(seed, k, TIGHT)
+        universe, q, p, _ = _instance(seed, k, b)
         marginal, conditionals = universe.split(p, 0)
-        left += modified_blahut_arimoto(marginal, conditionals, universe.of(q, 0), TIGHT).left
+        left += modified_blahut_arimoto(marginal, conditionals, universe.of(q, 0), b).left
     return {"tried": many, "counted": left}
 
 
@@ -134,7 +134,7 @@ def rows_alone(seed: int, many: int) -> Row:
         start = rng.dirichlet(np.ones(3), size=3)
         found = projected_gradient_coordinate_ascent(marginal, start, rows, 0.0, tau=1e-12)
         best = float(information(marginal, answers(best_extreme_point(marginal, rows), rows)))
-        stuck += found.value < best - STUCK
+        stuck += found.value < best - Close.knee
         worst = min(worst, found.value / best)
     return {"tried": many, "counted": stuck, "least": worst}
 

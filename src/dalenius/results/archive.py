@@ -59,7 +59,8 @@ def save_design(design: Design, path: str | os.PathLike[str]) -> None:
         "query": _of_query(design.query),
         "adversary": _of_adversary(design.adversary),
         **{key: getattr(design, key) for key in OF_DESIGN},
-        **_of_history(design.history),
+        **_of_history(design.history, design.repairs),
+        **({} if design.reading is None else {"reading": design.reading}),
         **({} if design.reported is None else {"reported": design.reported}),
         "leakage": _of_audit(design.leakage),
         "certificate": design.certificate.data,
@@ -138,7 +139,7 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
         ],
         "extremes": [*map(finite, extremes.unconstrained), finite(extremes.uniform)] if extremes is not None else None,
         **({"names": list(map(str, audit.secret.names))} if isinstance(audit.secret, Function) else {}),
-        **_of_history(audit.history),
+        **_of_history(audit.history, audit.repairs),
     }
 
 
@@ -148,9 +149,11 @@ def _of_adversary(adversary: Adversary) -> dict[str, Any]:
     return {**numbers, "entropy": finite(adversary.entropy), "free": adversary.free}
 
 
-def _of_history(history: tuple[Step, ...]) -> dict[str, Any]:
-    """The iterations of the paper's method, if it was that; null where a number is infinite."""
-    return {"history": [list(map(_finite, astuple(step))) for step in history]} if history else {}
+def _of_history(history: tuple[Step, ...], repairs: tuple[str, ...]) -> dict[str, Any]:
+    """The iterations of the paper's method and the repairs of its text, if it was that; null where one is infinite."""
+    if not history:
+        return {}
+    return {"history": [list(map(_finite, astuple(step))) for step in history], "repairs": list(repairs)}
 
 
 def _finite(x: float) -> float | None:

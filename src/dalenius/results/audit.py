@@ -144,6 +144,7 @@ class Audit:
     nodes: int
     upper_by: str
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 1, all starts
+    repairs: tuple[str, ...] = ()  # of the paper's text, by name: those that were made, with method "paper"
     secret: Secret | None = None
     loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
     verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
@@ -201,6 +202,7 @@ class Audit:
             "stopped": self.stopped,
             "proved": self.proved,
             "method": self.method,
+            "repairs": list(self.repairs) if self.method == "paper" else None,
             "seconds": finite(self.seconds),
             "gap": finite(self.gap),
             "tolerance": finite(self.tolerance),

@@ -62,6 +62,8 @@ class Design:
     rounds: int
     distortion_name: str
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 6 or 9, all starts
+    repairs: tuple[str, ...] = ()  # of the paper's text, by name: those that were made, with method "paper"
+    reading: Literal["proof", "strict"] | None = None  # of Algorithm 9, where it ran and no repair replaces it
     reported: float | None = None  # what that algorithm takes for the leakage of its mechanism, in `unit`
     loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
     verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
@@ -132,6 +134,8 @@ class Design:
             "stopped": self.stopped,
             "proved": self.proved,
             "method": self.method,
+            "repairs": list(self.repairs) if self.method == "paper" else None,
+            "reading": self.reading,
             "kept": self.kept,
             "verified": self.verified,
             "refused": self.refused or None,

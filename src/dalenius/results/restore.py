@@ -65,6 +65,7 @@ ALLOWED = {
     "goal": ("leakage", "distortion"),
     "given": ("entropy", "knowledge"),
     "distortion_name": ("absolute error", "squared error", "share of wrong answers", "distortion"),
+    "reading": ("proof", "strict"),
 }
 NOT_NEGATIVE = {"tolerance", "seconds", "seed", "nodes", "rounds", "budget", "distortion"}
 NEAR = 1e-9  # relative: by how much bounds of real outputs may differ that were rounded on different ways
@@ -134,6 +135,15 @@ def _history(content: dict[str, Any]) -> tuple[Step, ...]:
     return tuple(_step(*line) for line in content.get("history", ()))
 
 
+def _repairs(content: dict[str, Any]) -> tuple[str, ...]:
+    """Names of repairs of the paper's text; older files do not have them."""
+    listed = content.get("repairs", [])
+    if type(listed) is not list or any(type(name) is not str or not name.isidentifier() for name in listed):
+        message = '"repairs" must list names of repairs'
+        raise InputError(message)
+    return tuple(listed)
+
+
 def _step(start: object, iteration: object, *numbers: object) -> Step:
     """One iteration; files of version 0.1 have neither the worst-case leakage nor the penalty."""
     if len(numbers) not in {4, 6}:
@@ -172,6 +182,7 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
         certificate=Certificate.of(certificate),
         extremes=_extremes(content["extremes"]),
         history=_history(content),
+        repairs=_repairs(content),
         loaded=True,
         **_ended(plain),
     )
@@ -294,7 +305,9 @@ def design_of(content: dict[str, Any]) -> Design:
         leakage=_audit(content["leakage"], inside, mechanism),
         certificate=certificate,
         history=_history(content),
+        repairs=_repairs(content),
         loaded=True,
+        **(_plain(content, {"reading": (str,)}) if "reading" in content else {}),
         **(_plain(content, {"reported": (float, int)}) if "reported" in content else {}),
         **_ended(plain),
     )
