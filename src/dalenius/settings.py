@@ -632,6 +632,18 @@ class Portfolio(_Checked):
         lines = ("first", "few", "narrow", "narrow_and_tall", "tall", "general")
         return {line: getattr(self, line) for line in lines}
 
+    def table(self) -> str:
+        """Return the plans as a table of Markdown, as docs/extending.md shows them."""
+        lines = ["| class | bounds, in order |", "|---|---|"]
+        for line, plan in self.plans.items():
+            turns = (
+                f"{turn.bound}{'*' if turn.doubles else ''} {turn.batches}"
+                + ("" if turn.if_cheap is None else f" ({turn.if_cheap})")
+                for turn in plan
+            )
+            lines.append(f"| {line.replace('_', ' ')} | {', '.join(turns)} |")
+        return "\n".join(lines) + "\n"
+
     @property
     def bounds(self) -> tuple[str, ...]:
         """The name of every bound that is tried."""
@@ -642,6 +654,7 @@ class Portfolio(_Checked):
 def only(*names: str) -> Portfolio:
     """Return the portfolio with no bounds but these and the trivial one: `Settings(portfolio=only("boxes"))`."""
     whole = _with_bounds(names)
+    # The lines of the table, each with these bounds alone.
     plans: dict[str, Any] = {
         line: tuple(turn for turn in plan if turn.bound in names) for line, plan in whole.plans.items()
     }
