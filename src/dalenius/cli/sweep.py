@@ -69,7 +69,11 @@ def sweep(  # noqa: PLR0913 - one parameter per option
         ended = [answered.name, len(answered.points), answered.failed]
         print_json(
             dict(zip(("study", "points", "failed"), ended, strict=True))
-            | {"verified": None if verdict is None else bool(verdict), "store": str(answered.store), "rows": answered.rows()}
+            | {
+                "verified": None if verdict is None else bool(verdict),
+                "store": str(answered.store),
+                "rows": answered.rows(),
+            }
         )
     else:
         click.echo("\n".join(map(printable, answered.summary().splitlines())))

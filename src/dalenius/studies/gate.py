@@ -1,12 +1,12 @@
 """Gates for pipelines: is a release within its leakage budget? Decided by certified bounds alone.
 
-    [[check]]
-    name = "survey"
-    query = "count(n=4)"
-    mechanism = "geometric(epsilon=0.2)"
-    knowledge = 0.5
-    budget = 0.05
-    certificate = "survey-certificate.json"
+[[check]]
+name = "survey"
+query = "count(n=4)"
+mechanism = "geometric(epsilon=0.2)"
+knowledge = 0.5
+budget = 0.05
+certificate = "survey-certificate.json"
 """
 
 from collections.abc import Iterator, Sequence
@@ -90,7 +90,9 @@ def read_checks(path: Path) -> list[tuple[Check, Work]]:
     source = Source.read(path)
     found = source.content.get("check")
     mistakes: list[tuple[Place, str]] = [
-        ((name,), f"there is no table [{name}]; {nearest(name, ('check',))}") for name in source.content if name != "check"
+        ((name,), f"there is no table [{name}]; {nearest(name, ('check',))}")
+        for name in source.content
+        if name != "check"
     ]
     if not isinstance(found, list) or not found:
         mistakes.append((("check",), "there is no check; write [[check]] on a line, and its keys below"))
@@ -112,7 +114,9 @@ def read_checks(path: Path) -> list[tuple[Check, Work]]:
                 mistakes.append(((*place, "task"), f"a check is an audit with a budget, not a {check.task}"))
             checks.append((check, work))
     names = [check.name for check, _ in checks]
-    mistakes += [(("check", k, "name"), f"two checks are called {name!r}") for k, name in enumerate(names) if name in names[:k]]
+    mistakes += [
+        (("check", k, "name"), f"two checks are called {name!r}") for k, name in enumerate(names) if name in names[:k]
+    ]
     if mistakes:
         raise source.refuse(mistakes)
     return checks

@@ -114,11 +114,11 @@ def _values(given: object) -> list[Any]:
         try:
             found = Range.model_validate(given)
         except ValidationError as error:
-            (place, sentence), *_ = mistakes_of(error, Range, ())
-            where = f"{place[0]}: " if place else ""
-            message = (
-                f"{where}{sentence}; write {{ from = 0.1, to = 2.0, steps = 5 }}, with log = true for equal ratios"
-            )
+            found_wrong = [
+                f"{'.'.join(map(str, place))}: {sentence}" for place, sentence in mistakes_of(error, Range, ())
+            ]
+            example = "{ from = 0.1, to = 2.0, steps = 5 }, with log = true for equal ratios"
+            message = f"{', '.join(found_wrong)}; write {example}"
             raise InputError(message) from None
         if found.log and not (found.start > 0 and found.to > 0):
             message = f"with log = true both ends must be above 0, not {found.start:g} and {found.to:g}"

@@ -46,10 +46,13 @@ class Study:
         given = path_of(path)
         if given.suffix == ".db":
             meta = stores.check(given)
-            study = cls.of(Source.parsed(given, meta.get("toml", "")), given)
-        else:
-            study = cls.of(Source.read(given), given.with_suffix(".db"))
-        return study.refreshed() if study.store.exists() else study
+            return cls.of(Source.parsed(given, meta.get("toml", "")), given).refreshed()
+        study = cls.of(Source.read(given), given.with_suffix(".db"))
+        try:
+            return study.refreshed() if study.store.exists() else study
+        except InputError:
+            # Its results are of another study or version; `run` says so, unless it is given another store.
+            return study
 
     @classmethod
     def of(cls, source: Source, store: Path) -> "Study":
