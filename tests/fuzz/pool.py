@@ -99,6 +99,7 @@ def samples() -> dict[str, Sample]:
         "groups": audited(count, "boxes", entropy=1.7),
         "simplices": audited(parity, "simplices", **middle),
         "posteriors": audited(parity, "posteriors", **middle),
+        "ratios": audited(lambda: random_channel([3, 2], 2, 42), "posteriors", entropy=1.25, tolerance=3e-3),
         "rows": audited(count, "rows", entropy=1.7),
         "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),
