@@ -52,14 +52,14 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
     proofs: list[Formula] = [
         Sibson.best(log_joint, knowledge, settings),
         Centre.best(mechanism, knowledge, reference, settings),
-        OutputLaw.best(mechanism, knowledge, deadline, reference, settings),
     ]
     # Without a reference all values have the same probability, and Sibson's choice of r is better.
     if not reference.uniform:
         proofs.append(Blend.best(log_joint, knowledge, settings=settings))
     if (eta := mechanism.contraction()) < settings.least_contraction_used:
         proofs.append(Blend.best(log_joint, knowledge, eta, settings))
-    return proofs
+    least = min(proof.upper for proof in proofs)
+    return [*proofs, *OutputLaw.below(mechanism, knowledge, deadline, reference, settings, known=least)]
 
 
 def from_below(  # noqa: PLR0913 - a problem, and what is known of it

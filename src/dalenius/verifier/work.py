@@ -317,12 +317,12 @@ def _leaves(tree: Sequence[Any]) -> tuple[int, int]:
     """How many leaves a tree in preorder has, and the most nodes that wait at a time."""
     leaves, waiting, most = 0, 1, 1
     for item in ticking(tree):
-        if isinstance(item, dict):
-            leaves += 1
-            waiting -= 1
-        else:
+        if isinstance(item, (list, tuple)):
             waiting += 1
             most = max(most, waiting)
+        else:
+            leaves += 1
+            waiting -= 1
     return leaves, most
 
 
