@@ -80,7 +80,7 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings
     lumped, lift, grid = coarsen(mechanism, about, knowledge, reference, settings.closed_forms)
     cells = Cells(lumped, knowledge, settings)
-    trivial = min(math.log(lumped.secrets), math.log(outputs))
+    trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
     audit = SecretAudit(cells, trivial, problem.tolerance)
     audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
