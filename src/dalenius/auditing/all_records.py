@@ -19,6 +19,7 @@ from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
+from dalenius.reductions.order import ordered
 from dalenius.search.deadline import Deadline
 
 Orbits = tuple[range | tuple[int, ...], ...]
@@ -98,6 +99,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     mechanism = problem.mechanism
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
+    order = ordered(mechanism, merged, problem.settings.limits)
     common, found = SharedBounds(), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
@@ -109,6 +111,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             exact_cells=exact_cells,
             common=common,
             known=known.setdefault(k, WarmStart()),
+            order=order,
         )
         if twin is None:
             audit.open_bracket(deadline, rng)

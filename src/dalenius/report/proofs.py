@@ -67,6 +67,11 @@ KINDS = {
         "Priors are divided by the posteriors that they lead to, and every part is bounded.",
         "4.10",
     ),
+    "monotone": Kind(
+        "monotone rows",
+        "Where likelihood ratios are monotone, the best law of the rows of each secret value lies between two chains.",
+        "4.11",
+    ),
     "rows": Kind("one tree per secret value", "The best law of the rows of each secret value is bounded alone.", "4.2"),
 }
 

@@ -30,6 +30,8 @@ class Channel:
     row_of: Sequence[int]
     outputs: int
     text: str
+    # What the name of the noise says of the order of the rows.
+    falling: named.Falling | None = None
     _phi: dict[int, Ball] = field(default_factory=dict)
 
     def cells(self, shares: list[Shares]) -> list[dict[int, Ball]]:
@@ -97,7 +99,8 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         asked = named.query(problem["query"])
         statistic, rows, words = named.mechanism(problem["mechanism"], asked)
         distinct, row_of = _distinct(rows)
-        return Channel(statistic, distinct, row_of, len(rows[0]), f"{_people(asked.statistic)}; {asked.text}; {words}")
+        text = f"{_people(asked.statistic)}; {asked.text}; {words}"
+        return Channel(statistic, distinct, row_of, len(rows[0]), text, named.falling(problem["mechanism"], asked))
     if keys == {"query", "rows"}:
         asked = named.query(problem["query"])
         raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)
