@@ -75,6 +75,8 @@ class Limits(_Checked):
     ascent_entries: int = 4_000_000
     # Pairs of rows x outputs held at once; beyond it contraction is not used.
     pair_entries: int = 400_000
+    # Cells x pairs of groups of outputs up to which their ratios are looked at: a second or so of a verifier's time.
+    ratio_entries: int = 2**22
     # Groups of outputs up to which any two may be joined; beyond it only neighbours.
     joined_groups: int = 12
     # Nodes x entries of a node that a batch of simplices, posteriors or choices holds at once; of boxes.
@@ -187,10 +189,24 @@ class Trees(_Checked):
     # Width below which a box is not split, and the weight of the width where excesses are equal.
     narrow: float = 1e-9
     tie: float = 1e-12
+    # A box of posteriors counts as empty where its ends cross by this share of the odds, and ends that ratios gave are
+    # good to the second share: a verifier's boxes are wider by rounding.
+    crossed: float = 1e-9
+    carried: float = 2e-14
     # The same for edges that the relaxation hardly uses.
     unused_edge: float = 1e-9
     # The numbers of a leaf are rounded to this share of the tolerance.
     digits: float = 0.003
+    # Leaves that may share parameters in a certificate are sought among this many neighbours; of 9,092 leaves of the
+    # design of count(10), 910 kept their own, 642 with four times as many neighbours and 1.6 times the work.
+    share_chunk: int = 1024
+    # Work for it at most: leaves tried times cells times groups. The same design takes 2e7, a third of a second.
+    share_work: float = 5e8
+    # How far below the upper bound, per unit of sigma and of the largest multiplier, a leaf with shared or shorter
+    # parameters stays: more than rounding.
+    share_margin: float = 1e-9
+    # Decimals tried for parameters in a certificate, fewest first: one is enough for 92 % of those leaves.
+    share_decimals: tuple[int, ...] = (1, 2, 3, 4)
     # How far a child of a simplex starts towards its centre.
     simplex_recentred: float = 0.3
     # Mass from which the relaxation counts as using a cell.
@@ -250,8 +266,10 @@ class Newton(_Checked):
     # Posteriors. Rounds at the root and at children.
     posterior_root_rounds: int = 60
     posterior_rounds: int = 15
-    # A warm start with a smaller sigma freezes; the root starts at no less than this share of the hint.
+    # A warm start with a smaller sigma freezes; but no child begins above this share of the best prior's s: at 0.02
+    # count(20) at epsilon 0.3, b = 0.3 stalled at 1.4 %. The root starts at no less than the last share of the hint.
     posterior_start_sigma: float = 0.02
+    posterior_start_below: float = 1.0
     posterior_start_share: float = 0.1
     # Range of sigma, and log p0(a), as -x, of secret values that the relaxation hardly uses.
     sigma_range: tuple[float, float] = (1e-5, 1e3)
@@ -262,6 +280,11 @@ class Newton(_Checked):
     last_rounding: float = 1e-6
     sharper: float = 0.1
     settled: float = 1e-3
+    # Sigma K stays above these shares of what is left to the target, until the corner is first made sharper, and then.
+    # The audit of the design of count(10) at D = 0.8, b = 5 stalled at 0.220 without, and closed at 0.194 in 6 s; 0.05
+    # from the start left 5,900 of 45,000 nodes open after 15 s. Counts with geometric noise take the same nodes to 5 %.
+    first_floor: float = 0.2
+    last_floor: float = 0.05
     # Longest step of log sigma; factor by which each try is shorter than the last; share of its promise to be kept.
     longest_log_sigma: float = 1.0
     posterior_shorter: float = 0.25
@@ -344,6 +367,9 @@ class ClosedForms(_Checked):
     law_rows: int = 257
     # How near to the best r of those rows is near enough: far below what the steps of r cost.
     law_accuracy: float = 1e-6
+    # A law is evaluated on all rows where those rows put it below this multiple of the best bound known. Among 48
+    # bounds of four sums none was lost, with 1 two were; passes over all rows for nothing were a third of an audit.
+    law_hope: float = 1.1
 
     # Ascents on the coarse problem of a sum: rounds, and the gain of a round that is not worth another. They start from
     # the reference tilted by shares of the tilt that uses up the knowledge, and from a secret that follows the sum up
@@ -582,6 +608,8 @@ class Portfolio(_Checked):
     # More cells than outputs: boxes branch on fewer numbers than simplices.
     tall: Plan = (_ROWS, Turn("boxes", 8, doubles=True), Turn("posteriors", 2), Turn("simplices", 8))
     general: Plan = (_ROWS, Turn("simplices", 8, 32, doubles=True), Turn("posteriors", 2), Turn("boxes", 2))
+    # Very many cells, and few outputs: the convex bound comes afterwards.
+    many: Plan = (Turn("grid", 8, doubles=True),)
 
     # Cells up to which simplices come before all else: 18 random 2x2x2 and 3x3 channels took 3.8 times less time.
     few_cells: int = 9
@@ -601,7 +629,7 @@ class Portfolio(_Checked):
     posterior_shares: tuple[float, ...] = (0.55, 0.3, 0.0)
     # Least s that a tree is planned for, and that it begins with.
     least_s: float = 1e-3
-    least_hint: float = 0.02
+    least_hint: float = 1e-3
     # Outputs whose columns are proportional but for rounding contract at most this much.
     proportional: float = 1e-9
     # How far s stays above theta eta in a tree of boxes: shares of theta eta, and of what the best prior has more.
@@ -623,6 +651,15 @@ class Portfolio(_Checked):
     relaxed_rounds: int = 60
     ascents_every: int = 32
     few_cell_ascents: tuple[int, ...] = (4, 16, 64, 256)
+
+    # Grid rows of the first grid and at most: a leaf of 3000 takes a verifier 25 ms. The share of what the grid adds to
+    # which its tree is closed; a finer grid is to bring that down to a quarter of the tolerance, and is at least this
+    # much finer.
+    first_grid_rows: int = 500
+    grid_rows: int = 3000
+    grid_share: float = 0.25
+    grid_finer: float = 2.0
+    grid_step: float = 1.5
 
     # Choices: cells x outputs up to which a few cost less than an ascent, and beyond which they are not searched, in
     # general and where every secret value has one cell, so that there is nothing to choose.
@@ -649,7 +686,7 @@ class Portfolio(_Checked):
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("first", "few", "narrow", "narrow_and_tall", "tall", "general")
+        lines = ("first", "few", "narrow", "narrow_and_tall", "tall", "general", "many")
         return {line: getattr(self, line) for line in lines}
 
     def table(self) -> str:

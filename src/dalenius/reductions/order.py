@@ -18,7 +18,7 @@ from dalenius.settings import Limits
 
 # Families whose rows are ordered by the answers: log-concave noise of full support, rounded and clamped, and the
 # exponential mechanism, whose score falls with distance.
-MONOTONE = ("geometric", "laplace", "gaussian", "exponential")
+MONOTONE = ("geometric", "laplace", "gaussian", "discrete_gaussian", "exponential")
 
 
 @dataclass(frozen=True, eq=False)

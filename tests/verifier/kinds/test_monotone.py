@@ -33,7 +33,9 @@ def table() -> dl.Mechanism:
     return dl.Mechanism.from_matrix(rng.dirichlet(np.ones(2), size=4), [2, 2])
 
 
-@pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.4)", "laplace(epsilon=1.3)"])
+@pytest.mark.parametrize(
+    "mechanism", ["geometric(epsilon=0.4)", "laplace(epsilon=1.3)", "laplace(epsilon=1, clamp=False)"]
+)
 @pytest.mark.parametrize("query", ["count(n=6)", "total(n=3, values=[0, 2, 5])", "pairs(n=4)"])
 def test_recursions_are_products(mechanism: str, query: str) -> None:
     with precision():

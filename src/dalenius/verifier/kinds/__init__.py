@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dalenius.verifier.balls import Ball
-from dalenius.verifier.kinds import boxes, choices, closed_forms, monotone, posteriors, rows, simplices
+from dalenius.verifier.kinds import boxes, choices, closed_forms, grid, monotone, posteriors, rows, simplices
 from dalenius.verifier.question import Question
 
 Bounds = Iterator[tuple[str, Ball]]
@@ -25,4 +25,5 @@ KINDS: dict[str, Callable[[Question, dict[str, Any], str], Bounds]] = {
     "posteriors": posteriors.bounds,
     "rows": rows.bounds,
     "monotone": monotone.bounds,
+    "grid": grid.bounds,
 }
