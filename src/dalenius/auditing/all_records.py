@@ -109,6 +109,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             Cells(lumped, problem.knowledge, problem.settings),
             min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))) + _lost(mechanism, members, other),
             problem.tolerance,
+            relative=problem.relative,
             exact_cells=exact_cells,
             grids=grids,
             common=common,
