@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dalenius.results.units import NATS_PER_UNIT
+
 WIDTH, HEIGHT = 640, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 20, 46
 # Marks that tell series apart without colour, by the order of the series.
@@ -28,10 +30,15 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows. nats: how many nats one unit of it has; None where it is not information."""
+    """What an axis shows. unit: nats or bits; None where it is not information."""
 
     label: str
-    nats: float | None = None
+    unit: str | None = None
+
+    @property
+    def nats(self) -> float | None:
+        """How many nats one unit has."""
+        return None if self.unit is None else NATS_PER_UNIT[self.unit]
 
 
 def text(value: object) -> str:
@@ -51,7 +58,7 @@ def number(value: float, nats: float | None, rounding: str = "near") -> str:
 
 
 def _digits(value: float, rounding: str, digits: int = 6) -> str:
-    """Return a number with this many decimals, or four significant digits where it is small; up and down are outward."""
+    """Return a number with this many decimals, or five significant digits where it is small."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "unbounded"
     places = digits if abs(value) >= 10 ** (2 - digits) else digits - 2 - math.floor(math.log10(abs(value)))
@@ -76,7 +83,7 @@ def line_chart(series: Sequence[Series], x: Axis, y: Axis, about: str) -> str:
         top = min(value, y_range[1])
         return HEIGHT - BOTTOM - (top - y_range[0]) / (y_range[1] - y_range[0]) * (HEIGHT - TOP - BOTTOM)
 
-    parts = [_frame(x_ticks, y_ticks, across, down, x, y)]
+    parts = [_frame(x, [(t, across(t)) for t in x_ticks], y, [(t, down(t)) for t in y_ticks])]
     for k, one in enumerate(series):
         middles = [(across(a), (down(b) + down(c)) / 2) for a, b, c in zip(one.x, one.low, one.high, strict=True)]
         if one.joined and len(middles) > 1:
@@ -87,7 +94,8 @@ def line_chart(series: Sequence[Series], x: Axis, y: Axis, about: str) -> str:
             words = f"{name}{text(x.label)} {place:.6g}: {_digits(low, 'down')} to {_digits(high, 'up')}"
             bar = f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{down(low):.1f}" y2="{down(high):.1f}"/>'
             parts.append(
-                f'<g class="point s{k % len(MARKS)}" tabindex="0" role="img" aria-label="{words}"><title>{words}</title>'
+                f'<g class="point s{k % len(MARKS)}" tabindex="0" role="img" aria-label="{words}">'
+                f"<title>{words}</title>"
                 f"{bar}{_mark(k, left, middle)}</g>"
             )
     legend = _legend(series) if len(series) > 1 else ""
@@ -122,7 +130,8 @@ def heat_map(rows: Sequence[Sequence[float]], names: Sequence[str], columns: Seq
             )
     if width >= 20:  # noqa: PLR2004 - pixels that a short label needs
         parts += [
-            f'<text x="{label + 8 + (j + 0.5) * width:.1f}" y="{TOP + 10}" text-anchor="middle">{text(str(column)[:8])}</text>'
+            f'<text x="{label + 8 + (j + 0.5) * width:.1f}" y="{TOP + 10}" text-anchor="middle">'
+            f"{text(str(column)[:8])}</text>"
             for j, column in enumerate(columns)
         ]
     return _svg(about, parts, round(TOP + 24 + len(rows) * height))
@@ -174,7 +183,8 @@ def brackets(names: Sequence[str], lows: Sequence[float], highs: Sequence[float]
 
 def _span_words(low: float, high: float, axis: Axis) -> str:
     shown = [
-        f'<tspan class="info" data-nats="{value * (axis.nats or 1.0)!r}" data-round="{way}">{_digits(value, way)}</tspan>'
+        f'<tspan class="info" data-nats="{value * (axis.nats or 1.0)!r}" data-round="{way}">'
+        f"{_digits(value, way)}</tspan>"
         for value, way in ((low, "down"), (high, "up"))
     ]
     return shown[0] if low == high else " to ".join(shown)
@@ -187,13 +197,15 @@ def _svg(about: str, parts: Sequence[str], height: int = HEIGHT) -> str:
     )
 
 
-def _frame(x_ticks, y_ticks, across, down, x: Axis, y: Axis) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001, PLR0913
+def _frame(x: Axis, x_places: Sequence[tuple[float, float]], y: Axis, y_places: Sequence[tuple[float, float]]) -> str:
+    """Axes, ticks and labels; each tick is a value and the pixel where it stands."""
     bottom = HEIGHT - BOTTOM
     parts = [f'<path class="axis" d="M{LEFT},{TOP}V{bottom}H{WIDTH - RIGHT}"/>']
-    for tick in x_ticks:
-        parts.append(f'<text x="{across(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{_tick(tick, x)}</text>')
-    for tick in y_ticks:
-        level = down(tick)
+    parts += [
+        f'<text x="{place:.1f}" y="{bottom + 18}" text-anchor="middle">{_tick(tick, x)}</text>'
+        for tick, place in x_places
+    ]
+    for tick, level in y_places:
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{level + 4:.1f}" text-anchor="end">{_tick(tick, y)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{_label(x)}</text>')
@@ -202,7 +214,7 @@ def _frame(x_ticks, y_ticks, across, down, x: Axis, y: Axis) -> str:  # type: ig
 
 
 def _label(axis: Axis) -> str:
-    unit = ' (<tspan class="unit">nats</tspan>)' if axis.nats is not None else ""
+    unit = f' (<tspan class="unit">{text(axis.unit)}</tspan>)' if axis.nats is not None else ""
     return f"{text(axis.label)}{unit}"
 
 
@@ -228,8 +240,8 @@ def _mark(k: int, x: float, y: float, r: float = 4.0) -> str:
 
 def _legend(series: Sequence[Series]) -> str:
     items = "".join(
-        f'<li><svg viewBox="0 0 16 16" width="16" height="16" class="s{k % len(MARKS)}" aria-hidden="true">{_mark(k, 8, 8)}</svg> '
-        f"{text(one.name)}</li>"
+        f'<li><svg viewBox="0 0 16 16" width="16" height="16" class="s{k % len(MARKS)}" aria-hidden="true">'
+        f"{_mark(k, 8, 8)}</svg> {text(one.name)}</li>"
         for k, one in enumerate(series)
     )
     return f'<ul class="legend">{items}</ul>\n'

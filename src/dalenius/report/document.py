@@ -1,21 +1,20 @@
 """A report to send: one file for any result, the verdict first, with everything a reviewer needs to check it."""
 
-import datetime
+import datetime as dt
 import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dalenius import __version__
 from dalenius.errors import InputError
 from dalenius.model.files import path_of
+from dalenius.model.written import Written
 from dalenius.report.charts import Axis, Series, bars, brackets, heat_map, line_chart, number, text
 from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section, write_report
-from dalenius.report.text import adversary_words, checked_words, facts, heaviest, problem
+from dalenius.report.text import adversary_words, checked_words, class_words, facts, heaviest, problem
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier
@@ -29,6 +28,10 @@ if TYPE_CHECKING:
 # What a page may carry: a report is to be mailed.
 MOST_CARRIED = 600_000
 MOST_CELLS = 4096
+WITNESS = (
+    "An adversary with this prior learns the lower bound.",
+    "The bars are the likeliest combinations of the secret and what the release depends on.",
+)
 
 
 def write_document(results: Sequence[Any], path: str | os.PathLike[str], title: str | None = None) -> None:
@@ -43,6 +46,8 @@ def write_document(results: Sequence[Any], path: str | os.PathLike[str], title: 
     sections: list[Section] = []
     for k, result in enumerate(results):
         of = next((make for kind, make in _SECTIONS.items() if isinstance(result, kind)), None)
+        # Results of later rooms, such as studies, bring their own sections.
+        of = of or getattr(type(result), "report_sections", None)
         if of is None:
             message = f"result {k} is a {type(result).__name__}; a report shows {_kinds()}"
             raise InputError(message)
@@ -73,21 +78,22 @@ def _subject(result: Any) -> str:  # noqa: ANN401 - any result
 
 def _made() -> Section:
     """What this page is and what it rests on."""
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
     return Section(
         "About this report",
         (
-            f"Made by dalenius {__version__} on {today}. Bounds are certified: the lower one is attained by a prior that "
-            "the certificate names, the upper one is a proof. Digits are rounded outward.",
-            "To check a certificate, save it from this page and run: dalenius verify FILE. The verifier shares no code with "
-            "the solver and needs python-flint only (python -m dalenius.verifier FILE).",
+            f"Made by dalenius {__version__} on {today}. Digits of bounds are rounded outward.",
+            "The lower bound is attained by a prior that the certificate names. The upper bound is a proof.",
+            "To check a certificate, save it from this page and run: dalenius verify FILE.",
+            "The verifier shares no code with the solver. It runs alone, too: python -m dalenius.verifier FILE.",
         ),
     )
 
 
 def _bracket(lower: float, upper: float, unit: str) -> str:
     nats = NATS_PER_UNIT[unit]
-    return f'{number(lower, nats, "down")} to {number(upper, nats, "up")} <span class="unit">{text(unit)}</span>'
+    low, high = number(lower, nats, "down"), number(upper, nats, "up")
+    return f'{low} to {high} <span class="unit">{text(unit)}</span>'
 
 
 def _most(upper: float, unit: str) -> str:
@@ -99,7 +105,7 @@ def _audit_sections(audit: Audit) -> list[Section]:
         Section("Verdict", verdict=_audit_verdict(audit), paragraphs=_assumed(audit)),
         Section("Numbers", facts=_plain(facts(audit))),
         Section("Beside other adversaries", _compare_words(audit), drawn=_compare_chart(audit)),
-        Section("The worst prior", _witness_words(audit), drawn=_witness_chart(audit)),
+        Section("The worst prior", WITNESS, drawn=_witness_chart(audit)),
         *_channel(audit.mechanism),
         Section("How to reproduce it", commands=_again(audit)),
         _certificate(audit.certificate, checked_words(audit)),
@@ -111,12 +117,13 @@ def _audit_verdict(audit: Audit) -> str:
     if audit.proved == "lower":
         found = number(audit.lower, NATS_PER_UNIT[audit.unit], "down")
         return (
-            f'This release tells at least {found} <span class="unit">{text(audit.unit)}</span> about {about}. That is what a '
-            "local search found: how much more it may tell is not known."
+            f'This release tells at least {found} <span class="unit">{text(audit.unit)}</span> about {about}. '
+            "A local search found that; how much more it may tell is not known."
         )
     return (
-        f"This release tells at most {_most(audit.upper, audit.unit)} about {about}, whatever the adversary believes within "
-        f"the limit below; some adversary learns {_bracket(audit.lower, audit.upper, audit.unit)}. {text(checked_words(audit).capitalize())}."
+        f"This release tells at most {_most(audit.upper, audit.unit)} about {about}, whatever the adversary believes "
+        f"within the limit below; the worst one learns {_bracket(audit.lower, audit.upper, audit.unit)}. "
+        f"{text(checked_words(audit).capitalize())}."
     )
 
 
@@ -135,8 +142,8 @@ def _compare_words(audit: Audit) -> tuple[str, ...]:
     if audit.extremes is None:
         return ("Nothing is known of the adversaries that know nothing, or everything.",)
     return (
-        "The dark bar ends at the lower bound, the pale one at the upper bound. The first and the last adversary are computed "
-        "in floating point and carry no certificate.",
+        "The dark bar ends at the lower bound, the pale one at the upper bound.",
+        "The first and the last adversary are computed in floating point and carry no certificate.",
     )
 
 
@@ -146,14 +153,7 @@ def _compare_chart(audit: Audit) -> str:
     low, high = audit.extremes.unconstrained
     names = ("knows only what is public", "as it was audited", "knows no limit")
     lows, highs = (audit.extremes.uniform, audit.lower, low), (audit.extremes.uniform, audit.upper, high)
-    return brackets(names, lows, highs, Axis("leakage", NATS_PER_UNIT[audit.unit]), "Leakage by adversary")
-
-
-def _witness_words(audit: Audit) -> tuple[str, ...]:
-    return (
-        "An adversary with this prior learns the lower bound. The bars are the likeliest combinations of the secret and what "
-        "the release depends on.",
-    )
+    return brackets(names, lows, highs, Axis("leakage", audit.unit), "Leakage by adversary")
 
 
 def _witness_chart(audit: Audit, most: int = 12) -> str:
@@ -163,15 +163,12 @@ def _witness_chart(audit: Audit, most: int = 12) -> str:
 
 def _channel(mechanism: "Mechanism") -> list[Section]:
     """The mechanism as shades, where its rows are there and few enough to look at."""
-    rows = getattr(mechanism, "rows", None)
-    if rows is None or np.asarray(rows).size > MOST_CELLS:
+    if not isinstance(mechanism, Written) or mechanism.rows.size > MOST_CELLS:
         return []
     statistic = mechanism.statistic
-    from dalenius.report.text import class_words  # noqa: PLC0415 - only here
-
     names = [class_words(statistic, k) for k in range(statistic.size)]
     labels = [str(label) for label in mechanism.labels]
-    drawn = heat_map(np.asarray(rows).tolist(), names, labels, "Probability of each output for each answer")
+    drawn = heat_map(mechanism.rows.tolist(), names, labels, "Probability of each output for each answer")
     return [Section("The mechanism", ("Each row is what is released for one true answer.",), drawn=drawn)]
 
 
@@ -181,7 +178,7 @@ def _again(audit: Audit) -> str:
     value = audit.entropy if limit == "entropy" else audit.knowledge
     query, name = mechanism.query, mechanism.name
     if query is None or name is None or not query.named:
-        return "The channel is in the certificate; dl.verify re-checks it. To audit it again, load the saved result: dl.load(FILE).mechanism"
+        return "# The certificate holds the channel. To audit it again, load the saved result:\ndl.load(FILE).mechanism"
     extra = "" if audit.unit == "nats" else f" --unit {audit.unit}"
     method = "" if audit.method == "certified" else " --method paper"
     command = (
@@ -194,7 +191,11 @@ def _again(audit: Audit) -> str:
         f"import dalenius as dl\n\nmechanism = dl.mechanisms.{family}(dl.queries.{query}, {arguments}\n"
         f"audit = dl.audit(mechanism, {limit}={value!r}, tolerance={audit.tolerance!r}, seed={audit.seed}{unit})"
     )
-    note = "" if audit.secret is None and audit.reference.uniform else "# with the secret and the reference of this report\n"
+    note = (
+        ""
+        if audit.secret is None and audit.reference.uniform
+        else "# with the secret and the reference of this report\n"
+    )
     return f"{note}{command}\n\n{python}"
 
 
@@ -205,7 +206,9 @@ def _certificate(certificate: "Certificate", words: str, name: str = "certificat
         content, name = _gzip(content), f"{name}.gz"
     if len(content) > MOST_CARRIED:
         mib = len(content) / 2**20
-        return Section("Certificate", (f"{words}. It is too large for this page ({mib:.1f} MiB compressed): save it beside it.",))
+        return Section(
+            "Certificate", (f"{words}. It is too large for this page ({mib:.1f} MiB compressed): save it beside it.",)
+        )
     how = "check it with: dalenius verify certificate.json"
     if name.endswith(".gz"):
         how = f"unpack it with gunzip, then {how}"
@@ -235,18 +238,17 @@ def _design_sections(design: Design) -> list[Section]:
 
 
 def _curve_sections(curve: Curve) -> list[Section]:
-    nats = NATS_PER_UNIT[curve.unit]
     known = [audit.knowledge for audit in curve.audits]
     chart = line_chart(
         [Series("", known, [a.lower for a in curve.audits], [a.upper for a in curve.audits])],
-        Axis("knowledge of the adversary", nats),
-        Axis("leakage", nats),
+        Axis("knowledge of the adversary", curve.unit),
+        Axis("leakage", curve.unit),
         "Leakage against knowledge",
     )
     last = max(curve.audits, key=lambda audit: audit.upper)
     verdict = (
-        f"Over these {len(curve.audits)} adversaries this release tells at most {_most(last.upper, curve.unit)} about any one "
-        "record. Nothing is certified between the points but that leakage never falls with knowledge."
+        f"Against these {len(curve.audits)} adversaries this release tells at most {_most(last.upper, curve.unit)}. "
+        "Between the points nothing is certified but that leakage never falls with knowledge."
     )
     return [
         Section("Verdict", verdict=verdict, paragraphs=_assumed(curve.audits[0])[:1]),
@@ -266,23 +268,24 @@ def _small(audits: Sequence[Audit]) -> list[Download]:
 
 def _frontier_sections(frontier: Frontier) -> list[Section]:
     designs = frontier.designs
-    nats = NATS_PER_UNIT[designs[0].unit]
-    series = [Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])]
+    series = [
+        Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])
+    ]
     families = dict.fromkeys(point.family for point in frontier.named)
     for family in list(families)[:3]:
         points = [point for point in frontier.named if point.family == family]
         lows, highs = ([getattr(p.leakage, end) for p in points] for end in ("lower", "upper"))
         series.append(Series(family, [point.distortion for point in points], lows, highs))
-    chart = line_chart(series, Axis("expected distortion"), Axis("leakage", nats), "Leakage against distortion")
+    chart = line_chart(
+        series, Axis("expected distortion"), Axis("leakage", designs[0].unit), "Leakage against distortion"
+    )
     verdict = f"The least leakage of any mechanism for {text(frontier.query)}, at {len(designs)} budgets of distortion."
     return [Section("Verdict", verdict=verdict), Section("Leakage against distortion", drawn=chart)]
 
 
 def _calibration_sections(calibration: Calibration) -> list[Section]:
-    verdict = (
-        f"{text(calibration.mechanism.name)} keeps the budget: it tells at most {_most(calibration.leakage.upper, calibration.unit)} "
-        "about any one record."
-    )
+    most = _most(calibration.leakage.upper, calibration.unit)
+    verdict = f"{text(calibration.mechanism.name)} keeps the budget: it tells at most {most} about any one record."
     rest = _audit_sections(calibration.leakage)[2:]
     return [Section("Verdict", verdict=verdict), Section("Numbers", facts=_plain(calibration._facts())), *rest]  # noqa: SLF001
 
@@ -290,10 +293,10 @@ def _calibration_sections(calibration: Calibration) -> list[Section]:
 def _profile_sections(profile: Profile) -> list[Section]:
     from dalenius.report.profile_text import facts as profile_facts  # noqa: PLC0415 - only here
 
-    nats, audits = NATS_PER_UNIT[profile.unit], profile.leakage.audits
+    audits, unit = profile.leakage.audits, profile.unit
     known, lows, highs = ([getattr(a, name) for a in audits] for name in ("knowledge", "lower", "upper"))
     chart = line_chart(
-        [Series("", known, lows, highs)], Axis("knowledge of the adversary", nats), Axis("leakage", nats), "Leakage"
+        [Series("", known, lows, highs)], Axis("knowledge of the adversary", unit), Axis("leakage", unit), "Leakage"
     )
     return [
         Section("Numbers", facts=_plain(profile_facts(profile))),

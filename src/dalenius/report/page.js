@@ -14,9 +14,13 @@
   const change = (unit) => {
     for (const one of document.querySelectorAll(".info")) one.textContent = show(Number(one.dataset.nats) / nats[unit], one.dataset.round);
     for (const one of document.querySelectorAll(".unit")) one.textContent = unit;
-    document.getElementById("said").textContent = "Numbers of information are in " + unit + ".";
   };
   const form = document.querySelector(".units");
   form.hidden = false;
-  form.addEventListener("change", (event) => change(event.target.value));
+  // Results of several units are brought to one at once.
+  change(form.querySelector("input:checked").value);
+  form.addEventListener("change", (event) => {
+    change(event.target.value);
+    document.getElementById("said").textContent = "Numbers of information are in " + event.target.value + ".";
+  });
 })();

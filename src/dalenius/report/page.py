@@ -50,8 +50,8 @@ class Download:
 class Section:
     """A heading, paragraphs of plain words, lines kept as they are, a table, pictures; files beside it, commands.
 
-    verdict: the answer in one sentence, and drawn: charts; both are HTML that report/charts.py made safe. facts: pairs of
-    a heading and lines. downloads: files inside the page.
+    verdict: the answer in one sentence, and drawn: charts; both are HTML that report/charts.py made safe. facts: pairs
+    of a heading and lines. downloads: files inside the page.
     """
 
     heading: str
@@ -72,7 +72,9 @@ def write_report(path: str | os.PathLike[str], title: str, sections: Iterable[Se
     listed = list(sections)
     body = "".join(_section(section, k) for k, section in enumerate(listed))
     heading, switches = html.escape(title), 'class="info"' in body
-    switch = SWITCH.format(**{name: " checked" if name == unit else "" for name in ("nats", "bits")}) if switches else ""
+    switch = (
+        SWITCH.format(**{name: " checked" if name == unit else "" for name in ("nats", "bits")}) if switches else ""
+    )
     script = f"<script>{_own('page.js')}</script>\n" if switches else ""
     page = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -115,7 +117,8 @@ def _section(section: Section, number: int) -> str:
 
 def _facts(named: Iterable[tuple[str, tuple[str, ...]]]) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{html.escape(name)}</th><td>{"<br>".join(html.escape(printable(line)) for line in lines)}</td></tr>\n'
+        f'<tr><th scope="row">{html.escape(name)}</th>'
+        f"<td>{'<br>'.join(html.escape(printable(line)) for line in lines)}</td></tr>\n"
         for name, lines in named
     )
     return f'<div class="table"><table class="facts">\n{rows}</table></div>\n'
@@ -124,7 +127,8 @@ def _facts(named: Iterable[tuple[str, tuple[str, ...]]]) -> str:
 def _download(download: Download) -> str:
     data = base64.b64encode(download.content).decode()
     name = html.escape(download.name, quote=True)
-    return f'<p><a download="{name}" href="data:application/octet-stream;base64,{data}">{name}</a>: {html.escape(download.words)}</p>\n'
+    link = f'<a download="{name}" href="data:application/octet-stream;base64,{data}">{name}</a>'
+    return f"<p>{link}: {html.escape(download.words)}</p>\n"
 
 
 def _table(table: Table) -> str:
