@@ -18,6 +18,7 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
+from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied
@@ -100,7 +101,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     mechanism = problem.mechanism
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
-    common, found = SharedBounds(), list[Audited]()
+    common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
@@ -109,6 +110,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))),
             problem.tolerance,
             exact_cells=exact_cells,
+            grids=grids,
             common=common,
             known=known.setdefault(k, WarmStart()),
         )

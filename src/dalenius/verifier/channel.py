@@ -31,6 +31,10 @@ class Channel:
     outputs: int
     text: str
     _phi: dict[int, Ball] = field(default_factory=dict)
+    # The entries of `rows` as they were given, one after the other; None where rows come from a formula.
+    given: "array[float] | None" = None
+    # What kinds/grid.py remembers of its last grid.
+    grids: dict[int, Any] = field(default_factory=dict)
 
     def cells(self, shares: list[Shares]) -> list[dict[int, Ball]]:
         """Return rho(a, row), per secret value a: classes with the same row put together (MATH 2, exact).
@@ -179,7 +183,7 @@ def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
     digest = hashlib.sha256(struct.pack("<qq", len(raw), width))
     place: dict[tuple[float, ...], int] = {}
     rows: list[list[Ball]] = []
-    row_of = []
+    row_of, distinct = [], array("d")
     for t, given in enumerate(raw):
         tick()
         row = tuple(numbers(given, width, f"row {t}", low=0.0))
@@ -187,11 +191,12 @@ def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
         if row not in place:
             place[row] = len(rows)
             rows.append(_normalised(row, t))
+            distinct.extend(row)
         row_of.append(place[row])
     if isinstance(statistic, Table) and not isinstance(statistic.classes, range):
         digest.update(struct.pack(f"<{len(statistic.classes)}q", *statistic.classes))
     text = f"{words}; channel of {len(raw)} rows x {width} outputs (sha256 {digest.hexdigest()[:16]})"
-    return Channel(statistic, rows, row_of, width, text)
+    return Channel(statistic, rows, row_of, width, text, given=distinct)
 
 
 def _normalised(row: tuple[float, ...], t: int) -> list[Ball]:

@@ -69,6 +69,10 @@ class Sizes:
     secret_entries: int = 2**25
     secret_values: int = 2**30
 
+    # Grid rows: parts of the grid, and rows.
+    grid: int = 2**12
+    grid_rows: int = 2**14
+
     # Contraction: entries looked at, summed over pairs of rows.
     contraction_entries: int = 2**25
     # Trees: nodes that may wait at a time, and the numbers that they may hold together; secants that are remembered.

@@ -38,6 +38,8 @@ class Costs:
     make: float = 1e-7
     operation: float = 2.5e-7
     function: float = 2e-6
+    # Seconds of an entry of a row that is written as a mixture of grid rows, in whole numbers.
+    mixture: float = 4e-6
     # Seconds of a node of a tree, and of a certificate, whatever their size.
     node: float = 5e-5
     start: float = 2e-3
@@ -122,6 +124,9 @@ def _proofs(listed: object, shape: Shape) -> Work:
     if not isinstance(listed, (list, tuple)):
         return Work()
     found = [_part(partial(_proof, proof, shape)) for proof in listed]
+    # The mixtures of a grid are found once.
+    grids = {proof["k"] for proof in listed if isinstance(proof, dict) and type(proof.get("k")) is int}
+    found.append(Work(0.0, len(grids) * COST.mixture * shape.classes * shape.outputs))
     return Work(max((work.bytes for work in found), default=0.0), sum(work.seconds for work in found))
 
 
@@ -254,12 +259,23 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         parts = [_tree(row["tree"], _groups([row["groups"]]), each, shape) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
     if "tree" not in proof:
-        return Work()
+        return _grid(proof, shape) if kind == "grid" else Work()
     if kind == "simplices":
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _grid(proof: dict[str, Any], shape: Shape) -> Work:
+    """Corners and weights of all rows, masses, and the proof about grid rows."""
+    rows = math.comb(proof["k"] + shape.outputs - 1, shape.outputs - 1)
+    # As many as the check will take, and no more than all rows have corners.
+    rows = min(rows, largest().grid_rows, shape.classes * shape.outputs)
+    corners = shape.cells * shape.outputs
+    small = Shape(rows, shape.outputs, rows * shape.outputs, shape.values, rows * shape.values)
+    held = 3 * COST.link * shape.classes * shape.outputs + COST.share * small.cells
+    return Work(held, 2 * COST.operation * corners) + _proof(proof["proof"], small) + _rebuilt(small)
 
 
 def _groups(nested: Iterable[Sequence[int]]) -> int:
