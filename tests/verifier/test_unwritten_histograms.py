@@ -13,6 +13,7 @@ from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
 from dalenius.bounds.closed_forms import Centres, blend_of_counts, blended, one_count
+from dalenius.settings import ClosedForms
 from dalenius.verifier import unwritten_histograms
 from dalenius.verifier.balls import precision
 from dalenius.verifier.counting import Sum
@@ -133,7 +134,7 @@ def test_values_without_mass_are_left_out() -> None:
 @pytest.fixture(scope="module")
 def sound() -> Json:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=3), epsilon=1)
-    one_count = dl.Settings(closed_forms=dl.Settings().closed_forms.__class__(tied_rounds=0))
+    one_count = dl.Settings(closed_forms=ClosedForms(tied_rounds=0))
     return copy.deepcopy(dl.audit(mechanism, knowledge=0.4, settings=one_count).certificate.data)
 
 

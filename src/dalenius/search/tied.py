@@ -1,4 +1,4 @@
-"""Lower bounds of histograms with noise on every count: priors that tie every value to its own count (MATH 4.11).
+"""Lower bounds of histograms with noise on every count: priors that tie every value to its own count (MATH 3.1).
 
 pi(a,t) = rho(a,t) F(t_a) / Z for the count vector t, all k values alike. For every guess v(a|y) of the secret from the
 noisy counts I(A;Y) >= log k + E log v(A|Y), and v(a|y) = E(y_a) / S, S = sum_b E(y_b), is nearly the posterior when E
@@ -99,7 +99,7 @@ def _tilted(table: _Table, score: Floats, knowledge: float, settings: ClosedForm
     if knowledge == 0:
         return np.exp(np.where(held, table.log_own, -np.inf))
     # Rounding of the divergence must not reach above the knowledge.
-    most = knowledge * (1 - 1e-9) - 1e-15
+    most = knowledge * (1 - 1e-9) - 2e-14
     low, high = settings.tied_s_range
     for _ in range(settings.tied_bisections):
         s = math.sqrt(low * high)
@@ -162,10 +162,11 @@ def _others(table: _Table, phi: Floats, settings: ClosedForms) -> Floats:
     place = n - t - (k - 1) * int(t[0])
     inside = (place >= 0) & (place < products.shape[0])
     total = np.exp(_log_poisson(n - t, (k - 1) * mean))
-    # Transforms are good to some 1e-16 of the largest product: rarer totals would be rounding.
+    # Transforms are good to some 1e-16 of the largest product, which weighs where totals are rare.
     held = inside & (total > settings.tied_least_total)
     result = np.zeros_like(phi)
-    result[held] = np.minimum(products[place[held]] / total[held, None], 1.0)
+    sure = np.maximum(products[place[held]] - settings.tied_rounding, 0.0)
+    result[held] = np.minimum(sure / total[held, None], 1.0)
     return result
 
 
