@@ -19,6 +19,7 @@ FORWARD = {
     ("model/written.py", "sample", "tools"),
     ("model/mechanism.py", "profile", "tools"),
     ("model/additive.py", "sample", "tools"),
+    ("model/unclamped.py", "sampled", "tools"),
     ("model/noisy_histogram.py", "sample", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
     ("results/audit.py", "summary", "report"),

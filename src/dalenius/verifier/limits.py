@@ -51,6 +51,9 @@ class Sizes:
     # Datasets of randomized_response; values of the one record of an identity: more rows would not fit in any case.
     responses: int = 2**12
     identity_values: int = 2**14
+    # Datasets of a weighted sum; terms of the tails of discrete Gaussian noise.
+    weighted_datasets: int = 2**20
+    noise_terms: int = 2**20
     # Entries of two matrices that are compared dataset by dataset; datasets on which two queries are compared.
     compared_entries: int = 2**20
     compared_datasets: int = 2**20

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from . import named
 from .balls import PRECISION
-from .counting import Histogram, Sum
+from .counting import Histogram, Sum, Table
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
 from .reading import DESIGN, Refused
 
@@ -200,12 +200,15 @@ def _named(problem: dict[str, Any], asked: named.Query) -> tuple[int, int, int]:
     if name == "randomized_response":
         many = int(2 ** min(data.n * math.log2(max(data.alphabet(0), 1)), 40))
         return many, many, data.n
-    additive = name in ("geometric", "laplace", "gaussian")
+    additive = name in named.ADDITIVE
     if isinstance(data, Histogram) and additive:
         outputs = int(2 ** min(data.k * math.log2(data.n + 1), 40))
         return classes, outputs, classes * outputs
+    if name == "noisy_max":
+        return classes, data.alphabet(0), classes * data.alphabet(0)
     own = name == "exponential"
-    return classes, asked.width, classes * asked.width if own else 2 * asked.width
+    width = named.wide(problem["mechanism"], asked).width
+    return classes, width, classes * width if own else 2 * width
 
 
 def _classes(asked: named.Query) -> int:
@@ -214,6 +217,8 @@ def _classes(asked: named.Query) -> int:
     vectors = math.comb(data.n + data.alphabet(0) - 1, min(data.n, data.alphabet(0) - 1, 64))
     if isinstance(data, Histogram):
         return vectors
+    if isinstance(data, Table):
+        return data.size
     low = min(data.contributions)
     step = math.gcd(*(c - low for c in data.contributions)) or 1
     sums = data.n * (max(data.contributions) - low) // step + 1
@@ -264,7 +269,15 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
+    if kind == "posteriors" and proof.get("ratios"):
+        phi += _ratios(_groups(nested), shape)
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _ratios(groups: int, shape: Shape) -> Work:
+    """Floats below and above every entry, and a quotient of both for every pair of groups."""
+    entries = shape.cells * groups
+    return Work(4 * COST.link * entries, COST.function * entries + 8 * COST.term * entries * groups)
 
 
 def _grid(proof: dict[str, Any], shape: Shape) -> Work:
@@ -312,12 +325,12 @@ def _leaves(tree: Sequence[Any]) -> tuple[int, int]:
     """How many leaves a tree in preorder has, and the most nodes that wait at a time."""
     leaves, waiting, most = 0, 1, 1
     for item in ticking(tree):
-        if isinstance(item, dict):
-            leaves += 1
-            waiting -= 1
-        else:
+        if isinstance(item, (list, tuple)):
             waiting += 1
             most = max(most, waiting)
+        else:
+            leaves += 1
+            waiting -= 1
     return leaves, most
 
 
@@ -357,7 +370,7 @@ def _output_law(proof: object, classes: int) -> float:
     return classes * (4 * COST.function + (COST.make + COST.product) * len(proof["cuts"]))
 
 
-def _contributions(data: Sum | Histogram) -> Sequence[int]:
+def _contributions(data: Sum | Histogram | Table) -> Sequence[int]:
     return data.contributions if isinstance(data, Sum) else (0, 1)
 
 
@@ -366,7 +379,7 @@ def _reach(mechanism: object, asked: named.Query) -> float:
     family, parameter = named.exact_noise(mechanism, asked)
     if parameter is None:
         return 0.0
-    return float(COST.sigmas * parameter) if family == "gaussian" else float(COST.rates / parameter)
+    return float(COST.sigmas * parameter) if family.endswith("gaussian") else float(COST.rates / parameter)
 
 
 def _design(content: dict[str, Any]) -> Work:
