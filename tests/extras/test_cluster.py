@@ -34,10 +34,6 @@ def toml(tmp_path: Path) -> Path:
     return tmp_path / "s.toml"
 
 
-def numbers(study: Study) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in study.rows()]
-
-
 def test_a_local_cluster_answers_as_this_process_does_though_a_worker_is_killed(toml: Path) -> None:
     study = Study.load(toml)
     killed = []
