@@ -20,6 +20,7 @@ FORWARD = {
     ("model/mechanism.py", "profile", "tools"),
     ("model/additive.py", "sample", "tools"),
     ("model/noisy_histogram.py", "sample", "tools"),
+    ("model/local.py", "sample", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
     ("results/audit.py", "summary", "report"),
     ("results/audit.py", "plot", "report"),

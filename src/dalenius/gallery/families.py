@@ -41,6 +41,7 @@ FAMILIES: dict[str, Family] = {
     "laplace": Family(mechanisms.laplace, Epsilon(80.0), mechanisms.laplace_noise, shown=(0.5, 1.0, 2.0, 4.0)),
     "exponential": Family(mechanisms.exponential, Epsilon(80.0), integers=False, shown=(1.0, 2.0, 4.0, 8.0)),
     "randomized_response": Family(mechanisms.randomized_response, Epsilon(of_record=True), integers=False),
+    "unary_encoding": Family(mechanisms.unary_encoding, Epsilon(of_record=True), integers=False),
     "gaussian": Family(mechanisms.gaussian, Sigma(), mechanisms.gaussian_noise, shown=(0.4, 0.7, 1.2, 2.0)),
     "constant": Family(mechanisms.constant, integers=False),
 }
