@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measure import renew
 
 import dalenius as dl
 from dalenius.report.plots import figure_of, image, tidy
@@ -35,7 +36,7 @@ WRITTEN_OUT = 2895  # the largest count whose channel is a matrix
 CLOSING = ((1.0, 0.3), (10, 20, 50), (0.3, 0.5, 0.7, 0.8, 0.9, 0.95))  # epsilon, n, b as a share of n ln 2
 CLOSED = 0.01  # relative gap
 CLOSING_LIMIT = 20.0
-BEGIN, END = "<!-- counts of 10, 20 and 50: bench/large.py --table -->\n", "<!-- end -->\n"
+MARK = "counts of 10, 20 and 50: bench/large.py --table"
 
 
 def count(n: int, epsilon: float = 1.0) -> "dl.Mechanism":
@@ -84,12 +85,6 @@ def show(answers: Iterator[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
         found.append(answer)
         text += line
     return found, text
-
-
-def renew(page: str, text: str) -> None:
-    """Put a table between its marks on a page."""
-    before, rest = Path(page).read_text().split(BEGIN)
-    Path(page).write_text(before + BEGIN + "\n" + text + "\n" + END + rest.split(END, 1)[1])
 
 
 def closing(limit: float) -> Iterator[dict[str, Any]]:
@@ -187,7 +182,7 @@ def main() -> None:
         text += f"\n{sum(line['within 1 %'] == 'yes' for line in found)} of {len(found)} are within 1 %.\n"
         print(text.splitlines()[-1])
         if asked.table:
-            renew(asked.table, text)
+            renew(Path(asked.table), MARK, text)
     else:
         show(alone(n, knowledge, LIMIT) for n in SIZES for knowledge in KNOWLEDGE)
 

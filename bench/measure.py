@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 LAZY = ("scipy.special", "scipy.optimize", "scipy.linalg", "scipy.sparse")  # dalenius loads them at the first call
@@ -102,6 +103,13 @@ def short(what: str, against: str, found: list[tuple[float, str]], aim: str) -> 
     mark = marks.pop() if len(marks) == 1 else "about " if marks else ""
     ends = [f"{mark}{ratio:.3g}" for ratio, mark in (min(found), max(found))]
     return [what, against, str(len(found)), f"{mark}{mean(ratio for ratio, _ in found):.3g}", *ends, aim]
+
+
+def renew(page: Path, mark: str, text: str) -> None:
+    """Put a text between its marks on a page."""
+    begin, end = f"<!-- {mark} -->\n", "<!-- end -->\n"
+    before, rest = page.read_text().split(begin)
+    page.write_text(before + begin + "\n" + text + "\n" + end + rest.split(end, 1)[1])
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ Every part is kept in out/bench/ when it is done, and all that are kept make ben
 their own and out/bench/quick/RESULTS.md). `--only capacity` runs one part, and renews it there. The lists of audits and
 designs, with their verification, and measures beside qif go to out/bench/lists.md. Very large counts, how far counts of
 10 to 50 close, and channels without structure have commands of their own: bench/large.py, bench/unstructured.py.
+`--only releases` runs bench/releases.py, which takes up to an hour and is no part of a whole run.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import designs
 import figure
 import growth
 import peers
+import releases
 import startup
 from measure import RUNS, SHORT, Section
 
@@ -92,7 +94,9 @@ def main() -> None:
     """Run the parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, shorter limits")
-    parser.add_argument("--only", choices=[*PARTS, "lists"], action="append", help="run one part; may be repeated")
+    parser.add_argument(
+        "--only", choices=[*PARTS, "lists", "releases"], action="append", help="run one part; may be repeated"
+    )
     parser.add_argument("--runs", type=int, default=1, help="runs of every measurement; the least time counts")
     asked = parser.parse_args()
     os.environ[RUNS] = str(asked.runs)
@@ -107,11 +111,14 @@ def main() -> None:
             )
     there = [json.loads(path.read_text()) for name in PARTS if (path := kept / f"{name}.json").exists()]
     results = kept / "RESULTS.md" if asked.quick else Path("bench/RESULTS.md")
-    results.write_text(page(there))
-    print(results)
+    if asked.only is None or set(asked.only) & set(PARTS):
+        results.write_text(page(there))
+        print(results)
     if "lists" in (asked.only or ([] if asked.quick else ["lists"])):
         (kept / "lists.md").write_text(lists(quick=asked.quick))
         print(kept / "lists.md")
+    if "releases" in (asked.only or []):
+        releases.main([])
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.auditing import unwritten_histograms as solver
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
+from dalenius.settings import DEFAULT
 from dalenius.verifier.limits import largest
 
 
@@ -15,8 +15,8 @@ def test_the_model_allows_no_more_than_the_verifier() -> None:
     assert largest().classes >= checks.MOST_CLASSES
     assert min(largest().shared_entries, largest().own_entries) >= checks.MOST_ENTRIES
     assert largest().responses >= mechanisms.MOST_RESPONSES
-    assert largest().histogram_pairs >= solver.MOST_PAIRS
-    assert largest().histogram_terms >= solver.MOST_TERMS
+    assert largest().histogram_pairs >= DEFAULT.closed_forms.count_pairs
+    assert largest().histogram_terms >= DEFAULT.closed_forms.count_terms
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,11 @@ class Newton(_Checked):
     last_rounding: float = 1e-6
     sharper: float = 0.1
     settled: float = 1e-3
+    # Sigma K stays above these shares of what is left to the target, until the corner is first made sharper, and then.
+    # The audit of the design of count(10) at D = 0.8, b = 5 stalled at 0.220 without, and closed at 0.194 in 6 s; 0.05
+    # from the start left 5,900 of 45,000 nodes open after 15 s. Counts with geometric noise take the same nodes to 5 %.
+    first_floor: float = 0.2
+    last_floor: float = 0.05
     # Longest step of log sigma; factor by which each try is shorter than the last; share of its promise to be kept.
     longest_log_sigma: float = 1.0
     posterior_shorter: float = 0.25

@@ -8,6 +8,7 @@ from dalenius.api import audit
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
 from dalenius.bounds.box_bound import evaluate
+from dalenius.bounds.boxes import plant
 from dalenius.bounds.convex_bound import Bounds, Dual, SharedBounds
 from dalenius.model.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
@@ -55,10 +56,11 @@ def test_any_point_is_above_what_leaks_and_the_best_is_below_the_old_bounds(seed
         assert bounds.value(x) >= leaked - 1e-12
     whole, convex = best(bounds, whole=True)[1], best(bounds, whole=False)[1]
     record = SecretAudit(cells, np.inf, 1e-6)
-    dense = record._search([[0] * outputs] * cells.n_secrets, np.ones(cells.n_secrets), np.zeros(cells.n_secrets))
+    dense = plant(record, [[0] * outputs] * cells.n_secrets, np.ones(cells.n_secrets), np.zeros(cells.n_secrets))
     dense.open_root(deadline)
     assert whole <= dense.upper + 1e-6
-    assert leaked - 1e-12 <= convex <= min(whole, record._stationary(deadline).upper) + 1e-6
+    record.stationary(deadline, rng)
+    assert leaked - 1e-12 <= convex <= min(whole, record.upper) + 1e-6
 
 
 def test_where_nothing_is_constrained_it_is_the_capacity() -> None:

@@ -15,6 +15,7 @@ from dalenius.bounds.posterior_tree import PosteriorTree
 from dalenius.bounds.simplex_bound import SimplexProblem
 from dalenius.bounds.simplex_tree import SimplexTree
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.written import Written
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
@@ -73,6 +74,20 @@ def test_it_meets_simplices_on_a_count(knowledge: float) -> None:
     other = grown(SimplexTree(SimplexProblem(cells, eta), tree.lower, TOLERANCE), 100, Deadline(60.0))
     for upper in (tree.upper, other.upper):
         assert tree.lower - 1e-12 <= upper <= tree.lower + TOLERANCE
+
+
+def test_it_closes_where_knowledge_hardly_constrains() -> None:
+    """As with designed mechanisms: s is small, and without a floor sigma falls before the multipliers have settled.
+
+    2,946 of 11,099 nodes were open after 40 batches then, 0.054 above the best prior.
+    """
+    t = np.arange(6)
+    noise = np.exp(-1.5 * np.abs(t - 2.5))
+    rows = 0.5 * np.eye(6) + 0.5 * noise / noise.sum()
+    mechanism = Written(dl.queries.count(n=5).statistic, rows, tuple(range(6)))
+    tree = search(mechanism, 3.5 * LN2, steps=40, tolerance=5e-3)
+    assert not tree.nodes.heap
+    assert tree.upper <= tree.lower + 5e-3
 
 
 def test_groups_and_single_outputs_meet() -> None:

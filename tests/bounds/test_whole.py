@@ -7,6 +7,7 @@ from cases import named
 import dalenius as dl
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity, whole
+from dalenius.bounds.boxes import plant
 from dalenius.bounds.capacity import bracket, interior_point
 from dalenius.bounds.closed_forms import Sibson
 from dalenius.model.mechanism import Mechanism
@@ -54,7 +55,7 @@ def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, k
     _, bound = whole.constrained(cells, Deadline(60.0))
     audit = SecretAudit(cells, float(np.log(2)), 1e-6)
     ones = np.ones(cells.n_secrets)
-    search = audit._search([[0] * cells.n_outputs] * cells.n_secrets, ones, 0 * ones)
+    search = plant(audit, [[0] * cells.n_outputs] * cells.n_secrets, ones, 0 * ones)
     search.open_root(Deadline(60.0))
     assert bound >= search.upper - 1e-6 * search.upper
     assert bound <= 1.02 * search.upper

@@ -2,6 +2,10 @@
 
 The bound is smooth but for the corner of max(m high, m low) = m centre + |m| half at m = 0; |m| is rounded off to
 sqrt(m^2 + rounding^2), which lies above it, and made sharper as the minimum comes near.
+
+As sigma falls to 0 the bound becomes a maximum over cells, whose corners stop Newton's method far above its minimum.
+That happens where the knowledge constrains nothing, as with designed mechanisms. So sigma stays above a floor: sigma K,
+what it costs, is a share of what is left to the target, and becomes smaller with it and with the rounding.
 """
 
 from dataclasses import dataclass, replace
@@ -10,10 +14,11 @@ import numpy as np
 
 from dalenius.bounds.posterior_bound import Boxes, Evaluation, Point, PosteriorProblem, Relaxed, evaluate, tangent
 from dalenius.numerics.batch import copy, put, take
-from dalenius.numerics.information import safe_log
+from dalenius.numerics.information import TINY, safe_log
 from dalenius.numerics.newton import backtrack, shortened, solve
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Newton
 
 
 @dataclass(frozen=True)
@@ -95,12 +100,25 @@ def _derivatives(
     return gradient, hessian
 
 
-def _moved(problem: PosteriorProblem, x: Point, step: Floats, length: Floats) -> Point:
-    """The point after a step in (m, log sigma)."""
-    size = x.m[0].size
+def _moved(problem: PosteriorProblem, x: Point, step: Floats, length: Floats, floor: Floats) -> Point:
+    """The point after a step in (m, log sigma), sigma not below the floor unless it was."""
+    size, (least, most) = x.m[0].size, problem.cells.settings.newton.sigma_range
     m = x.m + (length[:, None] * step[:, :size]).reshape(x.m.shape)
-    sigma = np.clip(x.sigma * np.exp(length * step[:, size]), *problem.cells.settings.newton.sigma_range)
-    return replace(x, m=m, sigma=sigma)
+    lowest = np.maximum(np.minimum(floor, x.sigma), least)
+    return replace(x, m=m, sigma=np.clip(x.sigma * np.exp(length * step[:, size]), lowest, most))
+
+
+def _hold_sigma(gradient: Floats, hessian: Floats, held: Bools) -> None:
+    """Leave log sigma, the last variable, out of the step of these nodes."""
+    gradient[held, -1] = 0.0
+    hessian[held, -1, :] = 0.0
+    hessian[held, :, -1] = 0.0
+    hessian[held, -1, -1] = 1.0
+
+
+def _floor_share(settings: Newton, rounding: Floats) -> Floats:
+    """The share of what is left to the target that sigma K may be held at: smaller once the corner is sharper."""
+    return np.asarray(np.where(rounding < settings.first_rounding, settings.last_floor, settings.first_floor))
 
 
 def _towards(problem: PosteriorProblem, x: Point, seen: Evaluation) -> Floats:
@@ -118,7 +136,8 @@ def _towards(problem: PosteriorProblem, x: Point, seen: Evaluation) -> Floats:
 def minimise(problem: PosteriorProblem, boxes: Boxes, x: Point, goal: Goal) -> PosteriorSolution:
     """Lower the bounds of a batch of nodes by Newton's method, each until it is below the target or hardly falls.
 
-    Between steps pi0 is moved towards the prior that attains the bound.
+    Between steps pi0 is moved towards the prior that attains the bound. A sigma held at its floor is left out of the
+    step.
     """
     settings = problem.cells.settings.newton
     many = len(x.sigma)
@@ -129,12 +148,20 @@ def minimise(problem: PosteriorProblem, boxes: Boxes, x: Point, goal: Goal) -> P
         before = best.bound[index]
         seen = evaluate(problem, nodes, x, touching, rounding)
         _keep(best, index, x, seen)
+        # sigma K >= a share of what is left; only a start can be below
+        share = _floor_share(settings, rounding)
+        floor = share * np.maximum(best.bound[index] - goal.target, 0.0) / max(problem.cells.knowledge, TINY)
+        if (x.sigma < floor).any():
+            x = replace(x, sigma=np.maximum(x.sigma, floor))
+            seen = evaluate(problem, nodes, x, touching, rounding)
         # step = -H^-1 g, which promises to gain g' H^-1 g
         gradient, hessian = _derivatives(problem, nodes, x, seen, rounding)
+        held = (x.sigma <= floor) & (gradient[:, -1] > 0)
+        _hold_sigma(gradient, hessian, held)
         scale = 1 + np.abs(hessian).max(axis=(1, 2), keepdims=True)
         step = -solve(hessian + settings.posterior_ridge * scale * np.eye(hessian.shape[1]), gradient)
         promised = -(step * gradient).sum(axis=1)
-        x, moved = _searched(problem, nodes, x, (touching, rounding), (seen.bound, step, promised))
+        x, moved = _searched(problem, nodes, x, (touching, rounding, floor), (seen.bound, step, promised))
         # A step that promises little has found the minimum: the corner is made sharper.
         settled = ~moved | (promised < settings.settled * rounding)
         rounding = np.where(settled, np.maximum(settings.sharper * rounding, settings.last_rounding), rounding)
@@ -145,7 +172,8 @@ def minimise(problem: PosteriorProblem, boxes: Boxes, x: Point, goal: Goal) -> P
             touching = tangent(problem, x.lam)
         # A node goes on while it is above the target, and may gain a share of what is left.
         left = best.bound[index] - goal.target
-        gain = np.maximum(promised + rounding, np.minimum(before - best.bound[index], 1.0) if problem.eta > 0 else 0.0)
+        promised = promised + rounding + np.where(held, share * left, 0.0)
+        gain = np.maximum(promised, np.minimum(before - best.bound[index], 1.0) if problem.eta > 0 else 0.0)
         unsharp = (rounding > settings.last_rounding) | (problem.eta > 0)
         going = (left > 0) & ((gain > settings.hopeless * left) | ~settled) & unsharp
         if not going.any() or goal.deadline.expired():
@@ -159,17 +187,17 @@ def _searched(
     problem: PosteriorProblem,
     nodes: Relaxed,
     x: Point,
-    at: tuple[Floats, Floats],
+    at: tuple[Floats, Floats, Floats],
     towards: tuple[Floats, Floats, Floats],
 ) -> tuple[Point, Bools]:
     """Go along a step as far as the bound falls; whether each node moved."""
     settings = problem.cells.settings.newton
-    (touching, rounding), (bound, step, promised) = at, towards
+    (touching, rounding, floor), (bound, step, promised) = at, towards
     length = shortened(np.abs(step[:, -1]), settings.longest_log_sigma)
     found = Point(x.m.copy(), x.sigma.copy(), x.lam)
 
     def falls(todo: Ints) -> Bools:
-        tried = _moved(problem, take(x, todo), step[todo], length[todo])
+        tried = _moved(problem, take(x, todo), step[todo], length[todo], floor[todo])
         seen = evaluate(problem, take(nodes, todo), tried, touching[todo], rounding[todo])
         # Armijo: the bound falls by a share of what the step promises
         enough = seen.bound <= bound[todo] - settings.posterior_descent * length[todo] * promised[todo]

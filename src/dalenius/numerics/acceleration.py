@@ -1,4 +1,4 @@
-"""Extrapolation of fixed-point iterations x -> f(x): SQUAREM and Anderson's.
+"""Extrapolation of fixed-point iterations x -> f(x): SQUAREM and Anderson's [anderson65].
 
 A leap may be worse than the plain step: the iteration keeps one only where it is not.
 """
