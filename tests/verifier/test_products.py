@@ -186,6 +186,7 @@ def test_another_channel_is_told_apart() -> None:
     assert "about another channel than the mechanism given" in dl.verify(data, mechanism=other).reason
 
 
+@pytest.mark.slow
 def test_groups_and_laws_of_records() -> None:
     local, dense = both_local("randomized_response(epsilon=1)", "count(n=4)")
     laws = [[0.9, 0.1]] * 2 + [[0.4, 0.6]] * 2
@@ -203,6 +204,7 @@ def test_sigma_is_for_one_record() -> None:
     assert "sigma must be 0 for a group" in dl.verify(data).reason
 
 
+@pytest.mark.slow
 def test_a_thousand_people_in_seconds() -> None:
     mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=1000), epsilon=1)
     audit = dl.audit(mechanism, knowledge=0.5)
