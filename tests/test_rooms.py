@@ -10,8 +10,8 @@ import dalenius
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
     "errors", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds", "auditing",
-    "certificates", "designing", "results", "report", "paper", "verifying", "options", "api", "tools", "reproduce",
-    "demo", "cli",
+    "certificates", "designing", "results", "report", "paper", "verifying", "options", "api", "tools", "studies",
+    "reproduce", "demo", "cli",
     "__main__", "__init__",
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
@@ -19,6 +19,7 @@ FORWARD = {
     ("model/written.py", "sample", "tools"),
     ("model/mechanism.py", "profile", "tools"),
     ("model/additive.py", "sample", "tools"),
+    ("model/unclamped.py", "sampled", "tools"),
     ("model/noisy_histogram.py", "sample", "tools"),
     ("model/local.py", "sample", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dalenius.results.design import Design, Frontier
     from dalenius.results.profile import Profile
     from dalenius.settings import Settings
+    from dalenius.studies.study import Study
     from dalenius.tools.calibration import calibrate
     from dalenius.tools.composition import compose
     from dalenius.tools.ledger import Account, Ledger
@@ -47,6 +48,7 @@ __all__ = [
     "Profile",
     "Query",
     "Settings",
+    "Study",
     "Verification",
     "audit",
     "calibrate",
@@ -90,6 +92,7 @@ _HOME = {
     "Profile": "dalenius.results.profile",
     "Query": "dalenius.model.query",
     "Settings": "dalenius.settings",
+    "Study": "dalenius.studies.study",
     "Verification": "dalenius.verifier.verify",
 }
 

@@ -13,7 +13,7 @@ import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.settings import only
+from dalenius.settings import Limits, only
 
 Json = Any
 
@@ -27,13 +27,17 @@ class Sample:
     upper: float
 
 
-def audited(build: Callable[[], dl.Mechanism], kind: str = "", tolerance: float = 1e-3, **options: Json) -> Sample:
+def audited(
+    build: Callable[[], dl.Mechanism], kind: str = "", tolerance: float = 1e-3, limit: float = 2, **options: Json
+) -> Sample:
     mechanism = build()
     if not kind:
-        audit = best = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=2)
+        audit = best = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=limit)
     else:
-        alone = dl.Settings(portfolio=only(kind))
-        audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=2, settings=alone)
+        # Grid rows are for very many cells: all problems count as such.
+        limits = Limits(many_cells=1) if kind == "grid" else Limits()
+        alone = dl.Settings(portfolio=only(kind), limits=limits)
+        audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=limit, settings=alone)
         best = dl.audit(mechanism, **options, tolerance=1e-5, time_limit=1)
     data = json.loads(audit.certificate.text())
     return Sample(data, max(audit.lower, best.lower), min(audit.upper, best.upper))
@@ -104,7 +108,9 @@ def samples() -> dict[str, Sample]:
         "groups": audited(count, "boxes", entropy=1.7),
         "simplices": audited(parity, "simplices", **middle),
         "posteriors": audited(parity, "posteriors", **middle),
+        "shared points": audited(count, "posteriors", entropy=1.7),
         "rows": audited(count, "rows", entropy=1.7),
+        "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),
         "maximal": reshaped(little, "maximal", 0.8),

@@ -13,6 +13,7 @@ from dalenius.reproduce import experiments, figures, page, relation, run
 from dalenius.reproduce.experiments import Experiment
 from dalenius.reproduce.points import KINDS, Measured, Point
 from dalenius.reproduce.run import Interrupted, Progress, _missed, reproduce
+from dalenius.studies import pool
 
 
 def tiny_audit(b: float) -> Point:
@@ -148,7 +149,7 @@ class Murder:
 @pytest.mark.usefixtures("small")
 def test_a_process_that_dies_is_replaced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reproduce(tmp_path / "one", jobs=1)
-    monkeypatch.setattr(run, "wait", Murder(times=1))
+    monkeypatch.setattr(pool, "wait", Murder(times=1))
     told: list[Progress] = []
     reproduce(tmp_path / "two", jobs=2, report=told.append)
     assert sum("died; trying once more" in state.text for state in told) == 2  # two processes, a point each
@@ -158,7 +159,7 @@ def test_a_process_that_dies_is_replaced_once(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_point_that_always_kills_its_process_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "wait", Murder(times=9))
+    monkeypatch.setattr(pool, "wait", Murder(times=9))
     with pytest.raises(InputError, match=r"measured surface of saddle died twice.*try again with fewer --jobs"):
         reproduce(tmp_path, only=["saddle"], jobs=2)
 
@@ -170,7 +171,7 @@ def test_an_interruption_leaves_no_process_behind(tmp_path: Path, monkeypatch: p
         assert len(active_children()) == 2
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "wait", interrupt)
+    monkeypatch.setattr(pool, "wait", interrupt)
     with pytest.raises(Interrupted, match="0 of 5 points are kept"):
         reproduce(tmp_path, jobs=2)
     assert not active_children()

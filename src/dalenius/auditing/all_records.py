@@ -1,5 +1,6 @@
 """All records: one per orbit, the most exposed first, one time limit for all. Or one secret."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
@@ -13,6 +14,7 @@ from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.gallery.parse import local, unwritten
+from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
 from dalenius.model.local import Local, LocalPart
 from dalenius.model.mechanism import Mechanism, Route
@@ -21,6 +23,7 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
+from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.search.deadline import Deadline
 
@@ -129,15 +132,16 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     mechanism = problem.mechanism
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
-    common, found = SharedBounds(), list[Audited]()
+    common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
         audit = twin or SecretAudit(
             Cells(lumped, problem.knowledge, problem.settings),
-            min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))),
+            min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))) + _lost(mechanism, members, other),
             problem.tolerance,
             exact_cells=exact_cells,
+            grids=grids,
             common=common,
             known=known.setdefault(k, WarmStart()),
         )
@@ -145,6 +149,12 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             audit.open_bracket(deadline, rng)
         found.append(Audited(members, audit, lift, other=other))
     return found
+
+
+def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other | None) -> float:
+    """What outputs that were put together may tell beside their sum."""
+    about = members[0] if other is None else other
+    return mechanism.lost * math.log(secrets.size(about, mechanism.records))
 
 
 def _by_sums(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:

@@ -121,7 +121,8 @@ class SecretAudit(Bracket):
         yield from portfolio.work(self, deadline, report_progress)
 
     def _many(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
-        """Very many cells: the convex bound, if there was no time for it, and a few more ascents."""
+        """Very many cells: grid rows, the convex bound, if there was no time for it, and a few more ascents."""
+        yield from portfolio.of_many(self, deadline, report_progress)
         self.convex_of_many(deadline, np.random.default_rng(0))
         while self.ascents < self.cells.settings.portfolio.chunked_ascents:
             yield
@@ -260,6 +261,11 @@ def _shares_rows(audit: SecretAudit) -> bool:
     return not audit.cells.many or audit.cells.size > len(audit.cells.lumped.channel)
 
 
+def _wide_and_many(audit: SecretAudit) -> bool:
+    """Very many cells and no grid rows, which are the better bound and need the best prior first."""
+    return audit.cells.many and audit.worth_more and not portfolio.has_grid(audit)
+
+
 def _large(audit: SecretAudit) -> bool:
     return audit.worth_more and not audit.cells.many and not audit.few_cells
 
@@ -273,7 +279,7 @@ BEFORE_ASCENTS = (
         "capacity",
         in_any_case=True,
     ),
-    Stage(lambda audit: audit.cells.many and audit.worth_more, SecretAudit.convex_of_many, "convex"),
+    Stage(_wide_and_many, SecretAudit.convex_of_many, "convex"),
     Stage(lambda audit: not audit.cells.many and audit.choices_affordable(), SecretAudit.few_choices, "choices"),
 )
 FROM_ASCENTS_ON = (

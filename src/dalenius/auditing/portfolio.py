@@ -11,6 +11,7 @@ import numpy as np
 
 from dalenius.bounds.boxes import BoxBound, ConvexBound
 from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.grid_rows import GridBound
 from dalenius.bounds.posteriors import PosteriorBound, problems
 from dalenius.bounds.proof import Proof
 from dalenius.bounds.rows import RowBound
@@ -24,6 +25,7 @@ BOUNDS: dict[str, Bound] = {
     "simplices": SimplexBound(),
     "posteriors": PosteriorBound(),
     "boxes": BoxBound(),
+    "grid": GridBound(),
 }
 
 
@@ -49,6 +51,18 @@ def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], Non
     if not bracket.few_cells:
         yield from take_turns(routes(plans["first"], bracket, deadline), bracket, report_progress)
     yield from take_turns(routes(plans[class_of(bracket)], bracket, deadline), bracket, report_progress)
+
+
+def of_many(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
+    """Work off the plan of very many cells."""
+    plan = bracket.cells.settings.portfolio.plans["many"]
+    yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
+
+
+def has_grid(bracket: Bracket) -> bool:
+    """Whether very many cells are brought down to grid rows."""
+    turns = bracket.cells.settings.portfolio.plans["many"]
+    return any(turn.bound == "grid" for turn in turns) and BOUNDS["grid"].possible(bracket)
 
 
 def class_of(bracket: Bracket) -> str:

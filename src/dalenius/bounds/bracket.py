@@ -13,6 +13,7 @@ from dalenius.bounds.contraction import affordable, coefficient
 from dalenius.bounds.proof import Proof
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
+from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.search.ascent import Ascent, best_of, polish
 from dalenius.search.best_first import SearchTree
 from dalenius.search.deadline import Deadline
@@ -43,6 +44,8 @@ class Bracket:
     tolerance: float
     # Whether a verifier will find the same cells: simplices need them.
     exact_cells: bool = True
+    # The grids of the channel, shared with other records.
+    grids: SharedGrids = field(default_factory=SharedGrids)
     lower: float = 0.0
     pi: Floats = field(init=False)
     s: float = 0.0

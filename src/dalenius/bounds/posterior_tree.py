@@ -18,6 +18,7 @@ from dalenius.bounds.posterior_bound import (
     tangent,
 )
 from dalenius.bounds.posterior_newton import Goal, minimise
+from dalenius.bounds.posterior_sharing import shared
 from dalenius.bounds.proof import Rounding
 from dalenius.numerics.batch import halves, put, singles, stack, take
 from dalenius.numerics.information import TINY, phi
@@ -68,8 +69,12 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         low, high, z = (np.stack(part) for part in zip(*regions, strict=True))
         value, group, at = _where_to_split(self.problem, Boxes(low, high), z)
         cuts = [(int(a) + 1, int(g), float(c)) for a, g, c in zip(value, group, at, strict=True)]
-        boxes = Boxes(*halves(low, high, value, group, at))
+        boxes = self._halved(Boxes(low, high), (value, group, at))
         return cuts, Parts(boxes, Boxes(np.concatenate([low, low]), np.concatenate([high, high])))
+
+    def _halved(self, boxes: Boxes, cuts: tuple[Ints, Ints, Floats]) -> Boxes:
+        """Both parts of every box: all left ones, then all right ones."""
+        return Boxes(*halves(boxes.low, boxes.high, *cuts))
 
     def bound(self, regions: Parts, parents: list[tuple[float, Point]], deadline: Deadline) -> Iterator[Leaf]:
         """Minimise over multipliers and sigma, from the point that the parent leaves each part."""
@@ -104,17 +109,22 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         return max(self.upper + rounding.bound, *claims)
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return groups of outputs, the contraction coefficient, splits and leaves."""
+        """Return groups of outputs, the contraction coefficient, points that leaves share, splits and leaves."""
         assert outputs is not None  # noqa: S101 - for the type checker: posteriors need rows
         groups = outputs.groups(self.problem.groups.tolist())
+        points, entries = shared(self.problem, self.nodes, self.root().boxes, self._halved)
         return {
             "groups": groups,
             "eta": claimed_eta(self.problem.eta, groups),
-            "tree": [
-                list(entry) if isinstance(entry, tuple) else self._leaf(entry, outputs)
-                for entry in self.nodes.preorder()
-            ],
+            **({"points": [self._leaf(point, outputs) for point in points]} if points else {}),
+            "tree": [self._entry(entry, outputs) for entry in entries],
         }
+
+    def _entry(self, entry: Cut | Point | int, outputs: OriginalOutputs) -> "list[Any] | dict[str, Any] | int":
+        """A split, a leaf, or the number of the point that a leaf shares."""
+        if isinstance(entry, tuple):
+            return list(entry)
+        return entry if isinstance(entry, int) else self._leaf(entry, outputs)
 
     def _leaf(self, x: Point, outputs: OriginalOutputs) -> dict[str, Any]:
         leaf: dict[str, Any] = {"sigma": float(x.sigma[0]), "m": x.m[0].tolist()}

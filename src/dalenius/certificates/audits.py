@@ -33,6 +33,7 @@ def with_rounding_margin(
     """
     proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
     upper = proof.claim(Rounding(MARGIN_UP, ROUNDING * (10 - reference.log_least(mechanism.records))))
+    upper += mechanism.lost * math.log(secrets.size(item.secret, mechanism.records))
     return (trivial, trivial.upper) if upper >= trivial.upper else (proof, upper)
 
 

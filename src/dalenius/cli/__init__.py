@@ -10,10 +10,12 @@ import click
 from dalenius import __version__
 from dalenius.cli.audit import audit
 from dalenius.cli.calibrate import calibrate
+from dalenius.cli.check import check
 from dalenius.cli.common import INTERRUPTED
 from dalenius.cli.design import design
 from dalenius.cli.profile import profile
 from dalenius.cli.reproduce import reproduce
+from dalenius.cli.sweep import sweep
 from dalenius.cli.verify import verify
 from dalenius.errors import InputError, printable
 
@@ -68,11 +70,11 @@ def _fail(message: str, code: int) -> NoReturn:
 def main(context: click.Context) -> None:
     """How much can a release teach about one record, and which release teaches least? Both bounds, with a certificate.
 
-    Exit codes: 0 done, 1 the answer is no (verify), 2 bad input, 130 interrupted.
+    Exit codes: 0 done, 1 the answer is no (verify, check), 2 bad input, 3 undecided (check), 130 interrupted.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
-for command in (audit, design, calibrate, verify, profile, reproduce):
+for command in (audit, design, calibrate, verify, profile, sweep, check, reproduce):
     main.add_command(command)

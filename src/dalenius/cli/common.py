@@ -42,7 +42,6 @@ REFERENCE = click.option(
 
 VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}  # what --verify means
 PICTURES = (".png", ".svg", ".pdf")
-TABLES = (".csv", ".npy", ".json")
 INTERRUPTED = 130
 SOURCES = "--query with --mechanism, --channel with --records, or --load"
 EXAMPLES = {
@@ -169,19 +168,8 @@ def reference_from(path: Path | None, records: tuple[int, ...]) -> "Reference | 
     if path is None:
         return None
     from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
-    from dalenius.model.storage import read_matrix  # noqa: PLC0415 - the same
 
-    if path.suffix not in TABLES:
-        message = f"{path} has suffix {path.suffix!r}; a reference is read from {', '.join(TABLES)}"
-        raise InputError(message)
-    content = read_matrix(path)[0]
-    if path.suffix != ".json" and content.ndim == 2 and 1 in content.shape:  # noqa: PLR2004 - a line or a column
-        content = content.ravel()
-    try:
-        return Reference.from_user(content, records)
-    except InputError as error:
-        message = f"{path}: {error}"
-        raise InputError(message) from error
+    return Reference.from_file(path, records)
 
 
 def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None]) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.datasets import commas, generator, one
+from dalenius.model.datasets import commas, generator
 from dalenius.model.mechanism import Floats, Mechanism, Route
 from dalenius.model.parts import Everything, Part
 from dalenius.model.query import Query
@@ -135,7 +135,7 @@ class Local(Mechanism):
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
         """Run the mechanism on a dataset, as `Mechanism.sample` says."""
-        x = one(dataset, self.records)
+        x = self.dataset(dataset)
         if checks.flag("secure", secure):
             from dalenius.tools.exact_sampling import local_outputs  # noqa: PLC0415 - the verifier's formulas, and flint
 

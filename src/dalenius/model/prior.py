@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.datasets import generator, one
+from dalenius.model.datasets import generator
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.pickling import set_state
 from dalenius.model.reference import UNIFORM, Reference
@@ -92,7 +92,7 @@ class Prior:
     def probability(self, dataset: ArrayLike) -> float:
         """Return p(x) of one dataset; it may underflow to 0 where there are very many."""
         statistic = self.mechanism.statistic
-        x = one(dataset, statistic.records)
+        x = self.mechanism.dataset(dataset)
         a, t = secrets.value(self.secret, x, statistic.records), int(statistic.class_of(x))
         return float(np.exp(self._log_excess()[a, t] + self.reference.log_probability(x, statistic.records)))
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +27,7 @@ from dalenius.model.parts import Everything, LogLaws, Part
 from dalenius.model.pickling import set_state
 from dalenius.model.secret import Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
+from dalenius.model.storage import TABLES, read_matrix
 from dalenius.numerics.deferred import xlogy
 
 Floats = NDArray[np.float64]
@@ -63,6 +65,21 @@ class Reference:
             message = f"the reference has {len(listed)} laws for {len(records)} records; give one law per record"
             raise InputError(message)
         return cls(_alike([checked_law(part, f"the law of record {i}", records[i]) for i, part in enumerate(listed)]))
+
+    @classmethod
+    def from_file(cls, path: Path, records: tuple[int, ...]) -> "Reference":
+        """Return the reference in a file: one line or column of numbers, one line per record, or weights."""
+        if path.suffix not in TABLES:
+            message = f"{path} has suffix {path.suffix!r}; a reference is read from {', '.join(TABLES)}"
+            raise InputError(message)
+        content = read_matrix(path)[0]
+        if path.suffix != ".json" and content.ndim == 2 and 1 in content.shape:  # noqa: PLR2004 - a line or a column
+            content = content.ravel()
+        try:
+            return cls.from_user(content, records)
+        except InputError as error:
+            message = f"{path}: {error}"
+            raise InputError(message) from error
 
     @classmethod
     def _of_line(cls, listed: list[object], records: tuple[int, ...]) -> "Reference":

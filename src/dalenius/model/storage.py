@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 
 __all__ = ["path_of", "read_bytes", "read_format", "read_json", "write"]  # of files.py, for whoever stores things
 
+# What numbers are read from.
+TABLES = (".csv", ".npy", ".json")
 FORMAT = "dalenius/mechanism"
 VERSION = 1
 

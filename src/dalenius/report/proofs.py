@@ -73,6 +73,11 @@ KINDS = {
         "Priors are divided by the posteriors that they lead to, and every part is bounded.",
         "4.10",
     ),
+    "grid": Kind(
+        "a tree of posteriors on grid rows",
+        "Every row is a mixture of rows on a grid, which can only leak more, and the priors over those are divided.",
+        "2.3",
+    ),
     "rows": Kind("one tree per secret value", "The best law of the rows of each secret value is bounded alone.", "4.2"),
 }
 

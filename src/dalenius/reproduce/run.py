@@ -2,16 +2,13 @@
 
 import math
 import os
-import signal
-import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import asdict, dataclass
-from multiprocessing import active_children, connection, get_context, parent_process
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +18,8 @@ from dalenius.reproduce.experiments import EXPERIMENTS, Experiment, chosen
 from dalenius.reproduce.points import Measured, Point, measure
 from dalenius.reproduce.rows import Row, finest, gap, having, missed
 from dalenius.reproduce.store import Store
+from dalenius.studies.pool import Pool, cores
 
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 NEEDED = ("table", "entropy", "closed-forms", "primal", "dual")  # by the page on the relation to the paper
 EFFORT = {
     "primal": 30,
@@ -140,11 +137,6 @@ def reproduce(  # noqa: PLR0913 - the options of the command
     return Reproduction(store.out, summaries, time.monotonic() - began)
 
 
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _silent(_: Progress) -> None:
     """Tell nobody."""
 
@@ -165,7 +157,7 @@ def _measure_missing(store: Store, wanted: list[Experiment], workers: int, repor
         report(Progress(done, total, text))
 
     try:
-        with closing(_here(queue, seed) if workers == 1 else _lanes(queue, seed, workers, say)) as finished:
+        with closing(_here(queue, seed) if workers == 1 else _in_processes(queue, seed, workers, say)) as finished:
             for point, measured, seconds in finished:
                 store.keep(point, measured, seconds)
                 done += 1
@@ -198,56 +190,14 @@ def _here(queue: deque[Point], seed: int) -> Finished:
         yield point, *_timed(point, seed)
 
 
-def _lanes(queue: deque[Point], seed: int, workers: int, say: Callable[[str], None]) -> Finished:
-    """Measure in so many processes, each with one point at a time: of one that dies it is known which point it had.
-
-    Such a point is tried once more in a fresh process.
-    """
-    strangers = set(active_children())
-    lanes = [_lane() for _ in range(min(workers, len(queue)))]
-    running: dict[Future[tuple[Measured, float]], tuple[int, Point]] = {}
-    died: Counter[tuple[str, str]] = Counter()
-    try:
-        with _environment(ONE_THREAD):  # processes start as they are given work, and inherit it
-            while queue or running:
-                for number in set(range(len(lanes))) - {number for number, _ in running.values()}:
-                    if queue:
-                        point = queue.popleft()
-                        running[lanes[number].submit(_timed, point, seed)] = number, point
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    number, point = running.pop(future)
-                    try:
-                        measured, seconds = future.result()
-                    except BrokenProcessPool:
-                        died[point.experiment, point.key] += 1
-                        _after_death(point, died[point.experiment, point.key], say)
-                        lanes[number] = _lane()
-                        queue.appendleft(point)
-                    else:
-                        yield point, measured, seconds
-    finally:
-        if running:  # stopped on the way: what is half done is not waited for
-            for child in set(active_children()) - strangers:
-                child.terminate()
-        for lane in lanes:
-            lane.shutdown(cancel_futures=True)
-
-
-def _lane() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin_worker)
-
-
-def _begin_worker() -> None:
-    """Leave Ctrl-C to the process that started this one, and end with it, however it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
-
-
-def _follow(parent: int) -> None:
-    connection.wait([parent])
-    os._exit(1)
+def _in_processes(queue: deque[Point], seed: int, workers: int, say: Callable[[str], None]) -> Finished:
+    """Measure in several processes; a point whose process died is tried once more."""
+    pool: Pool[Point, tuple[Measured, float]] = Pool(partial(_timed, seed=seed), workers)
+    pool.died = partial(_after_death, say=say)
+    with closing(pool.run(queue)) as ended:
+        for one in chain.from_iterable(ended):
+            if one.result is not None:
+                yield one.item, *one.result
 
 
 def _after_death(point: Point, times: int, say: Callable[[str], None]) -> None:
@@ -256,20 +206,6 @@ def _after_death(point: Point, times: int, say: Callable[[str], None]) -> None:
         message = f"{what} twice, perhaps for want of memory; what is finished is kept: try again with fewer --jobs"
         raise InputError(message)
     say(f"{what}; trying once more")
-
-
-@contextmanager
-def _environment(changes: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _publish(store: Store, names: list[str], results: dict[str, list[Row]]) -> None:

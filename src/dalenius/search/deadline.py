@@ -39,7 +39,9 @@ class Deadline:
     _previous: Any = None
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
+        ours = threading.current_thread() is threading.main_thread()
+        # Where Ctrl-C is ignored, as in the workers of a study, it stays ignored: the process above decides.
+        if ours and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             self._previous = signal.getsignal(signal.SIGINT)
             signal.signal(signal.SIGINT, self._interrupt)
         return self

@@ -30,7 +30,13 @@ class Channel:
     row_of: Sequence[int]
     outputs: int
     text: str
+    # The chance at most that an output is among those that were put together; 0 where that loses nothing.
+    lost: Ball = ZERO
     _phi: dict[int, Ball] = field(default_factory=dict)
+    # The entries of `rows` as they were given, one after the other; None where rows come from a formula.
+    given: "array[float] | None" = None
+    # What kinds/grid.py remembers of its last grid.
+    grids: dict[int, Any] = field(default_factory=dict)
 
     def cells(self, shares: list[Shares]) -> list[dict[int, Ball]]:
         """Return rho(a, row), per secret value a: classes with the same row put together (MATH 2, exact).
@@ -58,6 +64,8 @@ class Channel:
 
         Guarantee: where the result is None, no two entries differ by more than 4 SAME.
         """
+        if not _same(self.lost, other.lost):
+            return "outputs beyond its range are told apart in one of them"
         if self.outputs != other.outputs:
             return f"it has {self.outputs} outputs, not {other.outputs}"
         mine, theirs = self.statistic, other.statistic
@@ -97,7 +105,8 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         asked = named.query(problem["query"])
         statistic, rows, words = named.mechanism(problem["mechanism"], asked)
         distinct, row_of = _distinct(rows)
-        return Channel(statistic, distinct, row_of, len(rows[0]), f"{_people(asked.statistic)}; {asked.text}; {words}")
+        text = f"{_people(asked.statistic)}; {asked.text}; {words}"
+        return Channel(statistic, distinct, row_of, len(rows[0]), text, named.lost(problem, asked))
     if keys == {"query", "rows"}:
         asked = named.query(problem["query"])
         raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)
@@ -179,7 +188,7 @@ def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
     digest = hashlib.sha256(struct.pack("<qq", len(raw), width))
     place: dict[tuple[float, ...], int] = {}
     rows: list[list[Ball]] = []
-    row_of = []
+    row_of, distinct = [], array("d")
     for t, given in enumerate(raw):
         tick()
         row = tuple(numbers(given, width, f"row {t}", low=0.0))
@@ -187,11 +196,12 @@ def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
         if row not in place:
             place[row] = len(rows)
             rows.append(_normalised(row, t))
+            distinct.extend(row)
         row_of.append(place[row])
     if isinstance(statistic, Table) and not isinstance(statistic.classes, range):
         digest.update(struct.pack(f"<{len(statistic.classes)}q", *statistic.classes))
     text = f"{words}; channel of {len(raw)} rows x {width} outputs (sha256 {digest.hexdigest()[:16]})"
-    return Channel(statistic, rows, row_of, width, text)
+    return Channel(statistic, rows, row_of, width, text, given=distinct)
 
 
 def _normalised(row: tuple[float, ...], t: int) -> list[Ball]:

@@ -51,6 +51,9 @@ class Sizes:
     # Datasets of randomized_response; values of the one record of an identity: more rows would not fit in any case.
     responses: int = 2**12
     identity_values: int = 2**14
+    # Datasets of a weighted sum; terms of the tails of discrete Gaussian noise.
+    weighted_datasets: int = 2**20
+    noise_terms: int = 2**20
     # Entries of two matrices that are compared dataset by dataset; datasets on which two queries are compared.
     compared_entries: int = 2**20
     compared_datasets: int = 2**20
@@ -68,6 +71,10 @@ class Sizes:
     secret_pairs: int = 2**23
     secret_entries: int = 2**25
     secret_values: int = 2**30
+
+    # Grid rows: parts of the grid, and rows.
+    grid: int = 2**12
+    grid_rows: int = 2**14
 
     # Contraction: entries looked at, summed over pairs of rows.
     contraction_entries: int = 2**25

@@ -80,6 +80,8 @@ def rebuild(problem: dict[str, Any]) -> Noisy:
         refuse("a witness on blocks of one count is for a mechanism given by its name")
     asked = named.query(problem["query"], listed=False)
     noise = named.added(problem["mechanism"], asked)
+    # What it refuses, it refuses here.
+    named.wide(problem["mechanism"], asked)
     statistic = asked.statistic
     if not isinstance(statistic, Histogram) or statistic.k == 1:
         refuse(f"a witness on blocks of one count is for histograms of two values or more, not {asked.text}")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from . import named
 from .balls import PRECISION
-from .counting import Histogram, Sum
+from .counting import Histogram, Sum, Table
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
 from .reading import DESIGN, Refused
 
@@ -38,6 +38,8 @@ class Costs:
     make: float = 1e-7
     operation: float = 2.5e-7
     function: float = 2e-6
+    # Seconds of an entry of a row that is written as a mixture of grid rows, in whole numbers.
+    mixture: float = 4e-6
     # Seconds of a node of a tree, and of a certificate, whatever their size.
     node: float = 5e-5
     start: float = 2e-3
@@ -124,6 +126,9 @@ def _proofs(listed: object, shape: Shape) -> Work:
     if not isinstance(listed, (list, tuple)):
         return Work()
     found = [_part(partial(_proof, proof, shape)) for proof in listed]
+    # The mixtures of a grid are found once.
+    grids = {proof["k"] for proof in listed if isinstance(proof, dict) and type(proof.get("k")) is int}
+    found.append(Work(0.0, len(grids) * COST.mixture * shape.classes * shape.outputs))
     return Work(max((work.bytes for work in found), default=0.0), sum(work.seconds for work in found))
 
 
@@ -197,12 +202,15 @@ def _named(problem: dict[str, Any], asked: named.Query) -> tuple[int, int, int]:
     if name == "randomized_response":
         many = int(2 ** min(data.n * math.log2(max(data.alphabet(0), 1)), 40))
         return many, many, data.n
-    additive = name in ("geometric", "laplace", "gaussian")
+    additive = name in named.ADDITIVE
     if isinstance(data, Histogram) and additive:
         outputs = int(2 ** min(data.k * math.log2(data.n + 1), 40))
         return classes, outputs, classes * outputs
+    if name == "noisy_max":
+        return classes, data.alphabet(0), classes * data.alphabet(0)
     own = name == "exponential"
-    return classes, asked.width, classes * asked.width if own else 2 * asked.width
+    width = named.wide(problem["mechanism"], asked).width
+    return classes, width, classes * width if own else 2 * width
 
 
 def _classes(asked: named.Query) -> int:
@@ -211,6 +219,8 @@ def _classes(asked: named.Query) -> int:
     vectors = math.comb(data.n + data.alphabet(0) - 1, min(data.n, data.alphabet(0) - 1, 64))
     if isinstance(data, Histogram):
         return vectors
+    if isinstance(data, Table):
+        return data.size
     low = min(data.contributions)
     step = math.gcd(*(c - low for c in data.contributions)) or 1
     sums = data.n * (max(data.contributions) - low) // step + 1
@@ -256,12 +266,23 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         parts = [_tree(row["tree"], _groups([row["groups"]]), each, shape) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
     if "tree" not in proof:
-        return Work()
+        return _grid(proof, shape) if kind == "grid" else Work()
     if kind == "simplices":
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _grid(proof: dict[str, Any], shape: Shape) -> Work:
+    """Corners and weights of all rows, masses, and the proof about grid rows."""
+    rows = math.comb(proof["k"] + shape.outputs - 1, shape.outputs - 1)
+    # As many as the check will take, and no more than all rows have corners.
+    rows = min(rows, largest().grid_rows, shape.classes * shape.outputs)
+    corners = shape.cells * shape.outputs
+    small = Shape(rows, shape.outputs, rows * shape.outputs, shape.values, rows * shape.values)
+    held = 3 * COST.link * shape.classes * shape.outputs + COST.share * small.cells
+    return Work(held, 2 * COST.operation * corners) + _proof(proof["proof"], small) + _rebuilt(small)
 
 
 def _groups(nested: Iterable[Sequence[int]]) -> int:
@@ -298,12 +319,12 @@ def _leaves(tree: Sequence[Any]) -> tuple[int, int]:
     """How many leaves a tree in preorder has, and the most nodes that wait at a time."""
     leaves, waiting, most = 0, 1, 1
     for item in ticking(tree):
-        if isinstance(item, dict):
-            leaves += 1
-            waiting -= 1
-        else:
+        if isinstance(item, (list, tuple)):
             waiting += 1
             most = max(most, waiting)
+        else:
+            leaves += 1
+            waiting -= 1
     return leaves, most
 
 
@@ -350,7 +371,7 @@ def _output_law(proof: object, classes: int) -> float:
     return classes * (4 * COST.function + (COST.make + COST.product) * len(proof["cuts"]))
 
 
-def _contributions(data: Sum | Histogram) -> Sequence[int]:
+def _contributions(data: Sum | Histogram | Table) -> Sequence[int]:
     return data.contributions if isinstance(data, Sum) else (0, 1)
 
 
@@ -359,7 +380,7 @@ def _reach(mechanism: object, asked: named.Query) -> float:
     family, parameter = named.exact_noise(mechanism, asked)
     if parameter is None:
         return 0.0
-    return float(COST.sigmas * parameter) if family == "gaussian" else float(COST.rates / parameter)
+    return float(COST.sigmas * parameter) if family.endswith("gaussian") else float(COST.rates / parameter)
 
 
 def _design(content: dict[str, Any]) -> Work:

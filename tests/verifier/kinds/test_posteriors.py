@@ -295,18 +295,60 @@ SPOILT_GROUPS: dict[str, Change] = {
     "lam not finite": lambda p: leaves(p)[0]["lam"][0].__setitem__(0, -math.inf),
     "lam huge": lambda p: put(p, "lam", [[1e308] * len(p["groups"]), [-1e308] * len(p["groups"])]),
 }
+
+
+def refer(proof: Json, number: Json) -> None:
+    """The first leaf that shares a point refers to another one."""
+    tree = proof["tree"]
+    tree[next(k for k, item in enumerate(tree) if isinstance(item, int))] = number
+
+
+def worst_of(points: list[Json]) -> Json:
+    """A point that proves little: a large sigma pays for all the knowledge."""
+    return {**points[0], "sigma": 50.0}
+
+
+SPOILT_SHARED: dict[str, Change] = {
+    "no such point": lambda p: refer(p, len(p["points"])),
+    "negative point": lambda p: refer(p, -1),
+    "point is true": lambda p: refer(p, bool(1)),
+    "point is a float": lambda p: refer(p, 0.0),
+    "point is a word": lambda p: refer(p, "0"),
+    "points missing": lambda p: p.pop("points"),
+    "points are an object": lambda p: p.__setitem__("points", {"0": p["points"][0]}),
+    "a point refers to a point": lambda p: p["points"].__setitem__(0, 1),
+    "a point is a split": lambda p: p["points"].__setitem__(0, [1, 0, 0.5]),
+    "a point is dropped": lambda p: p["points"].pop(),
+    "a point without sigma": lambda p: p["points"][0].pop("sigma"),
+    "a point with a short m": lambda p: p["points"][0]["m"][0].pop(),
+    "a point of sigma zero": lambda p: p["points"][0].__setitem__("sigma", 0.0),
+    "a point that proves less": lambda p: p["points"].__setitem__(0, worst_of(p["points"])),
+}
 EVERY = [(name, change) for name in ("parity", "count", "groups") for change in SPOILT]
 EVERY += [("groups", change) for change in SPOILT_GROUPS]
+EVERY += [("count", change) for change in SPOILT_SHARED]
 
 
 @pytest.mark.parametrize(("name", "change"), EVERY)
 def test_what_is_spoilt_is_refused(name: str, change: str) -> None:
     data = certificate_of(name)
-    (SPOILT | SPOILT_GROUPS)[change](posteriors_of(data))
+    (SPOILT | SPOILT_GROUPS | SPOILT_SHARED)[change](posteriors_of(data))
     answer = dl.verify(data)
     assert not answer.verified
     assert answer.reason
     assert "cannot be checked" not in answer.reason
+
+
+def test_a_shared_point_proves_what_its_copies_prove() -> None:
+    """Written out at every leaf, as certificates without points are, the proof is the same."""
+    data = certificate_of("count")
+    proof = posteriors_of(data)
+    points = proof.pop("points")
+    proof["tree"] = [copy.deepcopy(points[item]) if isinstance(item, int) else item for item in proof["tree"]]
+    assert dl.verify(data, mechanism_of("count")).verified
+    for item in [data, *data["proofs"]]:
+        item["upper"] = data["lower"]
+    assert not dl.verify(data, mechanism_of("count")).verified
 
 
 def test_a_kind_that_is_no_word_is_refused() -> None:

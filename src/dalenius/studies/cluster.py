@@ -1,0 +1,158 @@
+"""The same study on a Dask cluster: points are sent with the files they need, answers come back to the one store."""
+
+import importlib
+import platform
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from dalenius.errors import InputError
+from dalenius.model.files import read_bytes
+from dalenius.studies.running import answer
+from dalenius.studies.store import Entry
+from dalenius.studies.task import Task, Work
+
+# Numbers to the last digit depend on these.
+VERSIONS = ("dalenius", "numpy", "scipy", "python-flint", "clarabel")
+FILES = ("channel", "load", "reference")
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A point with the content of its files: workers elsewhere do not see this machine's folders."""
+
+    key: str
+    task: Task
+    files: dict[str, bytes]
+
+    @classmethod
+    def of(cls, key: str, work: Work) -> "Parcel":
+        """Pack a point."""
+        named = {name: getattr(work.task, name) for name in FILES}
+        files = {name: read_bytes(work.folder / path) for name, path in named.items() if isinstance(path, str)}
+        return cls(key, work.task, files)
+
+    def answer(self) -> Entry:
+        """Answer the point on whichever machine this is."""
+        with tempfile.TemporaryDirectory() as folder:
+            names = {}
+            for name, content in self.files.items():
+                names[name] = f"{name}{Path(getattr(self.task, name)).suffix}"
+                (Path(folder) / names[name]).write_bytes(content)
+            return answer((self.key, Work(self.task.model_copy(update=names), Path(folder))))
+
+
+def answer_parcel(parcel: Parcel) -> Entry:
+    """Answer a parcel; a function of its own, so that Dask shows its name."""
+    return parcel.answer()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results depend on, on the machine that runs this."""
+    found = {"python": platform.python_version()}
+    for name in VERSIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+@dataclass
+class Cluster:
+    """A connected Dask client."""
+
+    client: Any
+    words: str
+    stopping: bool = False
+    _open: list[Any] = field(default_factory=list)
+
+    def stop(self) -> None:
+        """Begin no further point; what is running ends."""
+        self.stopping = True
+
+    def answers(self, missing: Mapping[str, Work], ahead: int = 4, tries: int = 3) -> Iterator[Entry]:
+        """Yield answers as they come. Only `ahead` points a worker are sent at a time, so that a stop is near.
+
+        Dask gives a point whose worker was lost to another, `tries` times.
+        """
+        distributed = importlib.import_module("distributed")
+        queue = iter(missing.items())
+        room = max(1, ahead * len(self.client.scheduler_info()["workers"]))
+        running = distributed.as_completed(loop=self.client.loop)
+        futures: dict[Any, str] = {}
+
+        def send() -> None:
+            while len(futures) < room and not self.stopping:
+                item = next(queue, None)
+                if item is None:
+                    return
+                future = self.client.submit(
+                    answer_parcel, Parcel.of(*item), key=f"dalenius-{item[0]}", retries=tries, pure=False
+                )
+                futures[future] = item[0]
+                running.add(future)
+
+        send()
+        while futures:
+            future = next(running)
+            key = futures.pop(future)
+            send()
+            error = future.exception() if future.status == "error" else None
+            yield future.result() if error is None else Entry(key, "failed", f"on the cluster: {error}", {}, 0.0)
+            future.release()
+
+
+@contextmanager
+def connected(address: str, patience: float = 10.0) -> Iterator[Cluster]:
+    """Yield a cluster: that of a scheduler's address, or `local:4` for 4 processes on this machine.
+
+    Refused where the scheduler does not answer, or a worker has other versions than this process.
+    """
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError:
+        message = "--dask needs dask.distributed, which is not installed; pip install 'dalenius[dask]'"
+        raise InputError(message) from None
+    if address.startswith("local"):
+        many = _workers(address)
+        with (
+            distributed.LocalCluster(n_workers=many, threads_per_worker=1, dashboard_address=None) as local,
+            distributed.Client(local, timeout=patience) as client,
+        ):
+            yield Cluster(client, f"a local cluster of {many} processes")
+        return
+    try:
+        client = distributed.Client(address, timeout=patience)
+    except (OSError, TimeoutError, ValueError) as error:
+        message = f"no Dask scheduler answers at {address} within {patience:g} s: {str(error)[:200]}"
+        raise InputError(message) from None
+    with client:
+        _check_versions(client, address)
+        yield Cluster(client, f"the Dask cluster at {address}, {len(client.scheduler_info()['workers'])} workers")
+
+
+def _workers(address: str) -> int:
+    number = address.partition(":")[2]
+    if not number.isdigit() or int(number) < 1:
+        message = f"--dask {address!r}: write local:4 for a cluster of 4 processes, or the address of a scheduler"
+        raise InputError(message)
+    return int(number)
+
+
+def _check_versions(client: Any, address: str) -> None:  # noqa: ANN401 - dask ships no types
+    """Refuse workers whose numbers may differ from ours."""
+    mine = versions()
+    theirs = client.run(versions)
+    if not theirs:
+        message = f"the Dask cluster at {address} has no worker; start one with: dask worker {address}"
+        raise InputError(message)
+    for worker, found in theirs.items():
+        differs = [f"{name} {found.get(name)} (here {mine[name]})" for name in mine if found.get(name) != mine[name]]
+        if differs:
+            message = f"the worker {worker} has other versions: {', '.join(differs)}; results would differ"
+            raise InputError(message)

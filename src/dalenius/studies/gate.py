@@ -1,0 +1,156 @@
+"""Gates for pipelines: is a release within its leakage budget? Decided by certified bounds alone.
+
+[[check]]
+name = "survey"
+query = "count(n=4)"
+mechanism = "geometric(epsilon=0.2)"
+knowledge = 0.5
+budget = 0.05
+certificate = "survey-certificate.json"
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from dalenius.errors import InputError
+from dalenius.model.files import obstacle
+from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.studies.task import Answered, Number, Task, Text, Work, check_files
+from dalenius.studies.words import Place, Source, mistakes_of, nearest
+
+Verdict = Literal["kept", "exceeded", "undecided"]
+
+# What a pipeline sees; of several checks the worst, in this order.
+EXIT: dict[Verdict, int] = {"exceeded": 1, "undecided": 3, "kept": 0}
+
+
+class Check(Task):
+    """An audit with a budget, in the unit of the audit."""
+
+    name: Text
+    budget: Number = Field(ge=0, description="a number of at least 0")
+    certificate: Text | None = Field(None, description="the name of a file to write")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What one check came to. The certificate proves both bounds."""
+
+    name: str
+    verdict: Verdict
+    lower: float
+    upper: float
+    budget: float
+    unit: str
+    stopped: str
+    certificate: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, check: Check, found: Answered) -> "Checked":
+        """Decide: kept only where the upper bound is within the budget, exceeded only where the lower one is above."""
+        numbers = {name: found.numbers[name] for name in ("lower", "upper", "unit", "stopped")}
+        verdict = verdict_of(numbers["lower"], numbers["upper"], check.budget)
+        return cls(check.name, verdict, budget=check.budget, certificate=found.certificate, **numbers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of one check."""
+        names = ("name", "verdict", "lower", "upper", "budget", "unit", "stopped")
+        return {name: getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        return f"{self.verdict:9}  {self.name}: {words(self.lower, self.upper, self.budget, self.unit, self.stopped)}"
+
+
+def verdict_of(lower: float, upper: float, budget: float) -> Verdict:
+    """Return whether a bracket lies within the budget, above it, or on both sides."""
+    return "kept" if upper <= budget else "exceeded" if lower > budget else "undecided"
+
+
+def words(lower: float, upper: float, budget: float, unit: str, stopped: str) -> str:
+    """Return a bracket beside its budget, digits rounded outward, and what to do where it decides nothing."""
+    digits = decimals(upper)
+    low, high = round_down(lower, digits), round_up(upper, digits)
+    sentences: dict[Verdict, str] = {
+        "kept": f"leaks at most {high} {unit}, the budget is {budget:.9g}",
+        "exceeded": f"leaks at least {low} {unit}, the budget is {budget:.9g}",
+        "undecided": (
+            f"leaks between {low} and {high} {unit}, the budget is {budget:.9g}: not decided within the limits "
+            f"(stopped by {stopped}); give it more time_limit or nodes, or more noise"
+        ),
+    }
+    return sentences[verdict_of(lower, upper, budget)]
+
+
+def read_checks(path: Path) -> list[tuple[Check, Work]]:
+    """Read every check of a file; all mistakes are reported before any work starts."""
+    source = Source.read(path)
+    found = source.content.get("check")
+    mistakes: list[tuple[Place, str]] = [
+        ((name,), f"there is no table [{name}]; {nearest(name, ('check',))}")
+        for name in source.content
+        if name != "check"
+    ]
+    if not isinstance(found, list) or not found:
+        mistakes.append((("check",), "there is no check; write [[check]] on a line, and its keys below"))
+        raise source.refuse(mistakes)
+    checks = []
+    for number, table in enumerate(found):
+        place = ("check", number)
+        try:
+            check = Check.model_validate(table)
+            work = Work(check, path.parent)
+            check_files(work)
+            _check_target(check, path.parent)
+        except ValidationError as error:
+            mistakes += mistakes_of(error, Check, place)
+        except InputError as error:
+            mistakes.append((place, str(error)))
+        else:
+            if check.task != "audit":
+                mistakes.append(((*place, "task"), f"a check is an audit with a budget, not a {check.task}"))
+            checks.append((check, work))
+    names = [check.name for check, _ in checks]
+    mistakes += [
+        (("check", k, "name"), f"two checks are called {name!r}") for k, name in enumerate(names) if name in names[:k]
+    ]
+    if mistakes:
+        raise source.refuse(mistakes)
+    return checks
+
+
+def _check_target(check: Check, folder: Path) -> None:
+    """Refuse a certificate that could not be written, before any work."""
+    if check.certificate is None:
+        return
+    target = folder / check.certificate
+    if problem := obstacle(target):
+        message = f"certificate = {check.certificate!r}: {problem}"
+        raise InputError(message)
+    if not target.parent.is_dir():
+        message = f"certificate = {check.certificate!r}: there is no directory {target.parent}; make it first"
+        raise InputError(message)
+
+
+def run_checks(checks: Sequence[tuple[Check, Work]]) -> Iterator[Checked]:
+    """Answer check by check. Each certificate is verified, and written where the check asks for it."""
+    from dalenius.certificates.certificate import Certificate  # noqa: PLC0415 - numpy
+    from dalenius.verifier.verify import verify  # noqa: PLC0415 - python-flint
+
+    for check, work in checks:
+        checked = Checked.of(check, work.answer())
+        verdict = verify(checked.certificate)
+        if not verdict.verified:
+            message = f"the certificate of {check.name!r} was not accepted: {verdict.reason}; nothing is decided by it"
+            raise InputError(message)
+        if check.certificate is not None:
+            Certificate(checked.certificate).save(work.folder / check.certificate)
+        yield checked
+
+
+def exit_code(verdicts: Sequence[Verdict]) -> int:
+    """Return 1 where some budget is exceeded, else 3 where some check is undecided, else 0."""
+    return next((code for verdict, code in EXIT.items() if verdict in verdicts), 0)

@@ -1,0 +1,186 @@
+"""The grid of a study, read from TOML: which points there are, and what is asked at each.
+
+    [study]
+    name = "noise and knowledge"
+
+    [fix]
+    query = "count(n=4)"
+    mechanism = "geometric(epsilon={epsilon})"
+
+    [vary]
+    epsilon = { from = 0.1, to = 2.0, steps = 5, log = true }
+    knowledge = [0.1, 0.5, 1.0]
+
+Keys of [vary] are crossed. A name in braces is filled in wherever a text of [fix] or [vary] has it. The answer of a
+point depends on its own keys and on nothing else, so that a changed study finds what is unchanged in its store.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dalenius.errors import InputError
+from dalenius.studies.task import Number, Task, Text, Whole, Work, check_files
+from dalenius.studies.words import Place, Source, mistakes_of, nearest
+
+MOST_POINTS = 10**6
+BRACES = re.compile(r"\{(\w+)\}")
+
+
+class Head(BaseModel):
+    """[study]: its name, which ties a store to it, and the seed of every point that states none."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: Text
+    seed: Whole = 0
+
+
+class Range(BaseModel):
+    """A range of numbers: both ends are points."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    start: Number = Field(alias="from")
+    to: Number
+    steps: Whole = Field(ge=2)
+    log: bool = False
+
+    def values(self) -> list[float]:
+        """Return the points; both ends exactly as they were given."""
+        shares = [k / (self.steps - 1) for k in range(1, self.steps - 1)]
+        if self.log:
+            low, high = math.log(self.start), math.log(self.to)
+            between = [math.exp(low + share * (high - low)) for share in shares]
+        else:
+            between = [self.start + share * (self.to - self.start) for share in shares]
+        return [self.start, *between, self.to]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place of the grid and the question asked there."""
+
+    varied: dict[str, Any]
+    work: Work
+
+    @cached_property
+    def key(self) -> str:
+        """What its answer is kept under."""
+        return self.work.key()
+
+
+def place_words(varied: Mapping[str, Any]) -> str:
+    """Return a place of the grid as `epsilon = 0.5, knowledge = 1`."""
+    return ", ".join(f"{name} = {value}" for name, value in varied.items())
+
+
+def read_grid(source: Source) -> tuple[Head, tuple[Point, ...]]:
+    """Check the whole file before any work; every mistake is reported, with its line."""
+    content, names = source.content, ("study", "fix", "vary")
+    mistakes: list[tuple[Place, str]] = [
+        ((name,), f"there is no table [{name}]; {nearest(name, names)}") for name in sorted(set(content) - set(names))
+    ]
+    tables = {name: content.get(name, {}) for name in names}
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            mistakes.append(((name,), f"{name} is not a table; write [{name}] on a line of its own"))
+    if mistakes:
+        raise source.refuse(mistakes)
+    head = None
+    try:
+        head = Head.model_validate(tables["study"])
+    except ValidationError as error:
+        mistakes += mistakes_of(error, Head, ("study",))
+    grid: dict[str, list[Any]] = {}
+    for name, given in tables["vary"].items():
+        try:
+            grid[name] = _values(given)
+        except InputError as error:
+            mistakes.append((("vary", name), str(error)))
+    mistakes += _unknown(tables["fix"], grid)
+    if head is None or mistakes:
+        raise source.refuse(mistakes)
+    return head, _points(source, head, tables["fix"], grid)
+
+
+def _values(given: object) -> list[Any]:
+    """Return the values of a varied key: those of a list, or of a range."""
+    if isinstance(given, dict):
+        try:
+            found = Range.model_validate(given)
+        except ValidationError as error:
+            found_wrong = [
+                f"{'.'.join(map(str, place))}: {sentence}" for place, sentence in mistakes_of(error, Range, ())
+            ]
+            example = "{ from = 0.1, to = 2.0, steps = 5 }, with log = true for equal ratios"
+            message = f"{', '.join(found_wrong)}; write {example}"
+            raise InputError(message) from None
+        if found.log and not (found.start > 0 and found.to > 0):
+            message = f"with log = true both ends must be above 0, not {found.start:g} and {found.to:g}"
+            raise InputError(message)
+        return list(found.values())
+    if not isinstance(given, list) or not given:
+        message = f"{given!r} is not a list of values, nor a range such as {{ from = 0.1, to = 2.0, steps = 5 }}"
+        raise InputError("an empty list leaves the grid without points" if given == [] else message)
+    return given
+
+
+def _unknown(fix: Mapping[str, Any], grid: Mapping[str, list[Any]]) -> list[tuple[Place, str]]:
+    """Names that are neither keys nor in braces, keys that stand in both tables, and braces without a value."""
+    texts = [value for value in fix.values() if isinstance(value, str)]
+    texts += [value for values in grid.values() for value in values if isinstance(value, str)]
+    braced = {name for text in texts for name in BRACES.findall(text)}
+    known = set(Task.model_fields)
+    found: list[tuple[Place, str]] = []
+    for name in fix:
+        if name not in known:
+            found.append((("fix", name), f"there is no key {name!r}; {nearest(name, known)}"))
+        if name in grid:
+            found.append((("vary", name), f"{name} stands in [fix] too; leave it in one of them"))
+    for name in grid:
+        if name not in known | braced:
+            hint = f"{nearest(name, known)}; to fill it into a text, write {{{name}}} there"
+            found.append((("vary", name), f"there is no key {name!r}; {hint}"))
+    without = sorted(braced - set(grid))
+    return found + [(("vary",), f"{{{name}}} is in a text, and [vary] has no {name}") for name in without]
+
+
+def _points(source: Source, head: Head, fix: Mapping[str, Any], grid: Mapping[str, list[Any]]) -> tuple[Point, ...]:
+    many = math.prod(len(values) for values in grid.values())
+    if many > MOST_POINTS:
+        message = f"{source.path}: the grid has {many} points; at most {MOST_POINTS} are taken"
+        raise InputError(message)
+    points, mistakes = [], dict[Place, str]()
+    for values in itertools.product(*grid.values()):
+        varied = dict(zip(grid, values, strict=True))
+        stated = {**fix, **{name: value for name, value in varied.items() if name in Task.model_fields}}
+        stated = {name: _filled(value, varied) for name, value in stated.items()}
+        stated.setdefault("seed", head.seed)
+        try:
+            work = Work(Task.model_validate(stated), source.path.parent)
+            check_files(work)
+        except ValidationError as error:
+            for place, sentence in mistakes_of(error, Task, ()):
+                table = "vary" if place and place[0] in grid else "fix"
+                mistakes.setdefault((table, *place), sentence)
+        except InputError as error:
+            mistakes.setdefault(("fix",), str(error))
+        else:
+            points.append(Point(varied, work))
+        if len(mistakes) > 10:  # noqa: PLR2004 - enough to begin with
+            break
+    if mistakes:
+        raise source.refuse(list(mistakes.items()))
+    return tuple(points)
+
+
+def _filled(value: object, varied: Mapping[str, Any]) -> object:
+    """A text with the varied values in place of their names in braces."""
+    if not isinstance(value, str):
+        return value
+    return BRACES.sub(lambda match: str(varied[match[1]]) if match[1] in varied else match[0], value)

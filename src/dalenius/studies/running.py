@@ -1,0 +1,115 @@
+"""Running a study: every point that the store lacks, in processes here or on a cluster, kept as it ends."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from dalenius.errors import InputError
+from dalenius.studies.pool import Pool, first_interrupt_stops
+from dalenius.studies.store import Entry, Store, packed
+from dalenius.studies.task import Work
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: points done and failed, seconds left if known, the widest gap so far, and at times words."""
+
+    done: int
+    failed: int
+    total: int
+    left: float | None = None
+    gap: float = 0.0
+    text: str = ""
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass
+class Run:
+    """One run: answers go into the store as they come, and progress to whoever listens.
+
+    names: in words, of every point by its key.
+    """
+
+    store: Store
+    names: Mapping[str, str]
+    report: Report
+    # Of the points of this study.
+    done: int = 0
+    failed: int = 0
+    widest: float = 0.0
+    # Answered in this run.
+    answered: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def here(self, missing: Mapping[str, Work], workers: int) -> bool:
+        """Answer in processes on this machine; whether it was stopped."""
+        pool: Pool[tuple[str, Work], Entry] = Pool(answer, workers)
+        pool.died = self._say_death
+        self._say(f"{self.done} of {len(self.names)} points are there; {len(missing)} to answer, {workers} at a time")
+        with first_interrupt_stops(pool.stop), closing(pool.run(missing.items())) as ended:
+            for few in ended:
+                self._keep([_dead(one.item[0], one.died) if one.result is None else one.result for one in few])
+        return pool.stopping
+
+    def on_cluster(self, missing: Mapping[str, Work], address: str) -> bool:
+        """Answer on a Dask cluster; whether it was stopped."""
+        from dalenius.studies.cluster import connected  # noqa: PLC0415 - dask is optional
+
+        with connected(address) as cluster:
+            self._say(f"{self.done} of {len(self.names)} points are there; {len(missing)} to answer on {cluster.words}")
+            with first_interrupt_stops(cluster.stop):
+                for entry in cluster.answers(missing):
+                    self._keep([entry])
+            return cluster.stopping
+
+    def count(self, entry: Entry) -> None:
+        """Count a point that has ended."""
+        self.failed += entry.status == "failed"
+        self.done += entry.status == "done"
+        self.widest = max(self.widest, entry.numbers.get("gap") or 0.0)
+
+    def _keep(self, entries: list[Entry]) -> None:
+        """Write what has ended, then report it."""
+        self.store.put(entries)
+        for entry in entries:
+            self.count(entry)
+        self.answered += len(entries)
+        self._say()
+
+    def _say_death(self, item: tuple[str, Work], times: int) -> None:
+        self._say(
+            f"the process that answered {self.names[item[0]]} died{'; trying once more' if times == 1 else ' again'}"
+        )
+
+    def _say(self, text: str = "") -> None:
+        open_ones = len(self.names) - self.done - self.failed
+        pace = (time.monotonic() - self.began) / self.answered if self.answered else None
+        left = None if pace is None else pace * open_ones
+        self.report(Progress(self.done, self.failed, len(self.names), left, self.widest, text))
+
+
+def answer(item: tuple[str, Work]) -> Entry:
+    """Answer one point; what is wrong with it becomes the reason why it failed."""
+    key, work = item
+    began = time.monotonic()
+    try:
+        found = work.answer()
+    except InputError as error:
+        return Entry(key, "failed", str(error), {}, time.monotonic() - began)
+    except MemoryError:
+        return Entry(key, "failed", "there is not enough memory for this point", {}, time.monotonic() - began)
+    except Exception as error:  # noqa: BLE001 - a defect at one point must not cost the others
+        return Entry(key, "failed", f"{type(error).__name__}: {error}", {}, time.monotonic() - began)
+    return Entry(key, "done", "", found.numbers, found.seconds, packed(found.certificate))
+
+
+def _dead(key: str, times: int) -> Entry:
+    reason = f"its process died {times} times, perhaps for want of memory; try it with fewer jobs"
+    return Entry(key, "failed", reason, {}, 0.0)
+
+
+def _silent(_: Progress) -> None:
+    """Report to nobody."""

@@ -1,0 +1,276 @@
+"""A study: one question asked at every point of a grid, with results that survive whatever happens to the run."""
+
+import csv
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import InputError
+from dalenius.model.files import path_of, write
+from dalenius.studies import store as stores
+from dalenius.studies.grid import Point, place_words, read_grid
+from dalenius.studies.pool import cores
+from dalenius.studies.running import Progress, Report, Run
+from dalenius.studies.store import Entry, Store
+from dalenius.studies.words import Source
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Columns of every table, after the varied keys; only seconds differ from run to run.
+COLUMNS = ("lower", "upper", "unit", "gap", "stopped", "proved", "upper_by", "nodes")
+STATUS = ("status", "reason", "seconds")
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A grid of questions, and the answers that are there so far."""
+
+    source: Source
+    name: str
+    points: tuple[Point, ...]
+    store: Path
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Study":
+        """Read a study: its TOML file, with the answers that its store already holds, or a store.
+
+        The store of `name.toml` is `name.db` beside it.
+        """
+        given = path_of(path)
+        if given.suffix == ".db":
+            meta = stores.check(given)
+            return cls.of(Source.parsed(given, meta.get("toml", "")), given).refreshed()
+        study = cls.of(Source.read(given), given.with_suffix(".db"))
+        try:
+            return study.refreshed() if study.store.exists() else study
+        except InputError:
+            # Its results are of another study or version; `run` says so, unless it is given another store.
+            return study
+
+    @classmethod
+    def of(cls, source: Source, store: Path) -> "Study":
+        """Return the study that a TOML file describes; all its mistakes in one error."""
+        head, points = read_grid(source)
+        return cls(source, head.name, points, store)
+
+    def refreshed(self) -> "Study":
+        """Return this study with what its store holds."""
+        stores.check(self.store, self.name)
+        with stores.reading(self.store) as open_store:
+            return replace(self, entries=open_store.entries())
+
+    def run(
+        self,
+        *,
+        store: str | os.PathLike[str] | None = None,
+        jobs: int | None = None,
+        dask: str | None = None,
+        progress: Report | None = None,
+    ) -> "Study":
+        """Answer every point that the store lacks, and return the study with all answers.
+
+        store: where results are kept, default the TOML file's name with .db. jobs: processes, default one per core;
+        results do not depend on it. dask: the address of a scheduler, or "local:4" for a cluster of 4 processes on this
+        machine. progress: receives a Progress as points end. Points that failed before are tried again. Ctrl-C stops
+        after what is running, a second one at once; the same call goes on from there.
+        """
+        from dalenius.model import checks  # noqa: PLC0415 - numpy
+
+        study = self if store is None else replace(self, store=path_of(store))
+        workers = cores() if jobs is None else checks.whole("jobs", jobs)
+        with Store.open(study.store, study.name, study.source.text) as open_store:
+            there = {key: entry for key, entry in open_store.entries().items() if entry.status == "done"}
+            missing = {point.key: point.work for point in study.points if point.key not in there}
+            run = Run(open_store, {point.key: place_words(point.varied) for point in study.points}, progress or _silent)
+            for key in run.names.keys() & there.keys():
+                run.count(there[key])
+            stopped = False
+            if missing:
+                stopped = run.here(missing, workers) if dask is None else run.on_cluster(missing, dask)
+            return replace(study, entries=open_store.entries(), interrupted=stopped)
+
+    @property
+    def failed(self) -> int:
+        """Points that failed."""
+        return sum(entry.status == "failed" for entry in map(self._entry, self.points) if entry is not None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every point has ended."""
+        return all(point.key in self.entries for point in self.points)
+
+    def _entry(self, point: Point) -> Entry | None:
+        return self.entries.get(point.key)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row a point that has ended: the varied keys, the numbers, status, reason, seconds."""
+        ended = [(point.varied, entry) for point in self.points if (entry := self._entry(point)) is not None]
+        extra = sorted({name for _, entry in ended for name in entry.numbers} - set(COLUMNS))
+        return [
+            {
+                **varied,
+                **{name: entry.numbers.get(name) for name in (*COLUMNS, *extra)},
+                "status": entry.status,
+                "reason": entry.reason,
+                "seconds": entry.seconds,
+            }
+            for varied, entry in ended
+        ]
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+        """Return a pandas DataFrame with one row a point."""
+        from dalenius.results.audit import frame  # noqa: PLC0415 - numpy
+
+        return frame(self.rows())
+
+    def to_xarray(self) -> Any:  # noqa: ANN401 - an xarray.Dataset
+        """Return an xarray Dataset whose coordinates are the varied keys."""
+        _need("xarray", "to_xarray")
+        table = self.to_frame()
+        names = list(self.points[0].varied)
+        if table.duplicated(names).any():
+            message = f"two points have the same {', '.join(names)}; a labelled array needs one value a place"
+            raise InputError(message)
+        return table.set_index(names).to_xarray()
+
+    def to_csv(self) -> str:
+        """Return the table as CSV text; floats by their shortest exact form."""
+        rows, file = self.rows(), io.StringIO()
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [*COLUMNS, *STATUS], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return file.getvalue()
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as .csv, .parquet or .nc (netCDF), by the ending of the name."""
+        target = path_of(path)
+        if target.suffix == ".csv":
+            write(target, self.to_csv().encode())
+        elif target.suffix == ".parquet":
+            _need("pyarrow", "a Parquet file")
+            buffer = io.BytesIO()
+            self.to_frame().to_parquet(buffer, index=False)
+            write(target, buffer.getvalue())
+        elif target.suffix == ".nc":
+            _need("netCDF4", "a netCDF file")
+            write(target, bytes(self.to_xarray().to_netcdf(engine="netcdf4")))
+        else:
+            message = f"{target} has ending {target.suffix!r}; tables are written as .csv, .parquet or .nc"
+            raise InputError(message)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store, certificates included; `Study.load` and `dl.load` read it."""
+        target = path_of(path)
+        if not self.store.exists():
+            message = f"there is nothing to save: {self.store} does not exist; run the study first"
+            raise InputError(message)
+        if target.suffix != ".db":
+            message = (
+                f"{target} has ending {target.suffix!r}; a study is saved as .db, and exported as .csv, .parquet or .nc"
+            )
+            raise InputError(message)
+        with stores.reading(self.store) as open_store:
+            write(target, open_store.copy())
+
+    def verify(self, *, time_limit: float = 60.0, memory: int | None = None) -> "Verified":
+        """Check the certificate of every point that is done; time_limit and memory are for each."""
+        from dalenius.verifier.limits import MEMORY  # noqa: PLC0415 - python-flint
+        from dalenius.verifier.verify import verify  # noqa: PLC0415 - the same
+
+        wanted = {point.key: point.varied for point in self.points}
+        refused, many = [], 0
+        with stores.reading(self.store) as open_store:
+            for key, data in open_store.certificates():
+                if key in wanted:
+                    verdict = verify(data, time_limit=time_limit, memory=MEMORY if memory is None else memory)
+                    many += 1
+                    entry = self.entries[key]
+                    if not verdict.verified:
+                        refused.append((wanted[key], verdict.reason))
+                    elif not _states(verdict.lower, verdict.upper, entry):
+                        refused.append((wanted[key], "the store states other bounds than its certificate"))
+        return Verified(many, tuple(refused))
+
+    def plot(self, x: str, y: str = "upper", hue: str | None = None) -> "Figure":
+        """Draw y against x, one line a value of hue; the bracket as a band where y is lower or upper."""
+        from dalenius.report.study_plots import plot_study  # noqa: PLC0415 - matplotlib
+
+        rows = [row for row in self.rows() if row["status"] == "done"]
+        return plot_study(rows, x, y, hue, varied=list(self.points[0].varied))
+
+    def summary(self) -> str:
+        """Return how far the study is, in plain words."""
+        done = len([p for p in self.points if p.key in self.entries]) - self.failed
+        widest = max((e.numbers["gap"] for e in self.entries.values() if e.status == "done"), default=None)
+        lines = [
+            f"Study      {self.name}: {len(self.points)} points over {', '.join(self.points[0].varied)}",
+            f"Done       {done}" + (f", failed {self.failed}" if self.failed else ""),
+        ]
+        if widest is not None:
+            lines.append(f"Widest gap {widest:.2g}")
+        reasons = [
+            f"{place_words(p.varied)}: {e.reason}"
+            for p in self.points
+            if (e := self._entry(p)) and e.status == "failed"
+        ]
+        lines += [f"Failed     {reason}" for reason in reasons[:5]]
+        if len(reasons) > 5:  # noqa: PLR2004 - enough to see what is wrong
+            lines.append(f"           and {len(reasons) - 5} more; the table has every reason")
+        return "\n".join([*lines, f"Store      {self.store}"])
+
+    def __repr__(self) -> str:
+        ended = sum(point.key in self.entries for point in self.points)
+        return f"<Study {self.name}: {ended} of {len(self.points)} points, {self.failed} failed>"
+
+    def _repr_html_(self) -> str:
+        from dalenius.report.text import as_html  # noqa: PLC0415 - numpy
+
+        return as_html([(line[:11].strip(), [line[11:]]) for line in self.summary().splitlines()])
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a check of every certificate came to; true where all were accepted."""
+
+    checked: int
+    refused: tuple[tuple[dict[str, Any], str], ...]
+
+    def __bool__(self) -> bool:
+        return not self.refused
+
+    def __str__(self) -> str:
+        if not self.refused:
+            return f"all {self.checked} certificates verified"
+        first = f"{place_words(self.refused[0][0])}: {self.refused[0][1]}"
+        return f"{len(self.refused)} of {self.checked} certificates NOT verified; the first at {first}"
+
+
+def _states(lower: float | None, upper: float | None, entry: Entry, rounding: float = 1e-12) -> bool:
+    """Whether the store's bounds are at most as tight as what its certificate proves, in the entry's unit."""
+    if lower is None or upper is None:
+        return False
+    from dalenius.results.units import NATS_PER_UNIT  # noqa: PLC0415 - numpy
+
+    # Bounds of a dual design are distortions, which have no unit: those numbers are compared as they are.
+    for scale in (NATS_PER_UNIT[entry.numbers["unit"]], 1.0):
+        low, high = lower / scale, upper / scale
+        if entry.numbers["lower"] <= low * (1 + rounding) and high <= entry.numbers["upper"] * (1 + rounding):
+            return True
+    return False
+
+
+def _silent(_: Progress) -> None:
+    """Report to nobody."""
+
+
+def _need(package: str, what: str) -> None:
+    if find_spec(package) is None:
+        message = f"{what} needs {package}, which is not installed; pip install 'dalenius[studies]'"
+        raise InputError(message)

@@ -1,0 +1,254 @@
+"""One question, as a table of TOML states it: which keys there are, and how it is answered."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from dalenius.errors import InputError
+from dalenius.model.files import read_bytes
+
+if TYPE_CHECKING:
+    from dalenius.model.mechanism import Mechanism
+
+TaskName = Literal["audit", "design", "calibrate"]
+
+
+def _no_bool(value: object) -> object:
+    """Refuse true and false where a number is wanted: Python counts them among the whole numbers."""
+    if isinstance(value, bool):
+        message = f"{str(value).lower()} is not a number"
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns ValueError into a mistake of the file
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_no_bool), Field(strict=False, allow_inf_nan=False)]
+Whole = Annotated[int, BeforeValidator(_no_bool), Field(strict=True)]
+Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, allow_inf_nan=False)]
+Text = Annotated[str, Field(strict=True, min_length=1)]
+
+
+class Task(BaseModel):
+    """An audit, a design or a calibration. Files are named relative to the TOML file's folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    task: TaskName = Field("audit", description='"audit", "design" or "calibrate"')
+    query: Text | None = Field(None, description='a call such as "count(n=4)"')
+    mechanism: Text | None = Field(None, description='a call such as "geometric(epsilon=1)"')
+    channel: Text | None = Field(None, description="the name of a file with a matrix")
+    records: list[Whole] | None = Field(None, description="a list of alphabet sizes such as [2, 2, 2]")
+    load: Text | None = Field(None, description="the name of a saved mechanism")
+    entropy: Number | None = None
+    knowledge: Number | None = None
+    adversary: Literal["bounded", "independent"] | None = Field(None, description='"bounded" or "independent"')
+    secret: Whole | Text | list[Whole] | list[Text] | None = Field(
+        None, description='the number of a record, a list of them, or an attribute such as "0.1"'
+    )
+    reference: Text | list[Number] | list[list[Number]] | None = Field(
+        None, description="the name of a file, one law, or a list of laws"
+    )
+    unit: Literal["nats", "bits"] = Field("nats", description='"nats" or "bits"')
+    tolerance: Positive | None = None
+    relative: Number | None = None
+    time_limit: Positive | None = None
+    nodes: Whole | None = None
+    seed: Whole | None = None
+    method: Literal["certified", "paper"] | None = Field(None, description='"certified" or "paper"')
+    distortion: Number | None = None
+    leakage: Number | None = None
+    family: Text | None = Field(None, description='the name of a mechanism such as "geometric"')
+
+    # Keys that belong to some tasks only; all others belong to every task.
+    BELONGS: ClassVar[dict[str, tuple[TaskName, ...]]] = {
+        "mechanism": ("audit",),
+        "channel": ("audit",),
+        "records": ("audit",),
+        "load": ("audit",),
+        "secret": ("audit",),
+        "relative": ("audit",),
+        "nodes": ("audit",),
+        "adversary": ("audit",),
+        "distortion": ("design",),
+        "leakage": ("design", "calibrate"),
+        "family": ("calibrate",),
+    }
+
+    @model_validator(mode="after")
+    def _whole_question(self) -> "Task":
+        """Refuse a question with a part missing, or with a part of another."""
+        given = set(self.model_fields_set) & {
+            name for name in type(self).model_fields if getattr(self, name) is not None
+        }
+        for name, tasks in self.BELONGS.items():
+            if name in given and self.task not in tasks:
+                message = f"{name} is a key of task = {' or '.join(map(repr, tasks))}; this is a task of {self.task!r}"
+                raise ValueError(message)
+        sources: tuple[set[str], ...] = ({"query"},)
+        if self.task == "audit":
+            sources = ({"query", "mechanism"}, {"channel", "records"}, {"load"})
+        if given & {"query", "mechanism", "channel", "records", "load"} not in sources:
+            ways = " or ".join(" with ".join(sorted(way, reverse=True)) for way in sources)
+            message = f"say what the question is about, in one way: {ways}"
+            raise ValueError(message)
+        self._exactly_one(given, "entropy", "knowledge", free=self.adversary == "independent")
+        if self.task == "design":
+            self._exactly_one(given, "distortion", "leakage")
+        if self.task == "calibrate" and not {"family", "leakage"} <= given:
+            message = 'a calibration needs family, such as "geometric", and leakage, the budget'
+            raise ValueError(message)
+        return self
+
+    @staticmethod
+    def _exactly_one(given: set[str], one: str, other: str, *, free: bool = False) -> None:
+        many = len(given & {one, other})
+        if many == 2 or (many == 0 and not free):  # noqa: PLR2004 - both
+            message = f"give exactly one of {one} and {other}; {'both' if many else 'neither'} was given"
+            raise ValueError(message)
+
+    def options(self) -> dict[str, Any]:
+        """Return what is passed on as it is."""
+        names = (
+            "entropy", "knowledge", "unit", "tolerance", "relative", "time_limit", "nodes", "seed", "method",
+            "distortion", "leakage", "adversary",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True)
+class Work:
+    """A task with the content of its files: what a process elsewhere needs, and nothing more."""
+
+    task: Task
+    folder: Path
+
+    def key(self) -> str:
+        """Return what the answer depends on, in one digest: every key, and the content of every file named."""
+        stated = self.task.model_dump(exclude_defaults=True)
+        for name in ("channel", "load", "reference"):
+            if isinstance(stated.get(name), str):
+                stated[name] = {"sha256": _digest(self.folder / stated[name])}
+        text = json.dumps(stated, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def answer(self) -> "Answered":
+        """Answer the question; the certificate is not checked here."""
+        return _ANSWERS[self.task.task](self)
+
+
+@cache
+def _digest(path: Path) -> str:
+    return hashlib.sha256(read_bytes(path)).hexdigest()
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Numbers of an answer that are the same in every run, its seconds, and its certificate as data."""
+
+    numbers: dict[str, Any]
+    seconds: float
+    certificate: dict[str, Any]
+
+
+def _mechanism(work: Work) -> "Mechanism":
+    from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
+    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - the same
+
+    task = work.task
+    if task.query is not None and task.mechanism is not None:
+        return parse_mechanism(task.mechanism, parse_query(task.query))
+    if task.channel is not None and task.records is not None:
+        return Mechanism.from_matrix(work.folder / task.channel, task.records)
+    return Mechanism.load(work.folder / (task.load or ""))
+
+
+def _reference(work: Work, records: tuple[int, ...]) -> dict[str, Any]:
+    from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
+
+    given = work.task.reference
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        return {"reference": Reference.from_file(work.folder / given, records)}
+    return {"reference": given}
+
+
+def _audit(work: Work) -> Answered:
+    from dalenius.api import audit  # noqa: PLC0415 - scipy
+
+    mechanism = _mechanism(work)
+    secret = {} if work.task.secret is None else {"secret": work.task.secret}
+    options = {**work.task.options(), **secret, **_reference(work, mechanism.records)}
+    found = audit(mechanism, **options, verify=False)
+    numbers = {
+        "lower": found.lower,
+        "upper": found.upper,
+        "unit": found.unit,
+        "gap": found.gap,
+        "stopped": found.stopped,
+        "proved": found.proved,
+        "upper_by": found.upper_by,
+        "nodes": found.nodes,
+    }
+    return Answered(numbers, found.seconds, found.certificate.data)
+
+
+def _design(work: Work) -> Answered:
+    from dalenius.api import design  # noqa: PLC0415 - scipy
+    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - the same
+
+    query = parse_query(work.task.query or "")
+    found = design(query, **work.task.options(), **_reference(work, query.records), verify=False)
+    numbers = {
+        "lower": found.lower,
+        "upper": found.upper,
+        "unit": found.unit,
+        "gap": found.gap,
+        "stopped": found.stopped,
+        "proved": found.proved,
+        "upper_by": found.leakage.upper_by,
+        "nodes": found.leakage.nodes,
+        "distortion": found.distortion,
+        "leakage_lower": found.leakage.lower,
+        "leakage_upper": found.leakage.upper,
+    }
+    return Answered(numbers, found.seconds, found.certificate.data)
+
+
+def _calibrate(work: Work) -> Answered:
+    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
+    from dalenius.tools.calibration import calibrate  # noqa: PLC0415 - scipy
+
+    query = parse_query(work.task.query or "")
+    found = calibrate(work.task.family or "", query, **work.task.options(), **_reference(work, query.records))
+    leaks = found.leakage
+    numbers = {
+        "lower": leaks.lower,
+        "upper": leaks.upper,
+        "unit": found.unit,
+        "gap": leaks.gap,
+        "stopped": found.stopped,
+        "proved": leaks.proved,
+        "upper_by": leaks.upper_by,
+        "nodes": leaks.nodes,
+        "value": found.value,
+        "distortion": found.distortion,
+    }
+    return Answered(numbers, found.seconds, leaks.certificate.data)
+
+
+_ANSWERS: dict[TaskName, Callable[[Work], Answered]] = {"audit": _audit, "design": _design, "calibrate": _calibrate}
+
+
+def check_files(work: Work) -> None:
+    """Refuse a task whose files cannot be read, before any work starts."""
+    for name in ("channel", "load", "reference"):
+        value = getattr(work.task, name)
+        if isinstance(value, str) and not (work.folder / value).is_file():
+            message = f"{name} = {value!r}: there is no such file in {work.folder}"
+            raise InputError(message)

@@ -1,0 +1,136 @@
+"""Mistakes in a TOML file as sentences: the file, the line, the key, what was expected, the nearest key."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from dalenius.errors import InputError
+from dalenius.model.files import read_bytes
+
+Place = tuple[str | int, ...]
+
+EXPECTED = {
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "string_type": "a text in quotes",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "a number of at least {ge}",
+    "too_short": "at least {min_length} entries",
+    "string_too_short": "a text that is not empty",
+    "literal_error": "{expected}",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A TOML file as it was read: where it stands, its text, and its content."""
+
+    path: Path
+    text: str
+    content: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> "Source":
+        """Read a TOML file; an InputError names the line of a mistake."""
+        try:
+            return cls.parsed(path, read_bytes(path).decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            message = f"{path} is not valid TOML: {error}"
+            raise InputError(message) from None
+
+    @classmethod
+    def parsed(cls, path: Path, text: str) -> "Source":
+        """Parse a text that stands in this file."""
+        try:
+            return cls(path, text, tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            message = f"{path} is not valid TOML: {error}"
+            raise InputError(message) from None
+
+    def refuse(self, mistakes: Sequence[tuple[Place, str]]) -> InputError:
+        """Return one error that lists every mistake with its line."""
+        said = [f"{self._where(place)}: {sentence}" for place, sentence in mistakes]
+        message = f"{self.path}: {'; '.join(said)}"
+        return InputError(message)
+
+    def _where(self, place: Place) -> str:
+        line = line_of(self.text, place)
+        name = ".".join(str(part) for part in place) or "the file"
+        return f"line {line}, {name}" if line else name
+
+
+def line_of(text: str, place: Place) -> int | None:
+    """Return the line on which a key stands, or its table where the key is missing; None where neither is found.
+
+    Only a hint for people: it looks at heads of tables and at `key =`, and not inside strings of several lines.
+    """
+    table: list[str | int] = []
+    counts: dict[str, int] = {}
+    best = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := re.match(r"\s*\[\[\s*([^\]]+?)\s*\]\]", line):
+            name = match[1]
+            counts[name] = counts.get(name, -1) + 1
+            table = [*name.split("."), counts[name]]
+        elif match := re.match(r"\s*\[\s*([^\]]+?)\s*\]", line):
+            table = [*match[1].split(".")]
+        elif match := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*=", line):
+            if (*table, match[1]) == place[: len(table) + 1]:
+                return number
+            continue
+        else:
+            continue
+        if tuple(table) == place[: len(table)]:
+            best = number
+    return best
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint at the nearest known name, or the list of all."""
+    listed = sorted(known)
+    close = difflib.get_close_matches(name, listed, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(listed)}"
+
+
+def mistakes_of(error: ValidationError, model: type[BaseModel], at: Place) -> list[tuple[Place, str]]:
+    """Return what pydantic found as places and sentences; one sentence a key."""
+    found: dict[Place, str] = {}
+    for one in error.errors():
+        # Below a key that may have several types pydantic names each of them: the key alone is what people know.
+        place = (*at, *one["loc"][:1])
+        found.setdefault(place, _sentence(one, model))
+    return list(found.items())
+
+
+def _sentence(one: Mapping[str, Any], model: type[BaseModel]) -> str:
+    kind = str(one["type"])
+    if kind == "extra_forbidden":
+        return f"there is no key {one['loc'][0]!r} here; {nearest(str(one['loc'][0]), model.model_fields)}"
+    if kind == "missing":
+        return "this key is missing"
+    if kind == "value_error":
+        return str(one["msg"]).removeprefix("Value error, ")
+    field = model.model_fields.get(str(one["loc"][0])) if one["loc"] else None
+    expected = field.description if field is not None and field.description else None
+    if expected is None:
+        expected = EXPECTED.get(kind, str(one["msg"])).format(**one.get("ctx", {}))
+    return f"{_short(one['input'])} is not {expected}"
+
+
+def _short(value: object, longest: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

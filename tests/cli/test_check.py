@@ -1,0 +1,89 @@
+"""dalenius check: decided by certified bounds, with an exit code for pipelines."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import dalenius as dl
+from dalenius.cli import main
+from dalenius.studies.gate import exit_code, verdict_of
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CHECK = """
+[[check]]
+name = "{name}"
+query = "count(n=2)"
+mechanism = "geometric(epsilon=1)"
+knowledge = 0.5
+budget = {budget}
+{more}
+"""
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    return result.exit_code, result.stdout, result.stderr
+
+
+def write(folder: Path, *checks: tuple[float, str]) -> Path:
+    path = folder / "gate.toml"
+    path.write_text("".join(CHECK.format(name=f"c{k}", budget=b, more=more) for k, (b, more) in enumerate(checks)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("checks", "code", "verdicts"),
+    [
+        ([(0.6, "")], 0, ["kept"]),
+        ([(0.1, "")], 1, ["exceeded"]),
+        ([(0.2, "time_limit = 1e-9\ntolerance = 1e-9")], 3, ["undecided"]),
+        ([(0.6, ""), (0.2, "time_limit = 1e-9\ntolerance = 1e-9"), (0.1, "")], 1, ["kept", "undecided", "exceeded"]),
+    ],
+)
+def test_the_worst_verdict_is_the_exit_code(
+    tmp_path: Path, checks: list[tuple[float, str]], code: int, verdicts: list[str]
+) -> None:
+    path = write(tmp_path, *checks)
+    found, out, _ = run("check", path, "--json")
+    answer = json.loads(out)
+    assert (found, answer["exit"]) == (code, code)
+    assert [one["verdict"] for one in answer["checks"]] == verdicts
+    assert set(answer["checks"][0]) == {"name", "verdict", "lower", "upper", "budget", "unit", "stopped"}
+    _, text, _ = run("check", path)
+    assert [line.split()[0] for line in text.splitlines()] == verdicts
+
+
+def test_the_certificate_is_kept_and_verifies(tmp_path: Path) -> None:
+    assert run("check", write(tmp_path, (0.6, 'certificate = "proof.json"')))[0] == 0
+    assert dl.verify(tmp_path / "proof.json").verified
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("budge = 1", "did you mean 'budget'?"),
+        ("entropy = 1", "exactly one of entropy and knowledge"),
+        ('certificate = "no/such/folder.json"', "there is no directory"),
+        ('task = "calibrate"', "task"),
+        ('load = "m.json"', "in one way"),
+    ],
+)
+def test_mistakes_are_found_before_any_work(tmp_path: Path, more: str, words: str) -> None:
+    code, out, err = run("check", write(tmp_path, (0.6, ""), (0.6, more)))
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_a_bracket_decides_only_where_it_lies_on_one_side() -> None:
+    assert verdict_of(0.1, 0.2, 0.2) == "kept"
+    assert verdict_of(0.2, 0.3, 0.2) == "undecided"
+    assert verdict_of(0.2001, 0.3, 0.2) == "exceeded"
+    assert exit_code([]) == 0
+
+
+def test_the_example_is_kept() -> None:
+    code, out, _ = run("check", EXAMPLES / "gate.toml")
+    assert code == 0
+    assert out.count("kept") == 2

@@ -1,0 +1,112 @@
+"""The grid of a study: points, both ends of ranges, and mistakes as sentences with their lines."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dalenius.errors import InputError
+from dalenius.studies.grid import Range, read_grid
+from dalenius.studies.words import Source, line_of
+
+GOOD = """
+[study]
+name = "s"
+
+[fix]
+query = "count(n={n})"
+mechanism = "geometric(epsilon=1)"
+
+[vary]
+n = [2, 3]
+knowledge = { from = 0.1, to = 1.0, steps = 3 }
+"""
+
+
+def points(text: str) -> list[dict[str, object]]:
+    return [point.varied for point in read_grid(Source.parsed(Path("s.toml"), text))[1]]
+
+
+def refused(text: str) -> str:
+    with pytest.raises(InputError) as error:
+        read_grid(Source.parsed(Path("s.toml"), text))
+    return str(error.value)
+
+
+def test_keys_are_crossed_and_names_in_braces_filled_in() -> None:
+    _, found = read_grid(Source.parsed(Path("s.toml"), GOOD))
+    assert [point.varied for point in found] == [
+        {"n": n, "knowledge": knowledge} for n in (2, 3) for knowledge in (0.1, 0.55, 1.0)
+    ]
+    assert [point.work.task.query for point in found] == ["count(n=2)"] * 3 + ["count(n=3)"] * 3
+    assert len({point.key for point in found}) == 6
+
+
+def test_a_key_depends_on_the_question_alone() -> None:
+    other = GOOD.replace('name = "s"', 'name = "t"').replace("[2, 3]", "[3, 4]")
+    first, second = (read_grid(Source.parsed(Path("s.toml"), text))[1] for text in (GOOD, other))
+    assert [point.key for point in first[3:]] == [point.key for point in second[:3]]
+
+
+def test_a_key_depends_on_the_content_of_files(tmp_path: Path) -> None:
+    text = '[study]\nname = "s"\n[fix]\nchannel = "c.csv"\nrecords = [2]\n[vary]\nknowledge = [0.1]\n'
+    keys = []
+    for content in ("1,0\n0,1\n", "1,0\n0.5,0.5\n"):
+        folder = tmp_path / str(len(keys))
+        folder.mkdir()
+        (folder / "c.csv").write_text(content)
+        keys.append(read_grid(Source.parsed(folder / "s.toml", text))[1][0].key)
+    assert keys[0] != keys[1]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.integers(2, 9), st.booleans())
+def test_ranges_have_both_ends_and_equal_steps(low: float, high: float, steps: int, log: bool) -> None:  # noqa: FBT001
+    values = Range.model_validate({"from": low, "to": high, "steps": steps, "log": log}).values()
+    assert (values[0], values[-1], len(values)) == (low, high, steps)
+    jumps = [b / a if log else b - a for a, b in pairwise(values)]
+    assert max(jumps) - min(jumps) <= 1e-9 * max(map(abs, [*jumps, low, high]))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (
+            'name = "s"',
+            'nam = "s"',
+            ["line 3, study.nam", "did you mean 'name'?", "line 2, study.name: this key is missing"],
+        ),
+        ("knowledge = {", "knowledg = {", ["line 11, vary.knowledg", "did you mean 'knowledge'?"]),
+        ("n = [2, 3]", "n = []", ["line 10, vary.n", "without points"]),
+        ("n = [2, 3]", "m = [2, 3]", ["line 10, vary.m", "{n} is in a text, and [vary] has no n"]),
+        ("steps = 3", "steps = 1", ["line 11", "steps", "at least 2"]),
+        ("steps = 3", "step = 3", ["there is no key 'step'", "did you mean 'steps'?"]),
+        ("from = 0.1", "log = true, from = 0.0", ["both ends must be above 0"]),
+        ("steps = 3", "steps = 600000", ["the grid has 1200000 points; at most 1000000"]),
+        ('"geometric(epsilon=1)"', "3", ["line 7, fix.mechanism", "3 is not a call such as"]),
+        ("[fix]", "[fix]\nknowledge = 1", ["stands in [fix] too"]),
+        ("[fix]", '[fix]\nunit = "bit"', ["line 6, fix.unit", '\'bit\' is not "nats" or "bits"']),
+        ("[fix]", "[fix]\ntolerance = true", ["line 6, fix.tolerance", "true is not a number"]),
+        ("[fix]", "[fix]\nentropy = 1", ["exactly one of entropy and knowledge; both was given"]),
+        ("[fix]", "[fix]\ndistortion = 1", ["distortion is a key of task = 'design'"]),
+        ("[vary]", "[very]\n", ["there is no table [very]", "did you mean 'vary'?"]),
+    ],
+)
+def test_mistakes_have_their_line_and_what_was_expected(before: str, after: str, words: list[str]) -> None:
+    said = refused(GOOD.replace(before, after, 1))
+    for word in words:
+        assert word in said
+
+
+def test_text_that_is_not_toml_is_one_sentence() -> None:
+    with pytest.raises(InputError, match=r"s\.toml is not valid TOML: .*line 1"):
+        Source.parsed(Path("s.toml"), "[study\n")
+
+
+def test_lines_of_tables_in_arrays() -> None:
+    text = '[[check]]\nname = "a"\n[[check]]\nname = "b"\nbudget = 1\n'
+    assert line_of(text, ("check", 1, "budget")) == 5
+    assert line_of(text, ("check", 1, "missing")) == 3
+    assert line_of(text, ("check", 0, "name")) == 2

@@ -1,0 +1,57 @@
+"""Processes that may die: what they had is tried again, twice dead is given up, and the rest goes on."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from dalenius.studies.pool import Ended, Pool
+
+
+def double(x: int) -> int:
+    return 2 * x
+
+
+def die_at(item: tuple[int, str]) -> int:
+    """Kill the process at 3: the first time only where the file is missing, else always."""
+    number, path = item
+    if number == 3:
+        if path == "always":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if not Path(path).exists():
+            Path(path).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def ended(pool: Pool, items: list) -> list[Ended]:  # type: ignore[type-arg]
+    return [one for few in pool.run(items) for one in few]
+
+
+@pytest.mark.slow
+def test_everything_is_answered_once() -> None:
+    found = ended(Pool(double, 2), list(range(20)))
+    assert sorted((one.item, one.result) for one in found) == [(x, 2 * x) for x in range(20)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("always", [False, True])
+def test_a_process_that_dies_costs_its_own_point_at_most(tmp_path: Path, always: bool) -> None:  # noqa: FBT001
+    path, deaths = "always" if always else str(tmp_path / "died"), []
+    pool = Pool(die_at, 2, died=lambda item, times: deaths.append((item[0], times)))
+    found = {one.item[0]: one for one in ended(pool, [(number, path) for number in range(6)])}
+    assert set(found) == set(range(6))
+    assert all(one.result == number for number, one in found.items() if number != 3)
+    assert deaths == ([(3, 1), (3, 2)] if always else [(3, 1)])
+    assert (found[3].result, found[3].died) == ((None, 2) if always else (3, 0))
+
+
+@pytest.mark.slow
+def test_a_pool_that_is_stopped_begins_nothing_more() -> None:
+    pool = Pool(double, 1)
+    found = []
+    for few in pool.run(list(range(50))):
+        found += few
+        pool.stop()
+    assert 1 <= len(found) <= 3

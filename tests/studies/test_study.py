@@ -1,0 +1,196 @@
+"""Studies: nothing finished is lost or repeated, and every number can be checked."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import dalenius as dl
+from dalenius.errors import InputError
+from dalenius.studies import running
+from dalenius.studies.store import Entry, Store, packed
+from dalenius.studies.study import Study
+
+TEXT = """
+[study]
+name = "two noises"
+
+[fix]
+query = "count(n=3)"
+mechanism = "geometric(epsilon={epsilon})"
+tolerance = 1e-3
+
+[vary]
+epsilon = [0.5, 1.0]
+knowledge = [0.1, 0.5]
+"""
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> Path:
+    path = tmp_path / "two.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def run_here(study: Study, store: Path | None = None) -> Study:
+    """Answer every point in this process, as a worker would."""
+    path = store or study.store
+    with Store.open(path, study.name, study.source.text) as opened:
+        opened.put([running.answer((point.key, point.work)) for point in study.points])
+    return Study.load(study.source.path).refreshed()
+
+
+def same(study: Study) -> list[dict[str, object]]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in study.rows()]
+
+
+def test_rows_are_what_single_audits_answer(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    row = study.rows()[1]
+    query = dl.queries.count(n=3)
+    audit = dl.audit(dl.mechanisms.geometric(query, epsilon=0.5), knowledge=0.5, tolerance=1e-3)
+    assert (row["lower"], row["upper"], row["upper_by"]) == (audit.lower, audit.upper, audit.upper_by)
+    assert list(row) == [
+        "epsilon", "knowledge", "lower", "upper", "unit", "gap", "stopped", "proved", "upper_by", "nodes", "status",
+        "reason", "seconds",
+    ]  # fmt: skip
+    assert str(study.verify()) == "all 4 certificates verified"
+    assert study.to_csv().count("\n") == 5
+
+
+@pytest.mark.slow
+def test_a_run_answers_what_is_missing_and_nothing_else(toml: Path) -> None:
+    seen: list[str] = []
+    first = Study.load(toml).run(jobs=2, progress=lambda state: seen.append(state.text))
+    assert first.complete
+    assert seen[0] == "0 of 4 points are there; 4 to answer, 2 at a time"
+    toml.write_text(TEXT.replace("[0.5, 1.0]", "[0.5, 1.0, 2.0]"))
+    seen.clear()
+    second = Study.load(toml).run(jobs=1, progress=lambda state: seen.append(state.text))
+    assert seen[0].startswith("4 of 6 points are there; 2 to answer")
+    assert same(second)[:4] == same(first) == same(run_here(Study.load(toml)))[:4]
+
+
+def test_a_point_that_cannot_be_answered_has_its_reason_and_the_others_go_on(toml: Path) -> None:
+    toml.write_text(TEXT.replace("knowledge = [0.1, 0.5]", "entropy = [0.5, 99.0]"))
+    study = run_here(Study.load(toml))
+    assert [row["status"] for row in study.rows()] == ["done", "failed"] * 2
+    assert "99" in study.rows()[1]["reason"]
+    assert study.failed == 2
+    assert "Failed     epsilon = 0.5, entropy = 99.0" in study.summary()
+
+
+def test_a_store_of_something_else_is_refused_and_left_alone(toml: Path, tmp_path: Path) -> None:
+    study = run_here(Study.load(toml))
+    other = tmp_path / "other.toml"
+    other.write_text(TEXT.replace("two noises", "another"))
+    before = study.store.read_bytes()
+    with pytest.raises(InputError, match=r"holds the study 'two noises', and this is 'another'"):
+        Study.load(other).run(store=study.store)
+    with sqlite3.connect(study.store) as connection:
+        connection.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'version'")
+    with pytest.raises(InputError, match=r"was written by dalenius 0\.0\.1"):
+        Study.load(toml).run()
+    text = tmp_path / "notes.db"
+    text.write_text("my notes " * 100)
+    with pytest.raises(InputError, match=r"notes\.db is not a store of a study"):
+        Study.load(toml).run(store=text)
+    assert text.read_text().startswith("my notes")
+    assert before[:16] == study.store.read_bytes()[:16]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("", "is a directory"), ("no/such/s.db", "unable to open database file")],
+)
+def test_a_store_that_cannot_be_written_is_refused_before_any_work(
+    toml: Path, tmp_path: Path, target: str, words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        Study.load(toml).run(store=tmp_path / target)
+
+
+def test_numbers_changed_in_the_store_do_not_pass(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    key = study.points[0].key
+    entry = study.entries[key]
+    with Store.open(study.store, study.name, study.source.text) as opened:
+        certificate = dict(opened.certificates())[key]
+        opened.put(
+            [Entry(key, "done", "", {**entry.numbers, "upper": entry.numbers["upper"] / 2}, 1.0, packed(certificate))]
+        )
+    verdict = study.refreshed().verify()
+    assert not verdict
+    assert "other bounds than its certificate" in str(verdict)
+    with Store.open(study.store, study.name, study.source.text) as opened:
+        forged = {**certificate, "upper": certificate["upper"] / 2}
+        opened.put([Entry(key, "done", "", {**entry.numbers, "upper": forged["upper"]}, 1.0, packed(forged))])
+    assert not study.refreshed().verify()
+
+
+def test_a_study_is_saved_with_its_certificates_and_comes_back(toml: Path, tmp_path: Path) -> None:
+    study = run_here(Study.load(toml))
+    study.save(tmp_path / "copy.db")
+    back = Study.load(tmp_path / "copy.db")
+    assert same(back) == same(study)
+    assert back.verify()
+    with pytest.raises(InputError, match=r"saved as \.db"):
+        study.save(tmp_path / "copy.json")
+
+
+RUN = "import sys; from dalenius.studies.study import Study; Study.load(sys.argv[1]).run(jobs=2)"
+
+
+def workers_of(parent: int) -> list[int]:
+    """Processes whose parent this is, as Linux lists them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state = path.read_text().rpartition(")")[2].split()
+            found += [int(path.parent.name)] if int(state[1]) == parent else []
+    return sorted(found)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc, which only Linux has")
+def test_killed_at_random_moments_it_ends_with_the_results_of_an_undisturbed_run(tmp_path: Path) -> None:
+    """The process group and single workers are killed; what had ended stays, and nothing is answered otherwise."""
+    rng = random.Random(5)  # noqa: S311 - moments of a test
+    grid = TEXT.replace("[0.5, 1.0]", "{ from = 0.5, to = 1.5, steps = 12 }")
+    paths = [tmp_path / name for name in ("calm.toml", "wild.toml")]
+    for path in paths:
+        path.write_text(grid)
+    calm = run_here(Study.load(paths[0]))
+    for attempt in range(4):
+        command = [sys.executable, "-c", RUN, str(paths[1])]
+        process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own script
+        time.sleep(rng.uniform(1.5, 4.0))
+        if attempt % 2:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            for child in workers_of(process.pid)[-1:]:
+                os.kill(child, signal.SIGKILL)
+            time.sleep(1.0)
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    kept = Study.load(paths[1])
+    before = {point.key: kept.entries[point.key] for point in kept.points if point.key in kept.entries}
+    assert same(kept.run(jobs=2)) == same(calm)
+    after = Study.load(paths[1]).entries
+    assert all(after[key].seconds == entry.seconds for key, entry in before.items() if entry.status == "done")
+
+
+def test_json_of_the_store_holds_no_nan(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    with sqlite3.connect(study.store) as connection:
+        for (numbers,) in connection.execute("SELECT numbers FROM points"):
+            json.loads(numbers, parse_constant=pytest.fail)

@@ -1,0 +1,115 @@
+"""Proofs about grid rows: mixtures without rounding, and a spoilt proof is refused with the place."""
+
+import copy
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import random_channel
+
+import dalenius as dl
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.grid_rows import SharedGrids
+from dalenius.reductions.lump import Merged, lump
+from dalenius.settings import Limits, only
+from dalenius.verifier.balls import precision
+from dalenius.verifier.channel import rebuild
+from dalenius.verifier.kinds.grid import corners, on_grid
+from dalenius.verifier.question import Knowledge, Question
+from dalenius.verifier.secret import Group
+
+Json = Any
+
+
+@cache
+def audited() -> dl.Audit:
+    settings = dl.Settings(limits=Limits(many_cells=1), portfolio=only("grid"))
+    mechanism = random_channel([2, 2], 3, 7)
+    return dl.audit(mechanism, knowledge=0.3, tolerance=5e-3, time_limit=20, settings=settings, verify=False)
+
+
+def certificate() -> Json:
+    return json.loads(audited().certificate.text())
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_corners_are_laws_whose_mixture_is_the_row(outputs: int, k: int) -> None:
+    rng = np.random.default_rng(outputs)
+    tenths = rng.multinomial(10, np.full(outputs, 1 / outputs), size=10) / 10
+    for row in np.vstack([rng.dirichlet(np.ones(outputs), size=10), tenths, np.eye(outputs)]).tolist():
+        found = list(corners(row, k))
+        total = sum(map(Fraction, row))
+        assert all(min(law) >= 0 and sum(law) == k for law, _ in found)
+        # Weights are rounded up, by no more than two steps.
+        for y, q in enumerate(row):
+            mixed = sum(Fraction(weight) * law[y] for law, weight in found) / k
+            assert Fraction(q) / total <= mixed <= Fraction(q) / total + Fraction(1, 2**50)
+
+
+def test_masses_are_those_of_the_solver_rounded_up() -> None:
+    mechanism = audited().mechanism
+    merged = Merged.of(mechanism)
+    lumped, _ = lump(mechanism, 0, merged)
+    small = Cells(SharedGrids.of(mechanism, merged).at(merged.channel, 6).reduced(lumped), 0.3)
+    with precision():
+        channel = rebuild(mechanism.describe())
+        asked = Question(channel, Group((0,)), Knowledge(None, none=False, free=False))
+        found = on_grid(asked, 6)
+        masses = sorted(float(mass) for cell in found.cells for mass in cell.values())
+        assert [len(cell) for cell in found.cells] == np.bincount(small.secret).tolist()
+    np.testing.assert_allclose(masses, np.sort(small.rho), rtol=1e-12)
+
+
+def spoilt(change: Callable[[Json], None]) -> str:
+    data = copy.deepcopy(certificate())
+    change(data["proofs"][0])
+    answer = dl.verify(data)
+    assert not answer.verified
+    return answer.reason
+
+
+def test_the_certificate_verifies() -> None:
+    assert {proof["kind"] for proof in certificate()["proofs"]} == {"grid"}
+    assert dl.verify(certificate()).verified
+
+
+def inside(**fields: Json) -> Callable[[Json], None]:
+    return lambda proof: proof["proof"].update(fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda proof: proof.update(k=0), "k of the grid must be a whole number from 1"),
+        (lambda proof: proof.update(k=2.0), "k of the grid must be a whole number from 1"),
+        (lambda proof: proof.update(k=10**9), "k of the grid must be a whole number from 1"),
+        (lambda proof: proof.update(k=4000), "too many rows over 3 outputs"),
+        (lambda proof: proof.pop("k"), "lacks 'k'"),
+        (lambda proof: proof.pop("proof"), "lacks 'proof'"),
+        (lambda proof: proof.update(proof=[]), "the proof about grid rows"),
+        (inside(kind="simplices"), "none of posteriors, boxes"),
+        (inside(kind="grid"), "none of posteriors, boxes"),
+        (inside(kind=["posteriors"]), "none of posteriors, boxes"),
+        (lambda proof: proof["proof"]["tree"].pop(), "proof of record 0"),
+        (lambda proof: proof.update(upper=0.5 * proof["upper"]), "exceeds claimed"),
+        # A coarser grid leaks more.
+        (lambda proof: proof.update(k=1), "exceeds claimed"),
+    ],
+)
+def test_a_spoilt_proof_is_refused_with_the_place(change: Callable[[Json], None], said: str) -> None:
+    reason = spoilt(change)
+    assert said in reason
+    assert "record 0" in reason
+
+
+def test_rows_by_a_formula_have_no_grid() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1)
+    data = json.loads(dl.audit(mechanism, knowledge=0.3, tolerance=1e-2, verify=False).certificate.text())
+    tree = {"kind": "posteriors", "groups": [0, 1, 2], "eta": 0.0, "tree": [{"sigma": 1.0, "m": [[0.0] * 3]}]}
+    data["proofs"] = [{"record": 0, "kind": "grid", "k": 4, "upper": data["upper"], "proof": tree}]
+    assert "rows are given as numbers" in dl.verify(data).reason
