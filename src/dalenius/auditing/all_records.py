@@ -26,6 +26,7 @@ from dalenius.reductions.coarse import Grid
 from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.search.deadline import Deadline
+from dalenius.search.tied import Tied
 
 Orbits = tuple[range | tuple[int, ...], ...]
 Other = Group | Function
@@ -42,6 +43,8 @@ class Audited:
     other: Group | Function | None = None  # the secret that is no record
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
     count: NoisyCount | LocalPart | None = None
+    # A better prior of a noisy histogram than any on the cells.
+    tied: Tied | None = None
 
     @property
     def record(self) -> int:
@@ -171,8 +174,8 @@ def _by_counts(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other:
     """Audit noise on every count of a histogram; records are all alike, or refused."""
     members, mechanism = orbits[0], cast("NoisyHistogram", problem.mechanism)
     about = members[0] if other is None else other
-    audit, lift, grid, count = audit_histogram(problem, mechanism, about, deadline)
-    return [Audited(members, audit, lift, grid, other, count)]
+    audit, lift, grid, count, tied = audit_histogram(problem, mechanism, about, deadline)
+    return [Audited(members, audit, lift, grid, other, count, tied)]
 
 
 def _by_records(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:

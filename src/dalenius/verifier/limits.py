@@ -94,6 +94,10 @@ class Sizes:
     # Histograms that are never written out: terms of the laws of different counts; pairs of a value and a count.
     histogram_terms: int = 2**22
     histogram_pairs: int = 2**26
+    # Witnesses that tie values to their counts: largest weight; counts x (steps and nodes), and sums of weights x
+    # nodes, together.
+    tied_weight: int = 2**16
+    tied_terms: int = 2**23
 
     # Local randomisers: entries of the channel of one record; values of the secret; pairs of a value and an output of
     # the part that a witness is on; looks at a bit that are added up.

@@ -151,8 +151,7 @@ def _check(content: dict[str, Any], mechanism: Description | None, report: _Repo
     """Return what a certificate of either kind establishes."""
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
-    witness = mapping(content.get("witness", {}), "the witness")
-    if "blocks" in witness or "part" in witness:
+    if {"blocks", "kind", "part"} & mapping(content.get("witness", {}), "the witness").keys():
         return _large_audit(content, mechanism, report)
     if "quadrature" in mapping(content.get("problem", {}), "the problem"):
         return _real_audit(content, mechanism, report)
@@ -268,8 +267,10 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    witness = mapping(content["witness"], "the witness")
-    kind: Any = unwritten_histograms if "cell" in witness else products if "part" in witness else unwritten_sums
+    keys = mapping(content["witness"], "the witness").keys()
+    counts = {"cell", "kind"} & keys
+    unwritten = unwritten_histograms if counts else unwritten_sums
+    kind: Any = unwritten if {"blocks", "kind"} & keys else products
     channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None and mechanism != description:

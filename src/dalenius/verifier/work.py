@@ -102,7 +102,7 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         inside = estimate(audit, mechanism) if isinstance(audit, dict) else Work()
         return inside + _part(lambda: _design(content))
     witness = content.get("witness")
-    if isinstance(witness, dict) and "blocks" in witness:
+    if isinstance(witness, dict) and {"blocks", "kind"} & witness.keys():
         return Work(0.0, COST.start) + _part(lambda: _large(content))
     if isinstance(witness, dict) and "part" in witness:
         return Work(0.0, COST.start) + _part(lambda: _local(content))
@@ -271,7 +271,15 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
+    if kind == "posteriors" and proof.get("ratios"):
+        phi += _ratios(_groups(nested), shape)
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _ratios(groups: int, shape: Shape) -> Work:
+    """Floats below and above every entry, and a quotient of both for every pair of groups."""
+    entries = shape.cells * groups
+    return Work(4 * COST.link * entries, COST.function * entries + 8 * COST.term * entries * groups)
 
 
 def _grid(proof: dict[str, Any], shape: Shape) -> Work:
@@ -337,10 +345,13 @@ def _large(content: dict[str, Any]) -> Work:
     values = data.alphabet(0) ** len(secret.get("records", [0]))
     passes = sum(isinstance(proof, dict) and proof.get("kind") != "trivial" for proof in content["proofs"])
     reach = _reach(content["problem"]["mechanism"], asked)
-    met = min((2 * reach + 1) * len(content["witness"]["cuts"]), classes * len(content["witness"]["cuts"]))
+    cuts = len(content["witness"]["cuts"])
+    met = min((2 * reach + 1) * cuts, classes * cuts) if "blocks" in content["witness"] else 0
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) for proof in content["proofs"])
+    if "kind" in content["witness"]:
+        time += _tied(content["witness"], data.alphabet(0))
     return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4, time)
 
 
@@ -362,6 +373,16 @@ def _local(content: dict[str, Any]) -> Work:
     pairs = k**2 * width * len(content["proofs"])
     time = COST.operation * (grown + 2 * joint) + COST.function * (2 * joint + 6 * looked + 4 * pairs)
     return Work(COST.ball * (k * width + k**asked * width**asked + 3 * k**asked * told) + COST.share * others, time)
+
+
+def _tied(witness: dict[str, Any], values: int) -> float:
+    """Chances of steps of the guess; a power of a polynomial for each node; sums of weights that are gone through."""
+    low, high = witness["window"]
+    counts, nodes = high - low + 1 + len(witness["masses"]), len(witness["nodes"])
+    steps, sums = len(witness["weights"]), values * (max(witness["weights"]) - min(witness["weights"]) + 1)
+    powers = nodes * values * counts * math.log2(values * counts + 2) * 8 * COST.product
+    chances = counts * (4 * COST.function + steps * (COST.operation + nodes * COST.product))
+    return float(chances + powers + sums * (COST.function + nodes * COST.operation))
 
 
 def _output_law(proof: object, classes: int) -> float:
