@@ -1,7 +1,7 @@
 """Audits of local randomisers of any number of records: the release is never written out.
 
 Lower bound: ascents on a part of the release, with all other records as in the reference: the values of a few records,
-or one record and how many of some hundred others equal it (docs/mathematics.md 4.11). Upper bound by formula.
+or one record and how many of some hundred others equal it (docs/mathematics.md 4.12). Upper bound by formula.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Local randomisers from above, by formula: any number of records (docs/mathematics.md 4.11).
+"""Local randomisers from above, by formula: any number of records (docs/mathematics.md 4.12).
 
 Record i has the channel W_i and the law rho_i, all independent. With
 
