@@ -75,6 +75,8 @@ class Limits(_Checked):
     ascent_entries: int = 4_000_000
     # Pairs of rows x outputs held at once; beyond it contraction is not used.
     pair_entries: int = 400_000
+    # Cells x pairs of groups of outputs up to which their ratios are looked at: a second or so of a verifier's time.
+    ratio_entries: int = 2**22
     # Groups of outputs up to which any two may be joined; beyond it only neighbours.
     joined_groups: int = 12
     # Nodes x entries of a node that a batch of simplices, posteriors or choices holds at once; of boxes.
@@ -185,10 +187,24 @@ class Trees(_Checked):
     # Width below which a box is not split, and the weight of the width where excesses are equal.
     narrow: float = 1e-9
     tie: float = 1e-12
+    # A box of posteriors counts as empty where its ends cross by this share of the odds, and ends that ratios gave are
+    # good to the second share: a verifier's boxes are wider by rounding.
+    crossed: float = 1e-9
+    carried: float = 2e-14
     # The same for edges that the relaxation hardly uses.
     unused_edge: float = 1e-9
     # The numbers of a leaf are rounded to this share of the tolerance.
     digits: float = 0.003
+    # Leaves that may share parameters in a certificate are sought among this many neighbours; of 9,092 leaves of the
+    # design of count(10), 910 kept their own, 642 with four times as many neighbours and 1.6 times the work.
+    share_chunk: int = 1024
+    # Work for it at most: leaves tried times cells times groups. The same design takes 2e7, a third of a second.
+    share_work: float = 5e8
+    # How far below the upper bound, per unit of sigma and of the largest multiplier, a leaf with shared or shorter
+    # parameters stays: more than rounding.
+    share_margin: float = 1e-9
+    # Decimals tried for parameters in a certificate, fewest first: one is enough for 92 % of those leaves.
+    share_decimals: tuple[int, ...] = (1, 2, 3, 4)
     # How far a child of a simplex starts towards its centre.
     simplex_recentred: float = 0.3
     # Mass from which the relaxation counts as using a cell.
@@ -248,8 +264,10 @@ class Newton(_Checked):
     # Posteriors. Rounds at the root and at children.
     posterior_root_rounds: int = 60
     posterior_rounds: int = 15
-    # A warm start with a smaller sigma freezes; the root starts at no less than this share of the hint.
+    # A warm start with a smaller sigma freezes; but no child begins above this share of the best prior's s: at 0.02
+    # count(20) at epsilon 0.3, b = 0.3 stalled at 1.4 %. The root starts at no less than the last share of the hint.
     posterior_start_sigma: float = 0.02
+    posterior_start_below: float = 1.0
     posterior_start_share: float = 0.1
     # Range of sigma, and log p0(a), as -x, of secret values that the relaxation hardly uses.
     sigma_range: tuple[float, float] = (1e-5, 1e3)
@@ -347,6 +365,9 @@ class ClosedForms(_Checked):
     law_rows: int = 257
     # How near to the best r of those rows is near enough: far below what the steps of r cost.
     law_accuracy: float = 1e-6
+    # A law is evaluated on all rows where those rows put it below this multiple of the best bound known. Among 48
+    # bounds of four sums none was lost, with 1 two were; passes over all rows for nothing were a third of an audit.
+    law_hope: float = 1.1
 
     # Ascents on the coarse problem of a sum: rounds, and the gain of a round that is not worth another. They start from
     # the reference tilted by shares of the tilt that uses up the knowledge, and from a secret that follows the sum up
@@ -361,6 +382,31 @@ class ClosedForms(_Checked):
     # Noisy counts of a histogram that are tried as witnesses; terms of the laws of different counts, which a verifier
     # adds up; pairs of a value and a count, on which a prior is written out.
     witness_counts: int = 2
+    # Priors that tie every value to its own count. Turns of tilt and guess: on seven tables of 20 to 2,000 records
+    # eight of them came within 1e-3 of what twelve found, four within 4e-3. Whole weights of the guess: around
+    # tied_unit, where 128 gained at most 1e-3 more; at most tied_most_weight, as sums of k of them are gone through.
+    tied_rounds: int = 8
+    tied_unit: int = 24
+    tied_most_weight: int = 4000
+    # Counts that are added up: standard deviations to either side, and this many above in any case; outputs beyond
+    # which the noise has no more than this; products of a count and an output. Rarer outputs take the weight of the
+    # next one.
+    tied_spreads: float = 12.0
+    tied_least: int = 30
+    tied_unseen: float = 1e-13
+    tied_entries: int = 2**22
+    tied_rare: float = 1e-13
+    # log x as a sum of exponentials exp(-u x): step of log u, and u x at both ends; they cost 1e-5 together.
+    tied_step: float = 0.8
+    tied_left: float = 1e-5
+    tied_right: float = 16.0
+    # Multipliers between which the one that uses all knowledge is found, by so many bisections; what rounding may reach
+    # in the bound, and in a product of transforms, whose least total is the next number.
+    tied_s_range: tuple[float, float] = (1e-3, 1e9)
+    tied_bisections: int = 60
+    tied_margin: float = 1e-9
+    tied_rounding: float = 2e-15
+    tied_least_total: float = 1e-11
     count_terms: int = 2**22
     count_pairs: int = 2**26
 
@@ -588,7 +634,7 @@ class Portfolio(_Checked):
     posterior_shares: tuple[float, ...] = (0.55, 0.3, 0.0)
     # Least s that a tree is planned for, and that it begins with.
     least_s: float = 1e-3
-    least_hint: float = 0.02
+    least_hint: float = 1e-3
     # Outputs whose columns are proportional but for rounding contract at most this much.
     proportional: float = 1e-9
     # How far s stays above theta eta in a tree of boxes: shares of theta eta, and of what the best prior has more.

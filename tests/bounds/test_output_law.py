@@ -54,6 +54,15 @@ def test_without_a_limit_on_knowledge_it_is_the_capacity(mechanism: str, query: 
     assert law.s == 0
 
 
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+def test_laws_that_cannot_help_are_not_evaluated(mechanism: str, query: str) -> None:
+    mine, _ = both(mechanism, query)
+    best = OutputLaw.best(mine, 0.5, Deadline(60.0))
+    some = OutputLaw.below(mine, 0.5, Deadline(60.0), known=1.001 * best.upper)
+    assert min(law.upper for law in some) == best.upper
+    assert OutputLaw.below(mine, 0.5, Deadline(60.0), known=0.5 * best.upper) == []
+
+
 @pytest.fixture(scope="module")
 def sound() -> Json:
     mechanism, _ = both("geometric(epsilon=0.1)", "count(n=12)")

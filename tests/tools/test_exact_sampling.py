@@ -28,6 +28,11 @@ NUMERIC = [
     ("total(n=2, values=[-2, 3])", "exponential(epsilon=2.5)", [0, 1]),
     ("histogram(n=3, k=3)", "exponential(epsilon=1.5)", [0, 2, 2]),
     ("identity(k=3)", "exponential(epsilon=1.5, sensitivity=0.7)", [1]),
+    ("mean(n=3, low=2, high=4)", "exponential(epsilon=1.5, sensitivity=0.7)", [0, 1, 2]),
+    ("mean(n=3, low=2, high=4)", "laplace(scale=0.6)", [0, 1, 2]),
+    ("weighted_sum(weights=[1, 4, -2])", "geometric(scale=2.0)", [0, 1, 1]),
+    ("count(n=4)", "discrete_gaussian(sigma=1.1, clamp=True)", [0, 1, 0, 0]),
+    ("histogram(n=3, k=3)", "noisy_max(epsilon=1.2)", [0, 2, 2]),
 ]
 OTHERS = [
     ("histogram(n=2, k=2)", "geometric(epsilon=1)", [0, 1]),
@@ -36,6 +41,7 @@ OTHERS = [
     ("identity(k=5)", "symmetric(flip=0.7)", [4]),
     ("count(n=2)", "randomized_response(epsilon=0.5)", [0, 1]),
     ("identity(k=3)", "randomized_response(epsilon=1.5)", [1]),
+    ("histogram(n=3, k=3)", "noisy_max(epsilon=1.2, noise='permute_and_flip')", [0, 2, 2]),
 ]
 
 

@@ -1,5 +1,6 @@
 """All records: one per orbit, the most exposed first, one time limit for all. Or one secret."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -11,6 +12,7 @@ from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.gallery.parse import unwritten
+from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
@@ -21,6 +23,7 @@ from dalenius.reductions.coarse import Grid
 from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.search.deadline import Deadline
+from dalenius.search.tied import Tied
 
 Orbits = tuple[range | tuple[int, ...], ...]
 Other = Group | Function
@@ -36,6 +39,7 @@ class Audited:
     grid: Grid | None = None  # where the cells are coarse
     other: Group | Function | None = None  # the secret that is no record
     count: NoisyCount | None = None  # the part of a noisy histogram that the cells are about
+    tied: Tied | None = None  # a better prior of a noisy histogram than any on the cells
 
     @property
     def record(self) -> int:
@@ -105,7 +109,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
         audit = twin or SecretAudit(
             Cells(lumped, problem.knowledge, problem.settings),
-            min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))),
+            min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))) + _lost(mechanism, members, other),
             problem.tolerance,
             exact_cells=exact_cells,
             grids=grids,
@@ -116,6 +120,12 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             audit.open_bracket(deadline, rng)
         found.append(Audited(members, audit, lift, other=other))
     return found
+
+
+def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other | None) -> float:
+    """What outputs that were put together may tell beside their sum."""
+    about = members[0] if other is None else other
+    return mechanism.lost * math.log(secrets.size(about, mechanism.records))
 
 
 def _by_sums(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
@@ -132,8 +142,8 @@ def _by_counts(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other:
     """Audit noise on every count of a histogram; records are all alike, or refused."""
     members, mechanism = orbits[0], cast("NoisyHistogram", problem.mechanism)
     about = members[0] if other is None else other
-    audit, lift, grid, count = audit_histogram(problem, mechanism, about, deadline)
-    return [Audited(members, audit, lift, grid, other, count)]
+    audit, lift, grid, count, tied = audit_histogram(problem, mechanism, about, deadline)
+    return [Audited(members, audit, lift, grid, other, count, tied)]
 
 
 # The audits that need no rows, by the route of the mechanism.

@@ -52,14 +52,14 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
     proofs: list[Formula] = [
         Sibson.best(log_joint, knowledge, settings),
         Centre.best(mechanism, knowledge, reference, settings),
-        OutputLaw.best(mechanism, knowledge, deadline, reference, settings),
     ]
     # Without a reference all values have the same probability, and Sibson's choice of r is better.
     if not reference.uniform:
         proofs.append(Blend.best(log_joint, knowledge, settings=settings))
     if (eta := mechanism.contraction()) < settings.least_contraction_used:
         proofs.append(Blend.best(log_joint, knowledge, eta, settings))
-    return proofs
+    least = min(proof.upper for proof in proofs)
+    return [*proofs, *OutputLaw.below(mechanism, knowledge, deadline, reference, settings, known=least)]
 
 
 def from_below(  # noqa: PLR0913 - a problem, and what is known of it
@@ -80,7 +80,7 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings
     lumped, lift, grid = coarsen(mechanism, about, knowledge, reference, settings.closed_forms)
     cells = Cells(lumped, knowledge, settings)
-    trivial = min(math.log(lumped.secrets), math.log(outputs))
+    trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
     audit = SecretAudit(cells, trivial, problem.tolerance)
     audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from dalenius.model.mechanism import Mechanism
-from dalenius.numerics.deferred import logsumexp, rel_entr
-from dalenius.numerics.information import TINY, phi
+from dalenius.numerics.deferred import rel_entr
+from dalenius.numerics.information import TINY, lse, phi
 from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Merged
@@ -141,7 +141,7 @@ def best_multiplier(
 
     def bound(log_s: float) -> float:
         s = math.exp(log_s)
-        return s * (knowledge + float(logsumexp(log_rho + divergence / s)))
+        return s * (knowledge + float(lse(log_rho + divergence / s)))
 
     least, most = s_range
     found = minimize_scalar(bound, bounds=(math.log(least), math.log(most)), method="bounded")

@@ -16,6 +16,7 @@ from dalenius.model.counting import log_binomial
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, minimize, minimize_scalar
+from dalenius.numerics.information import lse
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.outputs import OriginalOutputs
@@ -121,8 +122,8 @@ class Sibson(Formula):
         rest, given = np.logaddexp.reduce(top[~common], initial=-np.inf), given[:, common]
 
         def bound(s: float) -> float:
-            means = logsumexp(log_p + (1 + 1 / s) * given, axis=0) / (1 + 1 / s)
-            return (1 + s) * (knowledge + float(np.logaddexp(logsumexp(means), rest)))
+            means = lse((log_p + (1 + 1 / s) * given).T) / (1 + 1 / s)
+            return (1 + s) * (knowledge + float(np.logaddexp(lse(means), rest)))
 
         upper, s = least_along_s(bound, settings)
         return cls(upper, 1 + 1 / s)
@@ -162,9 +163,10 @@ class Blend(Formula):
         held = np.isfinite(log_a)
         log_a, joint = log_a[held], log_reference[held]
         given, ratio = in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0), settings)
+        known = np.isfinite(given)
 
         def told(power: float) -> Floats:
-            return np.asarray(logsumexp(np.where(np.isfinite(given), given + power * ratio, -np.inf), axis=1) / power)
+            return lse(np.where(known, given + power * ratio, -np.inf)) / power
 
         return cls.chosen(log_a, told, knowledge, eta, settings)
 
@@ -190,7 +192,7 @@ def blended(log_a: Floats, told: Floats, eta: float, knowledge: float, *, power:
     """The bound of a Blend, power = 1/(order-1), told = G_a."""
     lam = share * (1 + 1 / power) * eta
     total = 1 - share + lam
-    return lam * knowledge + total * float(logsumexp((share * told + lam * log_a) / total))
+    return lam * knowledge + total * float(lse((share * told + lam * log_a) / total))
 
 
 def in_blocks(given: Floats, log_t: Floats, settings: ClosedForms) -> tuple[Floats, Floats]:
@@ -320,4 +322,4 @@ def one_count(n: int, p: float, settings: ClosedForms = DEFAULT.closed_forms) ->
     given = log_binomial(n - 1, (1 - p, p))
     ratio = np.log(np.arange(1.0, n + 1)) - math.log(n * p)
     log_p, log_ratio = (part[0] for part in in_blocks(given[None], given - ratio, settings))
-    return lambda power: float(logsumexp(log_p + power * log_ratio)) / power
+    return lambda power: float(lse(log_p + power * log_ratio)) / power

@@ -8,6 +8,7 @@ and at most max_t D_t, which is the limit s -> 0 and needs no limit on knowledge
 Here r is constant between cuts, so that a certificate holds some hundred numbers however many outputs there are.
 """
 
+import math
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,25 @@ class OutputLaw(Formula):
         reference: Reference = UNIFORM,
         settings: ClosedForms = DEFAULT.closed_forms,
     ) -> "OutputLaw":
-        """Choose r on a few rows and groups of outputs, then evaluate it on all rows; with and without s."""
+        """Return the better of two laws: one for this knowledge, one for knowledge without limit."""
+        return min(cls.below(mechanism, knowledge, deadline, reference, settings), key=lambda law: law.upper)
+
+    @classmethod
+    def below(  # noqa: PLR0913 - a problem, and a bound
+        cls,
+        mechanism: Additive,
+        knowledge: float,
+        deadline: Deadline,
+        reference: Reference = UNIFORM,
+        settings: ClosedForms = DEFAULT.closed_forms,
+        *,
+        known: float = math.inf,
+    ) -> list["OutputLaw"]:
+        """Choose laws on a few rows and groups of outputs, and evaluate on all rows those that may be below `known`.
+
+        Few rows show what a law is worth to some per cent. One that is far above `known` would cost passes over all
+        rows for nothing.
+        """
         cuts = _cuts(mechanism, max(4, min(settings.law_groups, settings.law_terms // mechanism.answers.size)))
         log_rho = reference.log_classes(mechanism.statistic)
         starts = np.unique(np.linspace(0, log_rho.size, settings.law_rows + 1).astype(np.int64)[:-1])
@@ -64,17 +83,17 @@ class OutputLaw(Formula):
         chosen[[0, -1]] = 0, log_rho.size - 1
         channel = np.diff(mechanism.below(cuts - 1 - mechanism.answers[chosen, None]), prepend=0.0, append=1.0)
         channel = np.maximum(channel, 0.0)
-        found = alternate(channel, np.logaddexp.reduceat(log_rho, starts), knowledge, deadline)
-        unlimited = bracket(channel, settings.law_accuracy, deadline).law
+        limited = alternate(channel, np.logaddexp.reduceat(log_rho, starts), knowledge, deadline)
+        unlimited = bracket(channel, settings.law_accuracy, deadline)
+        log_law = np.log(np.maximum(unlimited.law, sys.float_info.min))
+        worth = ((limited.log_r, limited.bound), (log_law, unlimited.lower))
+        laws = [log_r for log_r, few in worth if few < settings.law_hope * known]
+        if not laws:
+            return []
         own = own_terms(mechanism)
-        laws = [found.log_r, np.log(np.maximum(unlimited, sys.float_info.min))]
-        return min(
-            (
-                cls._with(mechanism, knowledge, log_rho, own, cuts=cuts, log_r=log_r, settings=settings)
-                for log_r in laws
-            ),
-            key=lambda law: law.upper,
-        )
+        return [
+            cls._with(mechanism, knowledge, log_rho, own, cuts=cuts, log_r=log_r, settings=settings) for log_r in laws
+        ]
 
     @classmethod
     def _with(  # noqa: PLR0913 - the parts of the formula

@@ -15,7 +15,6 @@ import numpy as np
 from dalenius.bounds.capacity import best_multiplier, bracket
 from dalenius.bounds.choices import Choices
 from dalenius.bounds.convex_bound import Dual
-from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.information import lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
@@ -82,5 +81,5 @@ def alternate(
         if deadline.expired():
             break
         log_p = (1 - way) * best.log_p + way * best.tilted
-        log_p = log_p - logsumexp(log_p)
+        log_p = log_p - lse(log_p)
     return best

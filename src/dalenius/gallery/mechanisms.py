@@ -12,22 +12,24 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.gallery.parameters import Epsilon, Flip, Sigma
-from dalenius.model import checks
+from dalenius.model import checks, unclamped
 from dalenius.model.additive import Additive
 from dalenius.model.datasets import commas
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.noise import Clamped, Gaussian, Geometric, Laplace, times
+from dalenius.model.noise import Clamped, DiscreteGaussian, Gaussian, Geometric, Laplace, times
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query, call_string
 from dalenius.model.real import Gaussian as RealGaussian
 from dalenius.model.real import Laplace as RealLaplace
 from dalenius.model.real import Real
 from dalenius.model.statistic import Table
+from dalenius.model.unclamped import Unclamped, UnclampedSum
 from dalenius.model.written import Written
 
 Floats = NDArray[np.float64]
 
 MOST_RESPONSES = 2**12  # datasets of randomized_response: its matrix has their square
+MOST_SIGMA = 50_000  # of discrete Gaussian noise, whose tails are sums
 
 
 def symmetric(query: Query, *, flip: float) -> Written:
@@ -43,35 +45,57 @@ def symmetric(query: Query, *, flip: float) -> Written:
     return _named(query, "symmetric", {"flip": flip}, rows)
 
 
-def geometric(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Mechanism:
+def geometric(
+    query: Query,
+    *,
+    epsilon: float | None = None,
+    scale: float | None = None,
+    sensitivity: float | None = None,
+    clamp: bool = True,
+) -> Mechanism:
     """Two-sided geometric noise, P(d) = (1-alpha)/(1+alpha) alpha^|d|, clamped to the range.
 
-    alpha = exp(-epsilon/sensitivity); the mass beyond an end point is put on it.
+    alpha = exp(-epsilon/sensitivity), or exp(-1/scale); the mass beyond an end point is put on it.
+    clamp=False: outputs are all integers. That leaks the same: outputs beyond the range are proportional to its ends.
     """
-    arguments = {"epsilon": epsilon, "sensitivity": sensitivity}
-    return _additive(query, "geometric", arguments, geometric_noise(query, epsilon=epsilon, sensitivity=sensitivity))
+    arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
+    noise = geometric_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
+    return _additive(query, "geometric", arguments, noise, clamp=clamp)
 
 
-def geometric_noise(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Geometric:
+def geometric_noise(
+    query: Query, *, epsilon: float | None = None, scale: float | None = None, sensitivity: float | None = None
+) -> Geometric:
     """Return the law of the noise of `geometric`."""
-    return Geometric(_rate(query, epsilon, sensitivity))
+    return Geometric(_rate(query, epsilon, sensitivity, scale))
 
 
-def laplace(query: Query, *, epsilon: float, sensitivity: float | None = None, output: str = "integer") -> Mechanism:
+def laplace(  # noqa: PLR0913 - the public surface
+    query: Query,
+    *,
+    epsilon: float | None = None,
+    scale: float | None = None,
+    sensitivity: float | None = None,
+    output: str = "integer",
+    clamp: bool = True,
+) -> Mechanism:
     """Laplace noise of scale sensitivity/epsilon, rounded to the nearest integer and clamped.
 
-    output="real": the real number itself, neither rounded nor clamped.
+    clamp=False: rounded, not clamped. Outputs beyond the range are proportional to one another, not to its ends, so
+    that it may leak a little more. output="real": the real number itself, neither rounded nor clamped.
     """
-    noise = laplace_noise(query, epsilon=epsilon, sensitivity=sensitivity)
-    arguments = {"epsilon": epsilon, "sensitivity": sensitivity}
+    noise = laplace_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
+    arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if _is_real(output):
         return Real(query, _call("laplace", {**arguments, "output": "real"}), RealLaplace(noise.rate))
-    return _additive(query, "laplace", arguments, noise)
+    return _additive(query, "laplace", arguments, noise, clamp=clamp)
 
 
-def laplace_noise(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Laplace:
+def laplace_noise(
+    query: Query, *, epsilon: float | None = None, scale: float | None = None, sensitivity: float | None = None
+) -> Laplace:
     """Return the law of the noise of `laplace`, rounded."""
-    return Laplace(_rate(query, epsilon, sensitivity))
+    return Laplace(_rate(query, epsilon, sensitivity, scale))
 
 
 def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanism:
@@ -87,14 +111,63 @@ def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanis
 
 def gaussian_noise(query: Query, *, sigma: float) -> Gaussian:
     """Return the law of the noise of `gaussian`, rounded."""
+    return Gaussian(_sigma(query, sigma))
+
+
+def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mechanism:
+    """Discrete Gaussian noise, P(d) proportional to exp( -d^2 / (2 sigma^2) ) on all integers.
+
+    Outputs are all integers. Audits put those beyond 7.5 standard deviations together, and raise the upper bound
+    by what they can tell at most, less than 1e-13 log|A|. clamp=True clamps to the range.
+    """
+    noise = discrete_gaussian_noise(query, sigma=sigma)
+    return _additive(query, "discrete_gaussian", {"sigma": sigma}, noise, clamp=clamp, default=False)
+
+
+def discrete_gaussian_noise(query: Query, *, sigma: float) -> DiscreteGaussian:
+    """Return the law of the noise of `discrete_gaussian`."""
+    steps = _sigma(query, sigma)
+    if steps > MOST_SIGMA:
+        message = f"sigma = {sigma} is {steps:g} steps of the answers, above the limit of {MOST_SIGMA}; use gaussian"
+        raise InputError(message)
+    return DiscreteGaussian(steps)
+
+
+def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written:
+    """The most frequent value of a histogram or table, with noise: outputs are the values of a record.
+
+    "gumbel": P(y) proportional to exp(epsilon c_y / 2), c the counts. "permute_and_flip": values in random order, each
+    taken with probability exp( epsilon (c_y - max c) / 2 ) until one is [mckenna20].
+    """
     _asked(query)
-    return Gaussian(Sigma().checked(sigma))
+    rate = Epsilon().checked(epsilon)
+    law = checks.choice("noise", noise, ("gumbel", "permute_and_flip"))
+    if not query.vector:
+        message = f"noisy_max chooses among the values of a histogram or a table, not for {query}"
+        raise InputError(message)
+    counts = np.asarray(query.answers, dtype=float)
+    chance = np.exp(rate / 2 * (counts - counts.max(axis=1, keepdims=True)))
+    rows = chance / chance.sum(axis=1, keepdims=True) if law == "gumbel" else _flipped(chance)
+    labels = tuple(map(query.words, range(counts.shape[1]))) if query.names or query.shape else range(counts.shape[1])
+    arguments = {"epsilon": epsilon, "noise": None if law == "gumbel" else law}
+    return _named(query, "noisy_max", arguments, rows / rows.sum(axis=1, keepdims=True), tuple(labels))
+
+
+def _flipped(chance: Floats) -> Floats:
+    """p_y int_0^1 prod_{v != y} (1 - t p_v) dt, by a rule of Gauss that is exact for polynomials of this degree."""
+    nodes, weights = np.polynomial.legendre.leggauss(chance.shape[1] // 2 + 1)
+    result = np.zeros_like(chance)
+    for t, w in zip((nodes + 1) / 2, weights / 2, strict=True):
+        left = 1 - t * chance
+        result += w * chance * left.prod(axis=1, keepdims=True) / left
+    return result
 
 
 def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Written:
     """q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range."""
     rate = _rate(query, epsilon, sensitivity)
-    weights = np.exp(-times(rate / 2, query.distance()))  # the nearest value, f(x), has weight 1
+    # The nearest value, f(x), has weight 1.
+    weights = np.exp(-times(rate / 2, query.integers.distance()))
     rows = weights / weights.sum(axis=1, keepdims=True)
     return _named(query, "exponential", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
 
@@ -112,7 +185,7 @@ def randomized_response(query: Query, *, epsilon: float) -> Written:
         other = math.exp(-rate) / (1 + (k - 1) * math.exp(-rate))
         kept = 1 / (1 + (k - 1) * math.exp(-rate))
         matrix = np.asarray(np.kron(matrix, np.where(np.eye(k) > 0, kept, other)), dtype=float)
-    labels = tuple(commas(x) for x in product(*map(range, query.records)))
+    labels = tuple(commas(map(query.words, x)) for x in product(*map(range, query.records)))
     name = call_string("randomized_response", (("epsilon", epsilon),))
     return Written(Table.everything(query.records), matrix, labels, query, name)
 
@@ -132,7 +205,7 @@ def _named(
     family: str,
     arguments: Mapping[str, object],
     rows: Floats,
-    labels: tuple[str | int, ...] | None = None,
+    labels: tuple[str | int | float, ...] | None = None,
 ) -> Written:
     return Written(query.statistic, rows, labels or query.labels, query, _call(family, arguments))
 
@@ -141,17 +214,37 @@ def _call(family: str, arguments: Mapping[str, object]) -> str:
     return call_string(family, [(key, value) for key, value in arguments.items() if value is not None])
 
 
-def _additive(query: Query, family: str, arguments: Mapping[str, object], noise: Clamped) -> Mechanism:
+def _additive(  # noqa: PLR0913 - a family, its arguments and how its outputs are kept
+    query: Query,
+    family: str,
+    arguments: Mapping[str, object],
+    noise: Clamped,
+    *,
+    clamp: bool = True,
+    default: bool = True,
+) -> Mechanism:
     """Integer noise on the answer; on histograms on every cell by itself, clamped to 0..n.
 
-    On sums and histograms of too many records for a matrix the noise alone is kept.
+    On sums and histograms of too many records for a matrix the noise alone is kept. default: what clamp is where the
+    call string does not say.
     """
-    if query.numeric:
-        if Additive.fits(query) and len(query.answers) * len(query.outputs) > checks.MOST_ENTRIES:
-            return Additive(query, _call(family, arguments), noise)
-        checks.entries(len(query.answers), len(query.outputs), f"{family} noise on {query}")
-        answers = np.asarray(query.answers, dtype=float)[:, None]
-        return _named(query, family, arguments, noise.rows(answers, np.asarray(query.outputs, dtype=float)))
+    name = _call(family, arguments if checks.flag("clamp", clamp) == default else {**arguments, "clamp": clamp})
+    integers = query.integers
+    if integers.numeric:
+        low, high = (integers.outputs[0], integers.outputs[-1]) if clamp else unclamped.ends(query, noise)
+        many = int(high) - int(low) + 1  # type: ignore[call-overload]
+        if Additive.fits(query) and len(query.answers) * many > checks.MOST_ENTRIES:
+            return (Additive if clamp else UnclampedSum)(query, name, noise)
+        checks.entries(len(query.answers), many, f"{family} noise on {query}")
+        answers = np.asarray(integers.answers, dtype=float)[:, None]
+        rows = noise.rows(answers, np.arange(low, int(high) + 1, dtype=float))  # type: ignore[call-overload]
+        if clamp:
+            return Written(query.statistic, rows, query.labels, query, name)
+        labels = unclamped.labels(query, int(low), int(high))  # type: ignore[call-overload]
+        return Unclamped(query.statistic, rows, labels, query, name, noise)
+    if query.vector and not clamp:
+        message = f"{name} of {query}: clamp=False is for answers that are numbers; use clamp=True"
+        raise InputError(message)
     if not query.vector:
         message = (
             f"{family} adds integer noise, but the answers of {query} are not integers; use symmetric or exponential"
@@ -159,7 +252,7 @@ def _additive(query: Query, family: str, arguments: Mapping[str, object], noise:
         raise InputError(message)
     cells, side = query.records[0], query.n + 1
     if NoisyHistogram.fits(query) and query.statistic.size * side**cells > checks.MOST_ENTRIES:
-        return NoisyHistogram(query, _call(family, arguments), noise)
+        return NoisyHistogram(query, name, noise)
     counts = np.asarray(query.answers)
     checks.entries(len(counts), side**cells, f"{family} noise on {query}")
     grid = np.arange(side, dtype=float)
@@ -168,21 +261,41 @@ def _additive(query: Query, family: str, arguments: Mapping[str, object], noise:
     for j in range(cells):
         joint = (joint[:, :, None] * cell[counts[:, j]][:, None, :]).reshape(len(counts), -1)
     labels = tuple(commas(y) for y in product(range(side), repeat=cells))
-    return _named(query, family, arguments, joint, labels)
+    return Written(query.statistic, joint, labels, query, name)
 
 
-def _rate(query: Query, epsilon: float, sensitivity: float | None) -> float:
-    """epsilon / sensitivity; infinite, that is no noise, for a query with a single answer."""
+def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale: float | None = None) -> float:
+    """epsilon / sensitivity, or 1 / scale, in steps of the answers; infinite, that is no noise, for a single answer."""
     _asked(query)
+    unit = float(query.unit)
+    if (epsilon is None) == (scale is None):
+        how = "neither was given" if epsilon is None else "both were given"
+        message = f"give exactly one of epsilon and scale, how much noise there is; {how}"
+        raise InputError(message)
+    if scale is not None:
+        if sensitivity is not None:
+            message = f"scale = {scale} says by itself how much noise there is; leave sensitivity = {sensitivity} out"
+            raise InputError(message)
+        rate = unit / checks.real("scale", scale, 0.0, math.inf, open_low=True)
+        if not 0 < rate < math.inf:
+            message = f"scale = {scale} is beyond what a float holds; use another one"
+            raise InputError(message)
+        return rate
     number = Epsilon().checked(epsilon)
-    spread: float = query.sensitivity
+    spread: float = query.integers.sensitivity
     if sensitivity is not None:
-        spread = checks.real("sensitivity", sensitivity, 0.0, math.inf, open_low=True)
+        spread = checks.real("sensitivity", sensitivity, 0.0, math.inf, open_low=True) / unit
     rate = number / spread if spread > 0 else math.inf
     if rate == 0:
         message = f"epsilon = {epsilon} over a sensitivity of {spread} is too small for a float; use a larger epsilon"
         raise InputError(message)
     return rate
+
+
+def _sigma(query: Query, sigma: float) -> float:
+    """sigma in steps of the answers."""
+    _asked(query)
+    return Sigma().checked(sigma) / float(query.unit)
 
 
 def _is_real(output: str) -> bool:

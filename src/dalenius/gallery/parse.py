@@ -12,12 +12,23 @@ from dalenius.gallery.families import FAMILIES
 from dalenius.model.additive import Additive
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
+from dalenius.model.unclamped import UnclampedSum
 
 Built = TypeVar("Built")
 
 QUERIES: dict[str, Callable[..., Query]] = {
     f.__name__: f
-    for f in (queries.modular_sum, queries.count, queries.pairs, queries.total, queries.histogram, queries.identity)
+    for f in (
+        queries.modular_sum,
+        queries.count,
+        queries.pairs,
+        queries.total,
+        queries.mean,
+        queries.weighted_sum,
+        queries.histogram,
+        queries.table,
+        queries.identity,
+    )
 }
 MECHANISMS: dict[str, Callable[..., Mechanism]] = {name: family.build for name, family in FAMILIES.items()}
 
@@ -43,11 +54,13 @@ def unwritten(mechanism: Mechanism) -> Additive | None:
     if mechanism.route != "rows" or query is None or name is None or not (query.named and Additive.fits(query)):
         return None
     build, arguments = _call(name, "mechanism", MECHANISMS, skip=1)
-    noise = FAMILIES[build.__name__].noise
+    family = FAMILIES[build.__name__]
+    noise = family.noise
     # Points in place of real outputs have rows, and the name of the real mechanism.
     if noise is None or arguments.pop("output", "integer") != "integer":
         return None
-    return Additive(query, name, noise(query, **arguments))
+    kind = Additive if arguments.pop("clamp", family.clamped) else UnclampedSum
+    return kind(query, name, noise(query, **arguments))
 
 
 def _call(
@@ -63,8 +76,10 @@ def _call(
         raise InputError(message)
     parameters = list(inspect.signature(known[name]).parameters.values())[skip:]
     names = [p.name for p in parameters]
-    if len(positional) > len(names):
-        message = f"{name} takes {len(names)} arguments ({', '.join(names)}); {text!r} gives more"
+    # Names of values are given by their keyword.
+    listed = [key for key in names if key != "names"]
+    if len(positional) > len(listed):
+        message = f"{name} takes {len(listed)} arguments ({', '.join(listed)}); {text!r} gives more"
         raise InputError(message)
     arguments = dict(zip(names, positional, strict=False))
     for key, value in keywords:
@@ -104,7 +119,7 @@ def _parts(text: str, what: str, longest: int = 10_000) -> tuple[str, list[Any],
 
 def _literal(node: ast.expr, text: str) -> Any:  # noqa: ANN401 - a literal is anything
     """A number, a text, or a list of them."""
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
         value = _literal(node.operand, text)

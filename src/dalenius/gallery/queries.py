@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from itertools import product
 from numbers import Integral, Real
 from typing import Any
@@ -12,37 +13,44 @@ from numpy.typing import NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.datasets import commas
-from dalenius.model.query import Name, Query, UnlistedHistogram
+from dalenius.model.query import Name, Query, Steps, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table
 
 Ints = NDArray[np.int64]
 
+MOST_WEIGHTED = 2**20  # datasets of a weighted sum, which are listed; as many as a function of the user as secret
 
-def modular_sum(n: int, modulus: int) -> Query:
+
+Names = Sequence[str] | None
+
+
+def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
     """f(x) = x_1 + ... + x_n mod modulus, of bits. Range 0..modulus-1."""
     n, modulus = checks.whole("n", n), checks.whole("modulus", modulus)
     statistic = Sum(n, (0, 1), modulus)
     sensitivity = 1 if n < modulus else modulus - 1
-    outputs = _integers(0, modulus - 1)
-    return Query(
-        "modular_sum", (("n", n), ("modulus", modulus)), statistic, statistic.values.copy(), outputs, sensitivity
-    )
+    arguments, called = _called((("n", n), ("modulus", modulus)), names, 2)
+    answers, outputs = statistic.values.copy(), _integers(0, modulus - 1)
+    return Query("modular_sum", arguments, statistic, answers, outputs, sensitivity, names=called)
 
 
-def count(n: int) -> Query:
+def count(n: int, *, names: Names = None) -> Query:
     """f(x) = x_1 + ... + x_n, of bits. Range 0..n."""
     statistic = Sum(checks.whole("n", n), (0, 1))
-    return Query("count", (("n", int(n)),), statistic, statistic.values.copy(), _integers(0, n), 1)
+    arguments, called = _called((("n", int(n)),), names, 2)
+    return Query("count", arguments, statistic, statistic.values.copy(), _integers(0, n), 1, names=called)
 
 
-def pairs(n: int) -> Query:
+def pairs(n: int, *, names: Names = None) -> Query:
     """f(x) = sum over i < j of x_i x_j = t(t-1)/2, t the count of ones. Range 0..n(n-1)/2."""
     statistic = Sum(checks.whole("n", n), (0, 1))
     t = statistic.values
-    return Query("pairs", (("n", int(n)),), statistic, t * (t - 1) // 2, _integers(0, n * (n - 1) // 2), n - 1)
+    arguments, called = _called((("n", int(n)),), names, 2)
+    outputs = _integers(0, n * (n - 1) // 2)
+    return Query("pairs", arguments, statistic, t * (t - 1) // 2, outputs, n - 1, names=called)
 
 
-def total(n: int, values: Sequence[int]) -> Query:
+def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
     """f(x) = v_{x_1} + ... + v_{x_n}: each record takes one of the listed distinct integers."""
     n = checks.whole("n", n)
     listed = checks.integers("values", values)
@@ -52,34 +60,136 @@ def total(n: int, values: Sequence[int]) -> Query:
     statistic = Sum(n, listed)
     low, high = min(listed), max(listed)
     outputs = _integers(n * low, n * high)
-    return Query("total", (("n", n), ("values", listed)), statistic, statistic.values.copy(), outputs, high - low)
+    arguments, called = _called((("n", n), ("values", listed)), names, len(listed))
+    return Query("total", arguments, statistic, statistic.values.copy(), outputs, high - low, names=called)
 
 
-def histogram(n: int, k: int) -> Query:
+def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> Query:
+    """f(x) = (v_{x_1} + ... + v_{x_n}) / n, of records with the values low, low + step, ..., high.
+
+    Range: low, low + step/n, ..., high. Integer noise and rounding are in steps of step/n; epsilon, scale, sigma and
+    sensitivity are in units of the mean, so that with the same epsilon it leaks what the total of records with the
+    values 0..(high - low)/step leaks.
+    """
+    n, step = checks.whole("n", n), checks.whole("step", step)
+    low, high = (checks.integers(name, [given])[0] for name, given in (("low", low), ("high", high)))
+    if low >= high:
+        message = f"low = {low} is not below high = {high}; records need two values or more"
+        raise InputError(message)
+    if (high - low) % step:
+        message = (
+            f"step = {step} does not divide the range from {low} to {high}; use high = {high - (high - low) % step} or "
+            "another step"
+        )
+        raise InputError(message)
+    k = (high - low) // step + 1
+    statistic = Sum(n, tuple(range(k)))
+    whole = Query(
+        "total",
+        (("n", n), ("values", tuple(range(k)))),
+        statistic,
+        statistic.values.copy(),
+        _integers(0, n * (k - 1)),
+        k - 1,
+        named=False,
+    )
+    given = (("n", n), ("low", low), ("high", high), ("step", step))
+    arguments, called = _called(given if step > 1 else given[:3], names, k)
+    # n low + step x is exact in floats up to 2^53, and division rounds correctly.
+    answers, outputs = (
+        tuple(((n * low + step * np.asarray(steps, dtype=np.int64)) / n).tolist())
+        for steps in (whole.answers, whole.outputs)
+    )
+    steps = Steps(whole, Fraction(step, n), low)
+    return Query("mean", arguments, statistic, answers, outputs, (high - low) / n, names=called, steps=steps)
+
+
+def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
+    """f(x) = w_1 x_1 + ... + w_n x_n, of bits with whole-number weights. Range: every integer from least to greatest.
+
+    Datasets are listed one by one, so that there are at most 20 records.
+    """
+    listed = checks.integers("weights", weights)
+    records = (2,) * len(listed)
+    checks.universe(records, MOST_WEIGHTED)
+    sums = np.zeros(1, dtype=np.int64)
+    for w in listed:
+        sums = np.add.outer(sums, np.array([0, w])).ravel()
+    answers, classes = np.unique(sums, return_inverse=True)
+    arguments, called = _called((("weights", listed),), names, 2)
+    outputs = _integers(int(answers[0]), int(answers[-1]))
+    spread = max(map(abs, listed))
+    return Query("weighted_sum", arguments, Table(records, classes), answers, outputs, spread, names=called)
+
+
+def histogram(n: int, k: int, *, names: Names = None) -> Query:
     """f(x) = how many records equal v, for each v in 0..k-1. Range: count vectors that sum to n.
 
     Of very many records they are not listed, and only noise on every count by itself can be added.
     """
     statistic = Histogram(n, k)
+    arguments, called = _called((("n", int(n)), ("k", int(k))), names, int(k))
+    return _counts(statistic, "histogram", arguments, names=called)
+
+
+def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
+    """f(x) = how many records are in each cell of a contingency table, whose attributes have these numbers of values.
+
+    A record is a cell, 0..k-1 with k the product of the shape: its attributes in lexicographic order, the last fastest.
+    Datasets may also list a tuple of attributes for every record. Answers are those of histogram(n, k). secret="0.1"
+    is attribute 1 of record 0.
+    """
+    sizes = checks.integers("shape", shape)
+    if min(sizes) < 1:
+        message = f"shape = {list(sizes)} must list the number of values of each attribute, 1 or more"
+        raise InputError(message)
+    statistic = Histogram(n, math.prod(sizes))
+    arguments, called = _called((("n", int(n)), ("shape", sizes)), names, math.prod(sizes))
+    return _counts(statistic, "table", arguments, names=called, shape=sizes)
+
+
+def _counts(
+    statistic: Histogram,
+    name: str,
+    arguments: tuple[tuple[str, object], ...],
+    *,
+    names: tuple[str, ...],
+    shape: tuple[int, ...] = (),
+) -> Query:
     if not statistic.listed:
-        return UnlistedHistogram(statistic)
-    outputs = tuple(map(tuple, statistic.counts.tolist()))
-    return Query(
-        "histogram", (("n", int(n)), ("k", int(k))), statistic, statistic.counts.copy(), outputs, 2 if k > 1 else 0
-    )
+        return UnlistedHistogram(statistic, name, arguments, names, shape)
+    outputs, answers = tuple(map(tuple, statistic.counts.tolist())), statistic.counts.copy()
+    spread = 2 if statistic.k > 1 else 0
+    return Query(name, arguments, statistic, answers, outputs, spread, names=names, shape=shape)
 
 
-def identity(k: int) -> Query:
+def identity(k: int, *, names: Names = None) -> Query:
     """f(x) = x: one record with values 0..k-1."""
     k = checks.whole("k", k)
     if k > checks.MOST_CLASSES:
         message = f"k = {k} is above the limit of {checks.MOST_CLASSES} values"
         raise InputError(message)
     statistic = Sum(1, tuple(range(k)))
-    return Query("identity", (("k", k),), statistic, statistic.values.copy(), _integers(0, k - 1), k - 1)
+    arguments, called = _called((("k", k),), names, k)
+    answers, outputs = statistic.values.copy(), _integers(0, k - 1)
+    return Query("identity", arguments, statistic, answers, outputs, k - 1, names=called)
 
 
-def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object]) -> Query:
+def _called(
+    arguments: tuple[tuple[str, object], ...], names: Names, many: int
+) -> tuple[tuple[tuple[str, object], ...], tuple[str, ...]]:
+    """Return the arguments with the names of values, if there are any, and these names, checked."""
+    if names is None:
+        return arguments, ()
+    listed = checks.listed(names, f"names = {names!r} must list what the values of a record are called")
+    found = tuple(name for name in listed if isinstance(name, str) and name and name.isprintable())
+    if len(found) < len(listed) or len(set(found)) < len(found) or len(found) != many:
+        message = f"names = {list(listed)} must list {many} different texts, one for each value of a record"
+        raise InputError(message)
+    return (*arguments, ("names", found)), found
+
+
+def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, names: Names = None) -> Query:
     """f(x) of any Python function, called once on every dataset (a tuple of record values).
 
     Integer answers range over every integer between the least and the greatest; other real answers
@@ -91,13 +201,18 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object]) -> 
         message = f"f = {f!r} is not a function of a dataset; it is called with a tuple of the records' values"
         raise InputError(message)
     found = [_plain(_answer(f, x)) for x in product(*map(range, sizes))]
-    arguments = (("records", sizes), ("f", Name(getattr(f, "__name__", "f"))))  # the function need not pickle
+    if names is not None and len(set(sizes)) > 1:
+        message = f"names are for records that all have the same values; records = {list(sizes)} differ"
+        raise InputError(message)
+    # The function need not pickle: its name stands for it.
+    given = (("records", sizes), ("f", Name(getattr(f, "__name__", "f"))))
+    arguments, called = _called(given, names, sizes[0])
     if all(isinstance(y, int) for y in found):
         values = np.array(found, dtype=np.int64)
         distinct, classes = np.unique(values, return_inverse=True)
         outputs = _integers(int(distinct[0]), int(distinct[-1]))
         spread = _sensitivity(values.reshape(sizes))
-        return Query("function", arguments, Table(sizes, classes), distinct, outputs, spread, named=False)
+        return Query("function", arguments, Table(sizes, classes), distinct, outputs, spread, named=False, names=called)
     real = all(isinstance(y, (int, float)) for y in found)
     if real:
         found = [_finite(y) for y in found]
@@ -108,7 +223,7 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object]) -> 
         spread = _sensitivity(np.array(found, dtype=float).reshape(sizes))
     else:
         spread = float(_sensitivity(classes.reshape(sizes)) > 0)
-    return Query("function", arguments, Table(sizes, classes), labels, labels, spread, named=False)
+    return Query("function", arguments, Table(sizes, classes), labels, labels, spread, named=False, names=called)
 
 
 def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> object:

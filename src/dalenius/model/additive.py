@@ -43,37 +43,41 @@ class Additive(Mechanism):
         """Whether a query can be answered this way: an integer sum of records of few values."""
         statistic = query.statistic
         plain = isinstance(statistic, Sum) and statistic.modulus is None
-        return plain and query.numeric and query.records[0] <= MOST_VALUES
+        return plain and query.integers.numeric and query.records[0] <= MOST_VALUES
 
     @property
     def answers(self) -> Ints:
         """f of every class, ascending."""
-        return np.asarray(self.query.answers)
+        return np.asarray(self.query.integers.answers)
+
+    @property
+    def _range(self) -> tuple[int, ...]:
+        return self.query.integers.outputs  # type: ignore[return-value]
 
     @property
     def low(self) -> int:
-        """The least output."""
-        return self.labels[0]
+        """The least output, in steps of the answers."""
+        return self._range[0]
 
     @property
     def high(self) -> int:
-        """The greatest output."""
-        return self.labels[-1]
+        """The greatest output, in steps of the answers."""
+        return self._range[-1]
 
     @property
-    def labels(self) -> tuple[int, ...]:
-        """The outputs, every integer of the range."""
+    def labels(self) -> tuple[int | float, ...]:
+        """The outputs, every integer of the range, or every step of a mean."""
         return self.query.outputs  # type: ignore[return-value]
 
     @property
     def n_outputs(self) -> int:
         """The number of integers in the range."""
-        return len(self.labels)
+        return self.high - self.low + 1
 
     def written(self) -> NoReturn:
         """Raise InputError: the rows would not fit."""
         message = (
-            f"{self.name} of {self.query} has {self.answers.size} rows of {len(self.labels)} outputs, too many to "
+            f"{self.name} of {self.query} has {self.answers.size} rows of {self.n_outputs} outputs, too many to "
             "write out; it can be audited, profiled, run and saved, and for anything else use fewer records"
         )
         raise InputError(message)
@@ -182,7 +186,8 @@ class Additive(Mechanism):
         tails = self.noise.tail(np.arange(1.0, self.high - self.low + 1))
         mean = np.concatenate([[0.0], np.cumsum(tails)])
         weight = np.exp(self.statistic.log_class_sizes())
-        return float(weight @ (mean[self.high - self.answers] + mean[self.answers - self.low]))
+        steps = float(weight @ (mean[self.high - self.answers] + mean[self.answers - self.low]))
+        return steps * float(self.query.unit)
 
     def contraction(self) -> float:
         """Return eta with D(p q || rho q) <= eta D(p || rho) for every prior p and every rho of independent records.
@@ -255,9 +260,13 @@ class Additive(Mechanism):
         if checks.flag("secure", secure):
             from dalenius.tools.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
 
-            return self.low + np.array(columns(self, dataset, size, rng))
-        answer = int(self.answers[int(self.statistic.class_of(datasets.one(dataset, self.records)))])
-        return self.around(answer, datasets.generator(rng).random(checks.size(size)))
+            return self._in_units(self.low + np.array(columns(self, dataset, size, rng)))
+        answer = int(self.answers[int(self.statistic.class_of(self.dataset(dataset)))])
+        return self._in_units(self.around(answer, datasets.generator(rng).random(checks.size(size))))
+
+    def _in_units(self, outputs: Ints) -> NDArray[np.generic]:
+        """Return integer outputs as the labels that they have."""
+        return outputs if self.query.steps is None else np.asarray(self.labels)[outputs - self.low]
 
     def around(self, answer: int, u: Floats) -> Ints:
         """The output for every u of (0, 1): the least y with P(Y <= y | answer) >= u."""
@@ -272,5 +281,5 @@ class Additive(Mechanism):
     def __repr__(self) -> str:
         return (
             f"<Additive {self.name} of {self.query}: {self.n} records, {self.answers.size} classes, "
-            f"{len(self.labels)} outputs, never written out>"
+            f"{self.n_outputs} outputs, never written out>"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, storage, tables
+from dalenius.model import checks, datasets, storage, tables
 from dalenius.model.pickling import set_state
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
@@ -80,6 +80,15 @@ class Mechanism(ABC):
     def n(self) -> int:
         """Number of records."""
         return len(self.records)
+
+    @property
+    def lost(self) -> float:
+        """The chance at most of outputs that were put together though each tells something of its own."""
+        return 0.0
+
+    def dataset(self, dataset: ArrayLike) -> NDArray[np.int64]:
+        """Return one dataset as whole numbers; names of values, and tuples of attributes, are the values they name."""
+        return datasets.one(dataset if self.query is None else self.query.coded(dataset), self.records)  # type: ignore[arg-type]
 
     @property
     def log_universe(self) -> float:

@@ -5,7 +5,8 @@ Plain data with methods, so that a mechanism with such noise can be pickled.
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +142,63 @@ class Gaussian:
     def contraction(self, spread: float, counts: int) -> float:
         """Every record has a part of variance sigma^2/n: BC^2 = exp(-d^2 n / (4 sigma^2)), d^2 = 1 or 1 + 1."""
         return -math.expm1(-spread * min(counts, 2) / 4 / self.sigma / self.sigma)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """P(noise = d) proportional to exp( -d^2 / (2 sigma^2) ), on all integers."""
+
+    sigma: float
+    # Tails are summed up to this many standard deviations: beyond 37 no float is left.
+    sigmas: ClassVar[float] = 37.0
+
+    @cached_property
+    def _terms(self) -> Floats:
+        """exp( -d^2 / (2 sigma^2) ) for d = 0, 1, ... up to where it vanishes."""
+        d = np.arange(math.ceil(self.sigmas * self.sigma) + 2, dtype=float)
+        return np.exp(-((d / self.sigma) ** 2) / 2)
+
+    @cached_property
+    def _tails(self) -> Floats:
+        """sum_{j >= k} exp( -j^2 / (2 sigma^2) ) for k = 0, 1, ...; the small ones are added first."""
+        return np.cumsum(self._terms[::-1])[::-1]
+
+    @property
+    def _whole(self) -> float:
+        return float(1 + 2 * self._tails[1])
+
+    def rows(self, answers: Floats, outputs: Floats) -> Floats:
+        """Put the mass beyond an end point on it."""
+        apart = np.abs(outputs - answers)
+        inside = np.exp(-((apart / self.sigma) ** 2) / 2) / self._whole
+        ends = apart[:, [0, -1]]
+        inside[:, [0, -1]] = np.where(ends == 0, 1 - self.tail(np.ones(1)), self.tail(np.maximum(ends, 1)))
+        return inside if outputs.size > 1 else np.ones_like(inside)
+
+    def tail(self, k: Floats) -> Floats:
+        """P(noise >= k) for k >= 1."""
+        place = np.minimum(np.asarray(k), self._tails.size - 1).astype(np.int64)
+        return np.where(np.asarray(k) < self._tails.size, self._tails[place], 0.0) / self._whole
+
+    def divergence(self, d: Floats) -> Floats:
+        """E( (noise + d)^2 - noise^2 ) / (2 sigma^2), and the noise has mean 0."""
+        with np.errstate(over="ignore"):
+            return np.asarray((d / self.sigma) ** 2 / 2)
+
+    def drop(self, k: Floats, s: Floats) -> Floats:
+        """Log P(noise >= k) - log P(noise >= k + s)."""
+        return self._log_tail(k) - self._log_tail(np.asarray(k) + s)
+
+    def _log_tail(self, k: Floats) -> Floats:
+        """log P(noise >= k); where that is too small for a float its series as a geometric one, good to some 1e-3."""
+        k = np.asarray(k, dtype=float)
+        c = 1 / (2 * self.sigma * self.sigma)
+        far = -c * k * k - np.log(-np.expm1(-(2 * k + 1) * c)) - math.log(self._whole)
+        return np.where(k < self._tails.size - 1, np.log(np.maximum(self.tail(k), 1e-300)), far)
+
+    def contraction(self, spread: float, counts: int) -> float:  # noqa: ARG002 - as any noise
+        """Return 1: this noise is no sum of independent parts of one kind, and nothing is claimed."""
+        return 1.0
 
 
 def _rounded(noise: Laplace | Gaussian, answers: Floats, outputs: Floats) -> Floats:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.additive import Additive
-from dalenius.model.datasets import commas, generator, one
+from dalenius.model.datasets import commas, generator
 from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noise import Noise, least_contraction
 from dalenius.model.query import Query
@@ -112,7 +112,7 @@ class NoisyHistogram(Mechanism):
 
         In floats as `Additive.sample`; secure=True draws exactly, as `Mechanism.sample` says.
         """
-        counts = np.bincount(one(dataset, self.records), minlength=self.k).tolist()
+        counts = np.bincount(self.dataset(dataset), minlength=self.k).tolist()
         if checks.flag("secure", secure):
             from dalenius.tools.exact_sampling import noisy_counts  # noqa: PLC0415 - the verifier's formulas, and flint
 

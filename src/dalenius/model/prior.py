@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.datasets import generator, one
+from dalenius.model.datasets import generator
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.pickling import set_state
 from dalenius.model.reference import UNIFORM, Reference
@@ -34,7 +34,7 @@ class Prior:
     __setstate__ = set_state
 
     def __post_init__(self) -> None:
-        log_rho = self._log_joint()
+        log_rho = self.log_reference()
         masses = np.array(self.masses, dtype=float)
         if masses.shape != log_rho.shape:
             message = f"masses have shape {masses.shape}; {secrets.name(self.secret)} needs {log_rho.shape}"
@@ -76,6 +76,20 @@ class Prior:
         """The record that is the secret; None for a group or a function of the dataset."""
         return self.secret if isinstance(self.secret, int) else None
 
+    @property
+    def complete(self) -> bool:
+        """Whether leakage() is about the whole release, and not about a part of it or from below only."""
+        return self.mechanism.part is None
+
+    @property
+    def tied(self) -> bool:
+        """Whether the classes are counts of the value that the secret has (TiedPrior)."""
+        return False
+
+    def log_reference(self) -> Floats:
+        """Return log rho(a,t) of every cell."""
+        return self.reference.log_joint(self.mechanism.statistic, self.secret)
+
     def weights(self) -> Floats:
         """Return p(x) for every dataset, in the order of the matrix rows; refused when too many."""
         statistic = self.mechanism.statistic
@@ -92,7 +106,7 @@ class Prior:
     def probability(self, dataset: ArrayLike) -> float:
         """Return p(x) of one dataset; it may underflow to 0 where there are very many."""
         statistic = self.mechanism.statistic
-        x = one(dataset, statistic.records)
+        x = self.mechanism.dataset(dataset)
         a, t = secrets.value(self.secret, x, statistic.records), int(statistic.class_of(x))
         return float(np.exp(self._log_excess()[a, t] + self.reference.log_probability(x, statistic.records)))
 
@@ -130,10 +144,7 @@ class Prior:
         )
         return f"<Prior on {cells} cells of {secrets.name(self.secret)}: {known}, I = {self.leakage():.6g} nats>"
 
-    def _log_joint(self) -> Floats:
-        return self.reference.log_joint(self.mechanism.statistic, self.secret)
-
     def _log_excess(self) -> Floats:
         """log p(x) / rho(x) in every cell."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.masses > 0, np.log(self.masses) - self._log_joint(), -np.inf)
+            return np.where(self.masses > 0, np.log(self.masses) - self.log_reference(), -np.inf)

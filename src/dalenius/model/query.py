@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,9 @@ class Query:
     answers: one per class, as integers (K,), count vectors (K, k), or a tuple of labels.
     outputs: the range, what a mechanism may answer: integers, count vectors or labels.
     sensitivity: max |f(x) - f(x')| over datasets that differ in one record.
+    names: what the values of a record are called; none where they are numbers.
+    shape: how many values each attribute of a record has, where a record is a cell of a contingency table.
+    steps: the same answers as whole numbers of steps, where they are not whole numbers themselves: of a mean.
     """
 
     name: str
@@ -46,6 +50,9 @@ class Query:
     outputs: tuple[object, ...]
     sensitivity: float
     named: bool = True
+    names: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    steps: "Steps | None" = None
 
     __setstate__ = set_state
 
@@ -91,14 +98,48 @@ class Query:
         return self.numeric or all(isinstance(f, (int, float)) for f in self.answers)
 
     @property
+    def integers(self) -> "Query":
+        """The query whose answers integer noise is added to: this one, or its answers in steps."""
+        return self if self.steps is None else self.steps.query
+
+    @property
+    def unit(self) -> Fraction:
+        """How far two neighbouring integers are apart in units of the answer."""
+        return Fraction(1) if self.steps is None else self.steps.unit
+
+    @property
     def vector(self) -> bool:
         """Whether answers are count vectors."""
         return isinstance(self.answers, np.ndarray) and self.answers.ndim > 1
 
     @property
-    def labels(self) -> tuple[str | int, ...]:
+    def labels(self) -> tuple[str | int | float, ...]:
         """The outputs as column labels."""
-        return tuple(_label(y) for y in self.outputs)
+        if self.names and self.name == "identity":
+            return self.names
+        return tuple(y if isinstance(y, float) else _label(y) for y in self.outputs)
+
+    def coded(self, dataset: object) -> object:
+        """Return a dataset as whole numbers: names of values, and tuples of attributes, become the values they name."""
+        if not (self.names or self.shape) or not isinstance(dataset, (list, tuple, np.ndarray)):
+            return dataset
+        return [self._value(i, v) for i, v in enumerate(dataset)]
+
+    def words(self, value: int) -> str:
+        """Return what a value of a record is called."""
+        if self.names:
+            return self.names[value]
+        return commas(np.unravel_index(value, self.shape)) if len(self.shape) > 1 else str(value)
+
+    def _value(self, record: int, value: object) -> object:
+        if isinstance(value, str) and self.names:
+            if value not in self.names:
+                message = f"record {record} has the value {value!r}; values are called {', '.join(self.names)}"
+                raise InputError(message)
+            return self.names.index(value)
+        if self.shape and isinstance(value, (list, tuple, np.ndarray)):
+            return _cell(record, tuple(value), self.shape)
+        return value
 
     def distance(self) -> Floats:
         """Return d(f(x), y) as (K, Y): |y - f|, L1 for count vectors, zero-one for labels."""
@@ -125,10 +166,25 @@ class UnlistedHistogram(Query):
     numeric = real = False
     vector = True
 
-    def __init__(self, statistic: Histogram) -> None:
-        """Take the statistic."""
-        arguments = (("n", statistic.n), ("k", statistic.k))
-        given = {"name": "histogram", "arguments": arguments, "statistic": statistic, "sensitivity": 2, "named": True}
+    def __init__(
+        self,
+        statistic: Histogram,
+        name: str = "histogram",
+        arguments: Sequence[tuple[str, object]] = (),
+        names: tuple[str, ...] = (),
+        shape: tuple[int, ...] = (),
+    ) -> None:
+        """Take the statistic, and what the query is called."""
+        given = {
+            "name": name,
+            "arguments": tuple(arguments) or (("n", statistic.n), ("k", statistic.k)),
+            "statistic": statistic,
+            "sensitivity": 2,
+            "named": True,
+            "names": names,
+            "shape": shape,
+            "steps": None,
+        }
         for key, value in given.items():
             object.__setattr__(self, key, value)
 
@@ -148,6 +204,28 @@ class UnlistedHistogram(Query):
 
     def __repr__(self) -> str:
         return f"<Query {self}: {self.n} records, {checks.size_text(self.records)} datasets, answers never listed>"
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Answers as whole numbers: answer = low + unit x step, for the steps that `query` answers."""
+
+    query: Query
+    unit: Fraction
+    low: int
+
+
+def _cell(record: int, attributes: tuple[object, ...], shape: tuple[int, ...]) -> int:
+    """Return the cell of a contingency table, numbered lexicographically, the last attribute fastest."""
+    whole = all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in attributes)
+    inside = len(attributes) == len(shape) and whole
+    if not inside or not all(0 <= int(a) < k for a, k in zip(attributes, shape, strict=True)):  # type: ignore[call-overload]
+        message = (
+            f"record {record} has the attributes {commas(attributes)}; give {len(shape)} whole numbers, each from 0 "
+            f"and below {commas(shape)}"
+        )
+        raise InputError(message)
+    return int(np.ravel_multi_index(tuple(int(a) for a in attributes), shape))  # type: ignore[call-overload]
 
 
 def _label(y: object) -> str | int:

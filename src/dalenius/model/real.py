@@ -97,7 +97,7 @@ class Real(Mechanism):
 
     def __post_init__(self) -> None:
         query, noise = self.query, self.noise
-        if not (query.numeric and query.named):
+        if not (query.integers.numeric and query.named):
             message = (
                 f"output='real' adds noise to a named query with integer answers (count, total, modular_sum, pairs, "
                 f"identity), not to {query}; leave output out for rounded answers"
@@ -111,8 +111,8 @@ class Real(Mechanism):
 
     @property
     def answers(self) -> Floats:
-        """f of every class."""
-        return np.asarray(self.query.answers, dtype=float)
+        """f of every class, in steps of the answers where they are not whole numbers."""
+        return np.asarray(self.query.integers.answers, dtype=float)
 
     @property
     def n_outputs(self) -> float:
@@ -145,19 +145,25 @@ class Real(Mechanism):
                 "hidden; leave output='real' out, which rounds the output and is drawn exactly"
             )
             raise InputError(message)
-        answer = self.answers[int(self.statistic.class_of(datasets.one(dataset, self.records)))]
-        return np.asarray(answer + self.noise.sample(datasets.generator(rng), checks.size(size)))
+        answer = self.answers[int(self.statistic.class_of(self.dataset(dataset)))]
+        drawn = answer + self.noise.sample(datasets.generator(rng), checks.size(size))
+        return np.asarray(drawn if self.query.steps is None else self._in_units(drawn))
+
+    def _in_units(self, steps: Floats) -> Floats:
+        """Return outputs in units of the answer, of a mean."""
+        low = float(self.query.outputs[0])  # type: ignore[arg-type]
+        return low + float(self.query.unit) * steps
 
     def dp_epsilon(self) -> float:
         """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""
-        return self.noise.dp_epsilon(self.query.sensitivity)
+        return self.noise.dp_epsilon(self.query.integers.sensitivity)
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Return the least delta for which the mechanism is (epsilon, delta)-differentially private.
 
         It grows with the distance of the answers, so that the two farthest of neighbouring datasets have it.
         """
-        return self.noise.dp_delta(self.query.sensitivity, checks.real("epsilon", epsilon, 0.0, math.inf))
+        return self.noise.dp_delta(self.query.integers.sensitivity, checks.real("epsilon", epsilon, 0.0, math.inf))
 
     def expected_distortion(self) -> None:
         """None: distortions here are of outputs in the range of the query."""

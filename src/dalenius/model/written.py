@@ -76,7 +76,7 @@ class Written(Mechanism):
 
             picks = np.array(columns(self, dataset, size, rng), dtype=np.int64)
         else:
-            row = self.rows[int(self.statistic.class_of(datasets.one(dataset, self.records)))]
+            row = self.rows[int(self.statistic.class_of(self.dataset(dataset)))]
             picks = datasets.generator(rng).choice(row.size, size=checks.size(size), p=row)
         kinds = {type(label) for label in self.labels}
         if len(kinds) > 1 or tuple in kinds:

@@ -268,6 +268,12 @@ class Audit:
 
         return load_audit(path, verify=verify)
 
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
+        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
+
+        write_document([self], path)
+
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + (", NOT verified" if self.refused else "")
         note += ", read from a file" if self.loaded else ""
@@ -324,6 +330,12 @@ class Curve:
         from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
 
         return plot_curve(self, ax)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
+        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
+
+        write_document([self], path)
 
     def __repr__(self) -> str:
         widest = max(audit.gap for audit in self.audits)

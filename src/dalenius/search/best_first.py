@@ -12,7 +12,7 @@ Boxes, posteriors, simplices and choices are the domains; rows are boxes, one tr
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -82,19 +82,19 @@ class SearchTree(Generic[Proof, Region]):
         """The worst open leaves, each with its region and its proof."""
         return [(region, self.leaf[node][1]) for _, node, region in heapq.nsmallest(many, self.heap)]
 
-    def preorder(self) -> list[Cut | Proof]:
-        """Splits and leaves, parents first, left before right."""
-        out: list[Cut | Proof] = []
+    def walk(self) -> Iterator[int]:
+        """Every node, parents first, left before right."""
         todo = [0]
         while todo:
             node = todo.pop()
             if node in self.split:
-                cut, left, right = self.split[node]
-                out.append(cut)
+                _, left, right = self.split[node]
                 todo += [right, left]
-            else:
-                out.append(self.leaf[node][1])
-        return out
+            yield node
+
+    def preorder(self) -> list[Cut | Proof]:
+        """Splits and leaves, parents first, left before right."""
+        return [self.split[node][0] if node in self.split else self.leaf[node][1] for node in self.walk()]
 
 
 class BestFirst(ABC, Generic[Batch, Region, Proof]):

@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError
 from dalenius.gallery.families import FAMILIES
 from dalenius.model import checks
-from dalenius.model.datasets import one
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
@@ -44,7 +43,7 @@ def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) ->
     """Return the columns of `size` independent outputs on a dataset; rng is only there to be refused."""
     _check_bits(rng)
     many = checks.size(size, 1)
-    t = int(mechanism.statistic.class_of(one(dataset, mechanism.records)))
+    t = int(mechanism.statistic.class_of(mechanism.dataset(dataset)))
     draw = _by_formula(mechanism, t) if mechanism.by_formula else _by_row(mechanism, t)
     return [draw() for _ in range(many)]
 
@@ -60,6 +59,24 @@ def noisy_counts(mechanism: NoisyHistogram, counts: Sequence[int], size: int, rn
         raise InputError(_refusal(reason)) from reason
     clamped = _clamped(lambda: named.added(name, asked).tail)
     return [[clamped(t, mechanism.n + 1) for t in counts] for _ in range(many)]
+
+
+def unclamped(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
+    """Return `size` independent outputs of noise that is not clamped, any integer; rng is only there to be refused."""
+    _check_bits(rng)
+    many, name, query = checks.size(size, 1), mechanism.name, mechanism.query
+    assert query is not None  # noqa: S101 - for the type checker: it has a formula
+    answer = _answer(query.integers, int(mechanism.statistic.class_of(mechanism.dataset(dataset))))
+    try:
+        asked = named.query(str(query))
+        named.added(name, asked)  # what it refuses it refuses now
+    except Refused as reason:
+        raise InputError(_refusal(reason)) from reason
+    noise_at = cache(lambda _: named.added(name, asked).tail)
+    tail = cache(lambda k, bits: noise_at(bits)(k))
+    return [
+        answer + _any_integer(lambda k, bits: tail(-k, bits) if k < 0 else ONE - tail(k + 1, bits)) for _ in range(many)
+    ]
 
 
 def _check_bits(rng: object) -> None:
@@ -90,13 +107,15 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
             named.added(name, asked)  # what it refuses it refuses now
             return _additive(query, t, lambda: named.added(name, asked).tail)
         if family == "exponential":
-            return _exponential(query, t, given, asked.sensitivity)
+            return _exponential(query.integers, t, named.exact_rate(given, asked))
+        if family == "noisy_max":
+            return _noisy_max(_answer(query, t), given)
         if family == "randomized_response":
             return _randomized_response(np.unravel_index(t, mechanism.records), mechanism.records, given)
     except Refused as reason:
         raise InputError(_refusal(reason)) from reason
     if family == "symmetric":
-        return _symmetric(query, t, Fraction(given["flip"]))
+        return _symmetric(query.integers, t, Fraction(given["flip"]))
     # What is left is `constant`: zeros and a one.
     return _by_row(mechanism, t)
 
@@ -130,6 +149,33 @@ def _least(many: int, chances: Chances, guard: int = 64) -> int:
     return high
 
 
+def _any_integer(chances: Chances, guard: int = 64) -> int:
+    """Return the least integer k with U < C(k), where C rises from 0 to 1 and U is uniform on [0, 1)."""
+    # u <= 2^bits U < u + 1
+    bits, u = BITS, randbits(BITS)
+
+    def below(k: int) -> bool:
+        """Whether U < C(k)."""
+        nonlocal bits, u
+        while True:
+            with precision(bits + guard):
+                edge = chances(k, bits) * arb(2) ** bits
+                above, beneath = arb(u + 1) <= edge, edge <= arb(u)
+            if above or beneath:
+                return bool(above)
+            bits, u = bits + BITS, (u << BITS) | randbits(BITS)
+
+    low, high = -1, 1
+    while below(low):
+        low *= 2
+    while not below(high):
+        high *= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if below(middle) else (middle, high)
+    return high
+
+
 def _clamped(noise: Tails) -> Callable[[int, int], int]:
     """Draw integer noise around f, clamped to 0..width-1.
 
@@ -146,9 +192,10 @@ def _clamped(noise: Tails) -> Callable[[int, int], int]:
 
 def _additive(query: Query, t: int, noise: Tails) -> Draw:
     """Integer noise on the answer, clamped to the range; on histograms on every count by itself."""
-    clamped, answer = _clamped(noise), _answer(query, t)
-    if query.numeric:
-        return lambda: clamped(answer - query.outputs[0], len(query.outputs))
+    clamped, answer = _clamped(noise), _answer(query.integers, t)
+    if query.integers.numeric:
+        outputs = query.integers.outputs
+        return lambda: clamped(answer - outputs[0], len(outputs))
     shape = (query.n + 1,) * len(answer)
     return lambda: _joined([clamped(c, query.n + 1) for c in answer], shape)
 
@@ -161,19 +208,45 @@ def _symmetric(query: Query, t: int, flip: Fraction) -> Draw:
     return _by_weights([int(scale * (miss if d else hit)) for d in distances])
 
 
-def _exponential(query: Query, t: int, given: dict[str, Any], sensitivity: int) -> Draw:
-    """Proportional to exp( -epsilon d / (2 sensitivity) ) over the range."""
+def _exponential(query: Query, t: int, rate: Fraction | None) -> Draw:
+    """Proportional to exp( -rate d / 2 ) over the range; the answer itself where there is no noise."""
     distances = _distances(query, t)
-    epsilon = number(given["epsilon"], "epsilon")
-    scale = sensitivity if given["sensitivity"] is None else number(given["sensitivity"], "sensitivity")
+    if rate is None:
+        return lambda: distances.index(0)
 
     @cache
     def cumulative(_: int) -> list[Ball]:
-        weight = {d: (-arb(epsilon) / arb(scale) * d / 2).exp() for d in set(distances)}
+        weight = {d: (-arb(rate.numerator) / rate.denominator * d / 2).exp() for d in set(distances)}
         sums = list(accumulate(weight[d] for d in distances))
         return [c / sums[-1] for c in sums]
 
     return lambda: _least(len(distances), lambda j, bits: cumulative(bits)[j])
+
+
+def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
+    """The most frequent value with noise: by weights, or one value after the other in random order."""
+    epsilon, most = number(given["epsilon"], "epsilon"), max(counts)
+
+    def chance(c: int) -> Ball:
+        return (arb(epsilon) * (c - most) / 2).exp()
+
+    def taken(value: int) -> bool:
+        return _least(2, lambda _, __: chance(counts[value])) == 0
+
+    def flipped() -> int:
+        left = list(range(len(counts)))
+        while not taken(value := left.pop(randbelow(len(left)))):
+            pass
+        return value
+
+    @cache
+    def cumulative(_: int) -> list[Ball]:
+        sums = list(accumulate(chance(c) for c in counts))
+        return [c / sums[-1] for c in sums]
+
+    if given["noise"] == "permute_and_flip":
+        return flipped
+    return lambda: _least(len(counts), lambda j, bits: cumulative(bits)[j])
 
 
 def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], given: dict[str, Any]) -> Draw:

@@ -30,6 +30,8 @@ class Channel:
     row_of: Sequence[int]
     outputs: int
     text: str
+    # The chance at most that an output is among those that were put together; 0 where that loses nothing.
+    lost: Ball = ZERO
     _phi: dict[int, Ball] = field(default_factory=dict)
     # The entries of `rows` as they were given, one after the other; None where rows come from a formula.
     given: "array[float] | None" = None
@@ -62,6 +64,8 @@ class Channel:
 
         Guarantee: where the result is None, no two entries differ by more than 4 SAME.
         """
+        if not _same(self.lost, other.lost):
+            return "outputs beyond its range are told apart in one of them"
         if self.outputs != other.outputs:
             return f"it has {self.outputs} outputs, not {other.outputs}"
         mine, theirs = self.statistic, other.statistic
@@ -101,7 +105,8 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         asked = named.query(problem["query"])
         statistic, rows, words = named.mechanism(problem["mechanism"], asked)
         distinct, row_of = _distinct(rows)
-        return Channel(statistic, distinct, row_of, len(rows[0]), f"{_people(asked.statistic)}; {asked.text}; {words}")
+        text = f"{_people(asked.statistic)}; {asked.text}; {words}"
+        return Channel(statistic, distinct, row_of, len(rows[0]), text, named.lost(problem, asked))
     if keys == {"query", "rows"}:
         asked = named.query(problem["query"])
         raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)

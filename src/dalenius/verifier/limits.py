@@ -51,6 +51,9 @@ class Sizes:
     # Datasets of randomized_response; values of the one record of an identity: more rows would not fit in any case.
     responses: int = 2**12
     identity_values: int = 2**14
+    # Datasets of a weighted sum; terms of the tails of discrete Gaussian noise.
+    weighted_datasets: int = 2**20
+    noise_terms: int = 2**20
     # Entries of two matrices that are compared dataset by dataset; datasets on which two queries are compared.
     compared_entries: int = 2**20
     compared_datasets: int = 2**20
@@ -91,6 +94,10 @@ class Sizes:
     # Histograms that are never written out: terms of the laws of different counts; pairs of a value and a count.
     histogram_terms: int = 2**22
     histogram_pairs: int = 2**26
+    # Witnesses that tie values to their counts: largest weight; counts x (steps and nodes), and sums of weights x
+    # nodes, together.
+    tied_weight: int = 2**16
+    tied_terms: int = 2**23
 
     # Designs: pairs of a class and an output; products of numbers for the whole pool, or for all symmetries;
     # differences of counts for the distances of vectors.

@@ -13,6 +13,7 @@ from typing import Any
 
 from flint import arb
 
+from . import choosing, discrete
 from .balls import ONE, ZERO, Ball, precision
 from .counting import Histogram, Statistic, Sum, Table, histogram, unlisted
 from .limits import SLACK, largest, tick, ticking
@@ -23,18 +24,23 @@ Rows = list[list[Ball]]
 
 # Parameters in order; those that may be left out come with their default.
 QUERIES: dict[str, dict[str, Any]] = {
-    "modular_sum": {"n": ..., "modulus": ...},
-    "count": {"n": ...},
-    "pairs": {"n": ...},
-    "total": {"n": ..., "values": ...},
-    "histogram": {"n": ..., "k": ...},
-    "identity": {"k": ...},
+    "modular_sum": {"n": ..., "modulus": ..., "names": None},
+    "count": {"n": ..., "names": None},
+    "pairs": {"n": ..., "names": None},
+    "total": {"n": ..., "values": ..., "names": None},
+    "mean": {"n": ..., "low": ..., "high": ..., "step": 1, "names": None},
+    "weighted_sum": {"weights": ..., "names": None},
+    "histogram": {"n": ..., "k": ..., "names": None},
+    "table": {"n": ..., "shape": ..., "names": None},
+    "identity": {"k": ..., "names": None},
 }
 MECHANISMS: dict[str, dict[str, Any]] = {
     "symmetric": {"flip": ...},
-    "geometric": {"epsilon": ..., "sensitivity": None},
-    "laplace": {"epsilon": ..., "sensitivity": None, "output": "integer"},
+    "geometric": {"epsilon": None, "sensitivity": None, "scale": None, "clamp": True},
+    "laplace": {"epsilon": None, "sensitivity": None, "output": "integer", "scale": None, "clamp": True},
     "gaussian": {"sigma": ..., "output": "integer"},
+    "discrete_gaussian": {"sigma": ..., "clamp": False},
+    "noisy_max": {"epsilon": ..., "noise": "gumbel"},
     "exponential": {"epsilon": ..., "sensitivity": None},
     "randomized_response": {"epsilon": ...},
     "constant": {},
@@ -66,7 +72,7 @@ def call(text: object, known: dict[str, dict[str, Any]], where: str) -> tuple[st
 
 
 def _literal(node: ast.expr, where: str) -> Any:  # noqa: ANN401 - a number, a text or a list
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
         value = _literal(node.operand, where)
@@ -79,14 +85,19 @@ def _literal(node: ast.expr, where: str) -> Any:  # noqa: ANN401 - a number, a t
 
 @dataclass(frozen=True)
 class Query:
-    """f(x) as one answer per class; the range is low..low+width-1, or the count vectors themselves."""
+    """f(x) as one answer per class; the range is low..low+width-1, or the count vectors themselves.
+
+    Of a mean the answers are whole numbers of steps, each of `unit`; the noise is in the same steps.
+    """
 
     name: str
-    statistic: Sum | Histogram
+    statistic: Sum | Histogram | Table
     width: int
     sensitivity: int
     low: int = 0
     text: str = ""
+    unit: Fraction = Fraction(1)
+    given: tuple[int, ...] = ()  # the answers, where the classes are listed
 
     @property
     def vector(self) -> bool:
@@ -96,13 +107,15 @@ class Query:
     def answers(self) -> list[Any]:
         if isinstance(self.statistic, Histogram):
             return self.statistic.counts
+        if isinstance(self.statistic, Table):
+            return list(self.given)
         return [self._answer(t) for t in self.statistic.values]
 
     def answers_on(self, domain: Statistic) -> list[Any]:
         """f(x), which is constant on every class of its own statistic and of the count vectors."""
         if domain == self.statistic:
             return self.answers
-        if not isinstance(domain, Histogram) or isinstance(self.statistic, Histogram):
+        if not isinstance(domain, Histogram) or not isinstance(self.statistic, Sum):
             refuse(f"a mechanism for {self.text} needs one row per class of the query or per count vector")
         return [self._answer(self.statistic.total(c)) for c in domain.counts]
 
@@ -124,12 +137,28 @@ def query(text: object, *, listed: bool = True) -> Query:
 
 def spelled(name: str, arguments: dict[str, Any]) -> str:
     """Return a call in our own spelling, free of whatever else the string held."""
-    listed = (f"{key}={value!r}" for key, value in arguments.items() if value is not None and value != "integer")
+    listed = (
+        f"{key}={value!r}"
+        for key, value in arguments.items()
+        if value is not None and value != "integer" and key != "names" and (key, value) != ("clamp", True)
+    )
     return f"{name}({', '.join(listed)})"
 
 
-def _query(name: str, given: dict[str, Any], listed: bool) -> Query:  # noqa: FBT001 - an internal call
+def _query(  # noqa: PLR0911 - one for each query
+    name: str,
+    given: dict[str, Any],
+    listed: bool,  # noqa: FBT001 - an internal call
+) -> Query:
+    if name == "weighted_sum":
+        return _weighted_sum(given)
     n = whole(given.get("n", 1), "n of the query", 1, largest().records)
+    if name in ("histogram", "table"):
+        k = _cells(given) if name == "table" else whole(given["k"], "k of the query", 1, largest().classes)
+        vectors = histogram(n, k) if listed else unlisted(n, k)
+        return Query(name, vectors, vectors.size, 2 if k > 1 else 0)
+    if name == "mean":
+        return _mean(n, given)
     if name == "modular_sum":
         m = whole(given["modulus"], "modulus of the query", 1, largest().classes)
         return Query(name, Sum(n, (0, 1), m), m, 1 if n < m else m - 1)
@@ -145,12 +174,45 @@ def _query(name: str, given: dict[str, Any], listed: bool) -> Query:  # noqa: FB
             refuse("values of the query must list one integer or more, each once")
         spread = max(values) - min(values)
         return Query(name, Sum(n, values), n * spread + 1, spread, n * min(values))
-    most = largest().identity_values if name == "identity" else largest().classes
-    k = whole(given["k"], "k of the query", 1, most)
-    if name == "identity":
-        return Query(name, Sum(1, tuple(range(k))), k, k - 1)
-    vectors = histogram(n, k) if listed else unlisted(n, k)
-    return Query(name, vectors, vectors.size, 2 if k > 1 else 0)
+    k = whole(given["k"], "k of the query", 1, largest().identity_values)
+    return Query(name, Sum(1, tuple(range(k))), k, k - 1)
+
+
+def _cells(given: dict[str, Any]) -> int:
+    """How many cells a contingency table has: the product of its attributes' numbers of values."""
+    k = 1
+    for size in sequence(given["shape"], "shape of the query"):
+        k *= whole(size, "a number of values of an attribute", 1, largest().classes)
+        if k > largest().classes:
+            refuse(f"the table of the query has more than {largest().classes} cells")
+    return k
+
+
+def _mean(n: int, given: dict[str, Any]) -> Query:
+    """The mean of n records low, low + step, ..., high: low + unit x (the sum of the records' numbers)."""
+    most = largest().contribution
+    low, high = (whole(given[key], f"{key} of the query", -most, most) for key in ("low", "high"))
+    step = whole(given["step"], "step of the query", 1, 2 * most)
+    if low >= high or (high - low) % step or (high - low) // step >= largest().identity_values:
+        refuse("the mean of the query needs low < high, a step that divides the range, and not too many values")
+    k = (high - low) // step + 1
+    return Query("mean", Sum(n, tuple(range(k))), n * (k - 1) + 1, k - 1, unit=Fraction(step, n))
+
+
+def _weighted_sum(given: dict[str, Any]) -> Query:
+    """The weights of the bits that are one, added up; classes by ascending sum."""
+    most = largest().contribution
+    weights = [whole(w, "a weight of the query", -most, most) for w in sequence(given["weights"], "weights")]
+    if not weights or 2 ** min(len(weights), 64) > largest().weighted_datasets:
+        refuse(f"weights of the query must list one or more, at most {largest().weighted_datasets} datasets in all")
+    sums = [0]
+    for w in ticking(weights):
+        sums = [s for x in sums for s in (x, x + w)]
+    answers = sorted(set(sums))
+    place = {value: t for t, value in enumerate(answers)}
+    table = Table((2,) * len(weights), tuple(place[s] for s in ticking(sums)), len(answers))
+    width, spread = answers[-1] - answers[0] + 1, max(map(abs, weights))
+    return Query("weighted_sum", table, width, spread, answers[0], given=tuple(answers))
 
 
 def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
@@ -165,14 +227,81 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
 
 
 def _rows(name: str, given: dict[str, Any], asked: Query) -> Rows:
-    if name in ("geometric", "laplace", "gaussian"):
-        return _additive(asked, _noise(name, given, asked.sensitivity))
+    if name in ADDITIVE:
+        wide = widened(name, given, asked)
+        return _additive(wide, _noise(name, given, asked))
+    if name == "noisy_max":
+        return _noisy_max(asked, given)
     _fits(asked, asked.width, largest().own_entries if name == "exponential" else largest().shared_entries)
     if name == "symmetric":
         return _symmetric(asked, number(given["flip"], "flip", 0.0, 1.0))
     if name == "exponential":
-        return _exponential(asked, _rate(given, asked.sensitivity))
+        return _exponential(asked, _rate(given, asked))
     return _constant(asked)
+
+
+# Families that add integer noise to the answer.
+ADDITIVE = ("geometric", "laplace", "gaussian", "discrete_gaussian")
+
+
+def clamped(given: dict[str, Any]) -> bool:
+    """Whether outputs are clamped to the range of the query."""
+    clamp = given.get("clamp", True)
+    if type(clamp) is not bool:
+        refuse(f"clamp is {show(clamp)}; it must be True or False")
+    return clamp
+
+
+def widened(name: str, given: dict[str, Any], asked: Query) -> Query:
+    """Return the query with the range to which noise that is not clamped may be clamped all the same.
+
+    Answers are from `low` to `high`. Beyond them, for all y < y' <= low - m:
+
+    geometric noise, m = 0: q(y|f) = alpha^(y'-y) q(y'|f). Columns from `low` on downwards are proportional, and so are
+    those from `high` on upwards: putting proportional columns together loses nothing, for any secret and prior.
+    rounded Laplace noise, m = 1: q(y|f) = exp( -rate (f - y) ) sinh(rate/2) where y < f: the same from low - 1 on.
+    discrete Gaussian noise, m = 1 + 7.5 sigma, rounded up: they are not proportional, and `lost` says what is lost.
+    """
+    if clamped(given):
+        return asked
+    if asked.vector:
+        refuse(f"{spelled(name, given)} of {asked.text}: clamp=False is for answers that are numbers")
+    m = 0
+    if name == "laplace":
+        m = 1
+    elif name == "discrete_gaussian":
+        m = discrete.margin(_exact_sigma(given, asked))
+    return replace(asked, low=asked.low - m, width=asked.width + 2 * m)
+
+
+def wide(text: object, asked: Query) -> Query:
+    """Return the same of a call string."""
+    return widened(*call(text, MECHANISMS, "the mechanism"), asked)
+
+
+def lost(problem: dict[str, Any], asked: Query) -> Ball:
+    """Return the chance at least that an output of a named mechanism is among those that were put together.
+
+    With Y' for Y after outputs beyond both ends were put together, I(A;Y) - I(A;Y') = I(A;Y|Y'), which is P(Y' is an
+    end) I(A; Y | Y' is an end) at most: the chance times log|A|. An answer f is at least m away from either end, so
+    that the chance is at most 2 P(noise >= m). Proportional columns tell nothing beside their sum: nothing is lost.
+    """
+    name, given = call(problem["mechanism"], MECHANISMS, "the mechanism")
+    if name != "discrete_gaussian" or clamped(given):
+        return ZERO
+    sigma = _exact_sigma(given, asked)
+    return 2 * discrete.tails(_ball(sigma), sigma)(discrete.margin(sigma))
+
+
+def _noisy_max(asked: Query, given: dict[str, Any]) -> Rows:
+    """The most frequent value, with noise: one output for each value of a record."""
+    if not isinstance(asked.statistic, Histogram):
+        refuse(f"noisy_max is for histograms and tables, not for {asked.text}")
+    if given["noise"] not in choosing.LAWS:
+        refuse(f"noise is {show(given['noise'])}; noisy_max has {', '.join(choosing.LAWS)}")
+    _fits(asked, asked.statistic.k, largest().own_entries)
+    law, epsilon = choosing.LAWS[given["noise"]], _positive(given, "epsilon")
+    return [law(counts, epsilon) for counts in asked.statistic.counts]
 
 
 def _positive(given: dict[str, Any], name: str) -> Ball:
@@ -182,12 +311,35 @@ def _positive(given: dict[str, Any], name: str) -> Ball:
     return arb(value)
 
 
-def _rate(given: dict[str, Any], sensitivity: int) -> Ball | None:
-    """epsilon / sensitivity; None, that is no noise at all, for a query with a single answer."""
-    epsilon = _positive(given, "epsilon")
+def _ball(value: Fraction) -> Ball:
+    return arb(value.numerator) / value.denominator
+
+
+def _exact_sigma(given: dict[str, Any], asked: Query) -> Fraction:
+    """sigma in steps of the answers."""
+    _positive(given, "sigma")
+    return Fraction(given["sigma"]) / asked.unit
+
+
+def exact_rate(given: dict[str, Any], asked: Query) -> Fraction | None:
+    """epsilon / sensitivity, or 1 / scale, in steps of the answers; None, no noise at all, for a single answer."""
+    if given.get("scale") is not None:
+        if given["epsilon"] is not None or given["sensitivity"] is not None:
+            refuse("scale is given with epsilon or sensitivity; it says by itself how much noise there is")
+        _positive(given, "scale")
+        return asked.unit / Fraction(given["scale"])
+    _positive(given, "epsilon")
+    epsilon = Fraction(given["epsilon"])
     if given["sensitivity"] is not None:
-        return epsilon / _positive(given, "sensitivity")
-    return epsilon / sensitivity if sensitivity else None
+        _positive(given, "sensitivity")
+        return epsilon / Fraction(given["sensitivity"]) * asked.unit
+    return epsilon / asked.sensitivity if asked.sensitivity else None
+
+
+def _rate(given: dict[str, Any], asked: Query) -> Ball | None:
+    """The same as a ball."""
+    exact = exact_rate(given, asked)
+    return None if exact is None else _ball(exact)
 
 
 def _fits(asked: Query, columns: int, most: int) -> None:
@@ -244,7 +396,7 @@ def _constant(asked: Query) -> Rows:
     return [row] * len(answers)
 
 
-def _dense(statistic: Sum | Histogram) -> list[list[Ball]]:
+def _dense(statistic: Sum | Histogram | Table) -> list[list[Ball]]:
     return [[share.get(t, ZERO) for t in range(statistic.size)] for share in statistic.shares(0)]
 
 
@@ -255,12 +407,14 @@ def _no_noise(distance: int, _: object = None) -> Ball:
     return ZERO if distance else ONE
 
 
-def _noise(name: str, given: dict[str, Any], sensitivity: int) -> Noise:
+def _noise(name: str, given: dict[str, Any], asked: Query) -> Noise:
     """Integer noise, its tails put on the end points of the range."""
     if name == "gaussian":
-        scale = _positive(given, "sigma") * arb(2).sqrt()
+        scale = _ball(_exact_sigma(given, asked)) * arb(2).sqrt()
         return _rounded(lambda x: (x / scale).erfc() / 2)
-    rate = _rate(given, sensitivity)
+    if name == "discrete_gaussian":
+        return _discrete(_exact_sigma(given, asked))
+    rate = _rate(given, asked)
     if rate is None:
         return _no_noise
     if name == "laplace":
@@ -272,6 +426,20 @@ def _noise(name: str, given: dict[str, Any], sensitivity: int) -> Noise:
         return (-rate * d).exp() * (1 / (1 + alpha) if end else inside)
 
     return geometric
+
+
+def _discrete(sigma: Fraction) -> Noise:
+    """P(noise = d) = P(noise = 0) exp( -d^2 / (2 sigma^2) )."""
+    ball = _ball(sigma)
+    tail = discrete.tails(ball, sigma)
+    centre = 1 - 2 * tail(1)
+
+    def mass(d: int, end: bool) -> Ball:  # noqa: FBT001 - an internal callback
+        if end:
+            return tail(d) if d else 1 - tail(1)
+        return centre * (-arb(d) * d / (2 * ball * ball)).exp()
+
+    return mass
 
 
 @dataclass(frozen=True)
@@ -309,7 +477,8 @@ class Added:
         that move have at least the least, an exponential of mean 1/k.
         Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0.
         """
-        if self.parameter is None:
+        # Discrete Gaussian noise is no sum of independent parts of one kind.
+        if self.parameter is None or self.family == "discrete_gaussian":
             return ONE
         if self.family == "gaussian":
             return 1 - (-spread * min(counts, 2) / (2 * self.parameter**2)).exp()  # the parameter is sigma sqrt(2)
@@ -327,13 +496,9 @@ def exact_noise(text: object, asked: Query) -> Exact:
     Guarantee: where two of them are equal, so are the laws of the noise.
     """
     name, given = call(text, MECHANISMS, "the mechanism")
-    if name == "gaussian":
-        _positive(given, "sigma")
-        return name, Fraction(given["sigma"])
-    if _rate(given, asked.sensitivity) is None:
-        return name, None
-    sensitivity = asked.sensitivity if given["sensitivity"] is None else given["sensitivity"]
-    return name, Fraction(given["epsilon"]) / Fraction(sensitivity)
+    if name in ("gaussian", "discrete_gaussian"):
+        return name, _exact_sigma(given, asked)
+    return name, exact_rate(given, asked)
 
 
 def same_answers(one: Query, other: Query) -> bool:
@@ -356,15 +521,20 @@ def added(text: object, asked: Query) -> Added:
     D = r E( |noise + d| - |noise| ) = r ( d - 2 sum_{k=1..d} tail(k) ), a geometric series.
     """
     name, given = call(text, MECHANISMS, "the mechanism")
-    if name not in ("geometric", "laplace", "gaussian") or given.get("output", "integer") != "integer":
+    if name not in ADDITIVE or given.get("output", "integer") != "integer":
         refuse(f"{spelled(name, given)} adds no integer noise to the answer")
     words, exact = spelled(name, given), exact_noise(text, asked)
+    if name == "discrete_gaussian":
+        sigma = _exact_sigma(given, asked)
+        ball = _ball(sigma)
+        # D = E( (noise + d)^2 - noise^2 ) / (2 sigma^2), and the noise has mean 0.
+        return Added(discrete.tails(ball, sigma), lambda d: (d / ball) ** 2 / 2, name, words, ball, exact)
     if name == "gaussian":
-        scale = _positive(given, "sigma") * arb(2).sqrt()
+        scale = _ball(_exact_sigma(given, asked)) * arb(2).sqrt()
         return Added(
             lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2, name, words, scale, exact
         )
-    rate = _rate(given, asked.sensitivity)
+    rate = _rate(given, asked)
     if rate is None:
         return Added(lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, name, words, None, exact)
     if name == "laplace":
@@ -391,7 +561,7 @@ def real_noise(text: object, asked: Query) -> tuple[str, Ball, str]:
     name, given = call(text, MECHANISMS, "the mechanism")
     if given.get("output") != "real":
         refuse(f"{spelled(name, given)} is no mechanism with real outputs")
-    parameter = _positive(given, "sigma") if name == "gaussian" else _rate(given, asked.sensitivity)
+    parameter = _ball(_exact_sigma(given, asked)) if name == "gaussian" else _rate(given, asked)
     if parameter is None:
         refuse(f"{spelled(name, given)} of {asked.text} adds no noise at all")
     return name, parameter, spelled(name, given)
@@ -444,7 +614,7 @@ def _shifted(places: list[int], width: int, noise: Noise) -> Rows:
     return rows
 
 
-def _randomized_response(of: Sum | Histogram, epsilon: Ball) -> tuple[Table, Rows]:
+def _randomized_response(of: Sum | Histogram | Table, epsilon: Ball) -> tuple[Table, Rows]:
     """Every record kept with probability e^eps/(e^eps + k - 1), else another value, uniformly.
 
     Permuting the records of data and output alike leaves the channel as it is: they are interchangeable.

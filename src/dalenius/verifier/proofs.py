@@ -12,7 +12,8 @@ from .reading import field as entry
 def check(question: Question, proof: dict[str, Any], where: str) -> float:
     """Return the bound that a proof claims, or refuse it.
 
-    Guarantee: I(A;Y) <= result for every prior the adversary may hold.
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold. What outputs that were put together may tell
+    beside their sum is added to every bound.
     """
     upper = number(entry(proof, "upper", where), f"'upper' of {where}")
     kind = entry(proof, "kind", where)
@@ -20,7 +21,7 @@ def check(question: Question, proof: dict[str, Any], where: str) -> float:
         if not isinstance(kind, str) or kind not in KINDS:
             refuse(f"its kind is none of {', '.join(KINDS)}")
         for place, bound in KINDS[kind](question, proof, where):
-            compare(bound, upper, place)
+            compare(bound + question.lost, upper, place)
     except Refused as reason:
         text = str(reason)
         raise Refused(text if text.startswith(where) else f"{where}: {text}") from None

@@ -50,6 +50,11 @@ class Question:
             refuse(f"{self.secret.text} has too many cells to check; at most {largest().secret_entries} probabilities")
         return cells
 
+    @property
+    def lost(self) -> Ball:
+        """I(A;Y) less what the outputs tell that were put together: see named.lost."""
+        return ZERO if self.channel.lost.is_zero() else self.channel.lost * arb(len(self.shares)).log()
+
     def merged(self, prior: list[Shares]) -> list[dict[int, Ball]]:
         """Return a prior over (secret value, class) as one over (secret value with mass, row)."""
         return self.channel.cells([law for law, share in zip(prior, self.shares, strict=True) if share])

@@ -49,6 +49,7 @@ class Large:
     text: str
     records: tuple[int, ...] = (0,)
     reference: Uniform | Product = UNIFORM
+    lost: Ball = ZERO
 
     @cached_property
     def values(self) -> list[tuple[int, Ball]]:
@@ -63,6 +64,7 @@ class Large:
     def difference(self, other: "Large") -> str | None:
         """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
         same = self.statistic == other.statistic and (self.low, self.width) == (other.low, other.width)
+        same = same and self.lost.is_zero() == other.lost.is_zero()
         same = same and list(self.answers) == list(other.answers) and self.noise.exact == other.noise.exact
         return None if same else f"it is {other.text}"
 
@@ -94,7 +96,9 @@ def rebuild(problem: dict[str, Any]) -> Large:
     if statistic.alphabet(0) > (most := largest().sum_values):
         refuse(f"a witness on blocks of classes is for records of at most {most} values, not {asked.text}")
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
-    return Large(statistic, asked.answers, asked.low, asked.width, noise, f"{people}; {asked.text}; {noise.text}")
+    wide = named.wide(problem["mechanism"], asked)
+    text, lost = f"{people}; {asked.text}; {noise.text}", named.lost(problem, asked)
+    return Large(statistic, asked.answers, wide.low, wide.width, noise, text, lost=lost)
 
 
 def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
@@ -154,7 +158,8 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
         bound = _output_law(channel, knowledge.most, proof, where)
     else:
         refuse(f"{where}: its kind is none of trivial, maximal, sibson, blend, centre, law, which need no rows")
-    compare(bound, upper, where)
+    # What outputs that were put together may tell beside their sum: see named.lost.
+    compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
     return upper
 
 

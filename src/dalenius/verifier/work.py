@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from . import named
 from .balls import PRECISION
-from .counting import Histogram, Sum
+from .counting import Histogram, Sum, Table
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
 from .reading import DESIGN, Refused
 
@@ -102,7 +102,7 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         inside = estimate(audit, mechanism) if isinstance(audit, dict) else Work()
         return inside + _part(lambda: _design(content))
     witness = content.get("witness")
-    if isinstance(witness, dict) and "blocks" in witness:
+    if isinstance(witness, dict) and {"blocks", "kind"} & witness.keys():
         return Work(0.0, COST.start) + _part(lambda: _large(content))
     problem = content.get("problem")
     real = isinstance(problem, dict) and "quadrature" in problem
@@ -200,12 +200,15 @@ def _named(problem: dict[str, Any], asked: named.Query) -> tuple[int, int, int]:
     if name == "randomized_response":
         many = int(2 ** min(data.n * math.log2(max(data.alphabet(0), 1)), 40))
         return many, many, data.n
-    additive = name in ("geometric", "laplace", "gaussian")
+    additive = name in named.ADDITIVE
     if isinstance(data, Histogram) and additive:
         outputs = int(2 ** min(data.k * math.log2(data.n + 1), 40))
         return classes, outputs, classes * outputs
+    if name == "noisy_max":
+        return classes, data.alphabet(0), classes * data.alphabet(0)
     own = name == "exponential"
-    return classes, asked.width, classes * asked.width if own else 2 * asked.width
+    width = named.wide(problem["mechanism"], asked).width
+    return classes, width, classes * width if own else 2 * width
 
 
 def _classes(asked: named.Query) -> int:
@@ -214,6 +217,8 @@ def _classes(asked: named.Query) -> int:
     vectors = math.comb(data.n + data.alphabet(0) - 1, min(data.n, data.alphabet(0) - 1, 64))
     if isinstance(data, Histogram):
         return vectors
+    if isinstance(data, Table):
+        return data.size
     low = min(data.contributions)
     step = math.gcd(*(c - low for c in data.contributions)) or 1
     sums = data.n * (max(data.contributions) - low) // step + 1
@@ -264,7 +269,15 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
+    if kind == "posteriors" and proof.get("ratios"):
+        phi += _ratios(_groups(nested), shape)
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _ratios(groups: int, shape: Shape) -> Work:
+    """Floats below and above every entry, and a quotient of both for every pair of groups."""
+    entries = shape.cells * groups
+    return Work(4 * COST.link * entries, COST.function * entries + 8 * COST.term * entries * groups)
 
 
 def _grid(proof: dict[str, Any], shape: Shape) -> Work:
@@ -312,12 +325,12 @@ def _leaves(tree: Sequence[Any]) -> tuple[int, int]:
     """How many leaves a tree in preorder has, and the most nodes that wait at a time."""
     leaves, waiting, most = 0, 1, 1
     for item in ticking(tree):
-        if isinstance(item, dict):
-            leaves += 1
-            waiting -= 1
-        else:
+        if isinstance(item, (list, tuple)):
             waiting += 1
             most = max(most, waiting)
+        else:
+            leaves += 1
+            waiting -= 1
     return leaves, most
 
 
@@ -330,11 +343,24 @@ def _large(content: dict[str, Any]) -> Work:
     values = data.alphabet(0) ** len(secret.get("records", [0]))
     passes = sum(isinstance(proof, dict) and proof.get("kind") != "trivial" for proof in content["proofs"])
     reach = _reach(content["problem"]["mechanism"], asked)
-    met = min((2 * reach + 1) * len(content["witness"]["cuts"]), classes * len(content["witness"]["cuts"]))
+    cuts = len(content["witness"]["cuts"])
+    met = min((2 * reach + 1) * cuts, classes * cuts) if "blocks" in content["witness"] else 0
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) for proof in content["proofs"])
+    if "kind" in content["witness"]:
+        time += _tied(content["witness"], data.alphabet(0))
     return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4, time)
+
+
+def _tied(witness: dict[str, Any], values: int) -> float:
+    """Chances of steps of the guess; a power of a polynomial for each node; sums of weights that are gone through."""
+    low, high = witness["window"]
+    counts, nodes = high - low + 1 + len(witness["masses"]), len(witness["nodes"])
+    steps, sums = len(witness["weights"]), values * (max(witness["weights"]) - min(witness["weights"]) + 1)
+    powers = nodes * values * counts * math.log2(values * counts + 2) * 8 * COST.product
+    chances = counts * (4 * COST.function + steps * (COST.operation + nodes * COST.product))
+    return float(chances + powers + sums * (COST.function + nodes * COST.operation))
 
 
 def _output_law(proof: object, classes: int) -> float:
@@ -344,7 +370,7 @@ def _output_law(proof: object, classes: int) -> float:
     return classes * (4 * COST.function + (COST.make + COST.product) * len(proof["cuts"]))
 
 
-def _contributions(data: Sum | Histogram) -> Sequence[int]:
+def _contributions(data: Sum | Histogram | Table) -> Sequence[int]:
     return data.contributions if isinstance(data, Sum) else (0, 1)
 
 
@@ -353,7 +379,7 @@ def _reach(mechanism: object, asked: named.Query) -> float:
     family, parameter = named.exact_noise(mechanism, asked)
     if parameter is None:
         return 0.0
-    return float(COST.sigmas * parameter) if family == "gaussian" else float(COST.rates / parameter)
+    return float(COST.sigmas * parameter) if family.endswith("gaussian") else float(COST.rates / parameter)
 
 
 def _design(content: dict[str, Any]) -> Work:
