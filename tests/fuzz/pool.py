@@ -77,6 +77,10 @@ def small() -> dl.Mechanism:
     return random_channel([2, 2], 3, 5)
 
 
+def two_outputs() -> dl.Mechanism:
+    return random_channel([2, 2], 2, 7)
+
+
 def unwritten(mechanism: str, **options: Json) -> Sample:
     """A noisy count that is never written out; what is true of it is known from the same channel with its rows."""
     return beside(*large_samples.both(mechanism, "count(n=12)"), **options)
@@ -108,6 +112,8 @@ def samples() -> dict[str, Sample]:
         "ratios": audited(lambda: random_channel([3, 2], 2, 42), "posteriors", entropy=1.25, tolerance=3e-3),
         "shared points": audited(count, "posteriors", entropy=1.7),
         "rows": audited(count, "rows", entropy=1.7),
+        "monotone": audited(count, "monotone", entropy=1.7),
+        "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),

@@ -22,6 +22,7 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
+from dalenius.reductions.order import ordered
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied
 
@@ -103,6 +104,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     mechanism = problem.mechanism
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
+    order = ordered(mechanism, merged, problem.settings.limits)
     common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
@@ -111,10 +113,12 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             Cells(lumped, problem.knowledge, problem.settings),
             min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))) + _lost(mechanism, members, other),
             problem.tolerance,
+            relative=problem.relative,
             exact_cells=exact_cells,
             grids=grids,
             common=common,
             known=known.setdefault(k, WarmStart()),
+            order=order,
         )
         if twin is None:
             audit.open_bracket(deadline, rng)

@@ -186,13 +186,15 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
         history=_history(content),
         repairs=_repairs(content),
         loaded=True,
-        **_ended(plain),
+        relative=(relative := checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)),
+        **_ended(plain, relative),
     )
 
 
-def _ended(plain: dict[str, Any]) -> dict[str, Any]:
+def _ended(plain: dict[str, Any], relative: float = 0.0) -> dict[str, Any]:
     """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance."""
-    if plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > plain["tolerance"]:
+    allowed = max(plain["tolerance"], relative * plain["upper"])
+    if plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed:
         return {**plain, "stopped": "nearly"}
     return plain
 

@@ -83,6 +83,9 @@ class Sizes:
     waiting_numbers: int = 2**26
     secants: int = 2**16
 
+    # Steps of the chains of monotone rows.
+    chain_rounds: int = 10**6
+
     # Sums that are never written out: products of a class and a cut; cuts; values of a secret; values x blocks; values
     # x groups of outputs; chances of the noise that are remembered.
     sum_terms: int = 2**25

@@ -264,7 +264,7 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         parts = [_tree(row["tree"], _groups([row["groups"]]), each, shape) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
     if "tree" not in proof:
-        return _grid(proof, shape) if kind == "grid" else Work()
+        return {"grid": _grid, "monotone": _chains}[kind](proof, shape) if kind in ("grid", "monotone") else Work()
     if kind == "simplices":
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
@@ -272,6 +272,23 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
     if kind == "posteriors" and proof.get("ratios"):
         phi += _ratios(_groups(nested), shape)
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _chains(proof: dict[str, Any], shape: Shape) -> Work:
+    """Two chains of every value, each step a product with the cells' rows and one with their columns.
+
+    Rows that a name says to fall by a factor a step have recursions in place of products; they have few balls.
+    """
+    entries = shape.cells * shape.outputs
+    stated = "ranks" in proof
+    repair = COST.function * 2 * shape.classes * shape.outputs if stated else 0.0
+    falling = not stated and shape.balls <= 2 * shape.outputs
+    held = 0 if falling else min(entries, largest().held)
+    making = 0.0 if held == entries or falling else COST.make * entries
+    product = 12 * COST.operation * shape.values * shape.outputs if falling else COST.product * entries + making
+    step = 2 * product + COST.function * (shape.cells + shape.values * shape.outputs)
+    size = (2 * COST.ball * shape.classes * shape.outputs if stated else 0.0) + COST.held * held
+    return Work(size, repair + 2 * (abs(int(proof["rounds"])) + 2) * step)
 
 
 def _ratios(groups: int, shape: Shape) -> Work:
