@@ -476,6 +476,37 @@ class ClosedForms(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Locals(_Checked):
+    """Local randomisers of any number of records: closed forms, and the few records that priors are searched on."""
+
+    # Points of a grid for a contraction coefficient, and how often it is refined around the best: the extreme is then
+    # known to some 1e-9 of itself.
+    coefficient_points: int = 1001
+    coefficient_rounds: int = 3
+    # Divergences below this are too near rounding for their ratio; the limit at 0 is a formula.
+    coefficient_near: float = 1e-9
+    # By this share coefficients are moved outward, so that a verifier finds them true.
+    coefficient_margin: float = 1e-7
+    # Values of the secret up to which the law u is searched: with more, and a symmetric channel, u = rho is best.
+    searched_values: int = 8
+    # Where the search begins above the least lambda, and its steps. One start alone missed the best of skewed laws.
+    excess_starts: tuple[float, ...] = (0.3, 1e-6)
+    search_steps: int = 400
+
+    # Cells and entries of the part of the release that holds the values of a few records. Eight bits are 0.3 % below
+    # what 200 counted records leak at most, at epsilon 1 and knowledge 0.5.
+    part_cells: int = 256
+    part_entries: int = 2**17
+    # Records whose number alone is looked at, and entries of that part.
+    counted_records: int = 200
+    counted_entries: int = 2**18
+    # Datasets from which on randomised response with a matrix is audited record by record too: below, trees close.
+    least_datasets: int = 32
+    # Values of a group of records that is the secret.
+    group_values: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
 class MonotoneRows(_Checked):
     """Chains of monotone rows, and at which output laws and multipliers they are run."""
 
@@ -823,6 +854,7 @@ class Settings(_Checked):
     trees: Trees = field(default_factory=Trees)
     newton: Newton = field(default_factory=Newton)
     closed_forms: ClosedForms = field(default_factory=ClosedForms)
+    locals: Locals = field(default_factory=Locals)
     monotone: MonotoneRows = field(default_factory=MonotoneRows)
     designing: Designing = field(default_factory=Designing)
     quantising: Quantising = field(default_factory=Quantising)
