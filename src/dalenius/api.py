@@ -57,6 +57,7 @@ def audit(  # noqa: PLR0913 - the public surface
     repairs: Iterable[str] | None = None,
     reading: Reading | None = None,
     tolerance: float = 1e-6,
+    relative: float = 0.0,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -66,7 +67,8 @@ def audit(  # noqa: PLR0913 - the public surface
     """Return a certified bracket on L(b) = max_i max { I(X_i;Y) : H(X) >= b }.
 
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b). `tolerance` is the gap to reach, in
-    `unit`; after `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
+    `unit`; a gap of the share `relative` of the upper bound ends the search as well (0.01: one per cent; 0: only the
+    tolerance does). After `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
     callable that receives the bracket on the way, or True for a line on standard error. settings: how hard, in which
     order and how finely to search, a dl.Settings; they change how close the bracket comes, and nothing that is proved.
 
@@ -91,7 +93,14 @@ def audit(  # noqa: PLR0913 - the public surface
     """
     approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+        approach,
+        unit=unit,
+        tolerance=tolerance,
+        relative=relative,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+        settings=settings,
     )
     checking.check_option(verify)
     records = checked_mechanism(mechanism).records
