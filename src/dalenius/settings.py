@@ -368,7 +368,7 @@ class ClosedForms(_Checked):
     # How near to the best r of those rows is near enough: far below what the steps of r cost.
     law_accuracy: float = 1e-6
     # A law is evaluated on all rows where those rows put it below this multiple of the best bound known. With 1 the
-    # best of 28 bounds of four sums was lost twice, with 1.1 never in 20 of them; passes over all rows cost up to a third.
+    # best of 28 bounds of four sums was lost twice, with 1.1 never in 20; passes over all rows cost up to a third.
     law_hope: float = 1.1
 
     # Ascents on the coarse problem of a sum: rounds, and the gain of a round that is not worth another. They start from
