@@ -62,7 +62,7 @@ OF_DESIGN: Plain = {
 }
 ALLOWED = {
     "unit": ("nats", "bits"),
-    "stopped": ("gap", "nearly", "time_limit", "interrupted", "method"),
+    "stopped": ("gap", "nearly", "time_limit", "nodes", "interrupted", "method"),
     "proved": ("both", "lower", "upper"),
     "goal": ("leakage", "distortion"),
     "given": ("entropy", "knowledge"),
