@@ -75,6 +75,8 @@ class Limits(_Checked):
     ascent_entries: int = 4_000_000
     # Pairs of rows x outputs held at once; beyond it contraction is not used.
     pair_entries: int = 400_000
+    # Cells x pairs of groups of outputs up to which their ratios are looked at: a second or so of a verifier's time.
+    ratio_entries: int = 2**22
     # Groups of outputs up to which any two may be joined; beyond it only neighbours.
     joined_groups: int = 12
     # Nodes x entries of a node that a batch of simplices, posteriors or choices holds at once; of boxes.
@@ -185,6 +187,10 @@ class Trees(_Checked):
     # Width below which a box is not split, and the weight of the width where excesses are equal.
     narrow: float = 1e-9
     tie: float = 1e-12
+    # A box of posteriors counts as empty where its ends cross by this share of the odds, and ends that ratios gave are
+    # good to the second share: a verifier's boxes are wider by rounding.
+    crossed: float = 1e-9
+    carried: float = 2e-14
     # The same for edges that the relaxation hardly uses.
     unused_edge: float = 1e-9
     # The numbers of a leaf are rounded to this share of the tolerance.
@@ -258,8 +264,10 @@ class Newton(_Checked):
     # Posteriors. Rounds at the root and at children.
     posterior_root_rounds: int = 60
     posterior_rounds: int = 15
-    # A warm start with a smaller sigma freezes; the root starts at no less than this share of the hint.
+    # A warm start with a smaller sigma freezes; but no child begins above this share of the best prior's s: at 0.02
+    # count(20) at epsilon 0.3, b = 0.3 stalled at 1.4 %. The root starts at no less than the last share of the hint.
     posterior_start_sigma: float = 0.02
+    posterior_start_below: float = 1.0
     posterior_start_share: float = 0.1
     # Range of sigma, and log p0(a), as -x, of secret values that the relaxation hardly uses.
     sigma_range: tuple[float, float] = (1e-5, 1e3)
@@ -601,7 +609,7 @@ class Portfolio(_Checked):
     posterior_shares: tuple[float, ...] = (0.55, 0.3, 0.0)
     # Least s that a tree is planned for, and that it begins with.
     least_s: float = 1e-3
-    least_hint: float = 0.02
+    least_hint: float = 1e-3
     # Outputs whose columns are proportional but for rounding contract at most this much.
     proportional: float = 1e-9
     # How far s stays above theta eta in a tree of boxes: shares of theta eta, and of what the best prior has more.

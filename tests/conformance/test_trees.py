@@ -113,10 +113,33 @@ def posteriors(tree: PosteriorTree, priors: Floats) -> Floats:
     return np.asarray((z / z.sum(axis=1, keepdims=True))[:, 1:])
 
 
-def posterior_value(tree: PosteriorTree, box: Region, proof: Any) -> float:  # noqa: ANN401 - a point
+def posterior_value(tree: PosteriorTree, box: Region, proof: Any) -> float:  # noqa: ANN401 - a point, or None
+    if proof is None:
+        assert (box[0] > box[1]).any()
+        return -np.inf
     boxes = posterior_bound.Boxes(box[0][None], box[1][None])
     nodes, touching = Relaxed.of(tree.problem, boxes), tangent(tree.problem, proof.lam)
-    return -np.inf if boxes.empty[0] else float(posterior_bound.evaluate(tree.problem, nodes, proof, touching).bound[0])
+    return float(posterior_bound.evaluate(tree.problem, nodes, proof, touching).bound[0])
+
+
+def posterior_parts(tree: PosteriorTree, box: Region, cut: tuple[int, int, float]) -> tuple[Region, Region]:
+    """Cut the box, and carry the cut to every other group: the odds there are those here times a ratio of averages."""
+    (low, high), (value, group, at) = box, cut
+    left, right = high.copy(), low.copy()
+    own = tree.problem.cells.secret == value
+    for other in range(tree.problem.n_groups):
+        ratio = tree.problem.coarse[:, other] / tree.problem.coarse[:, group]
+        for ends, factor in (
+            (left, ratio[own].max() / ratio[~own].min()),
+            (right, ratio[own].min() / ratio[~own].max()),
+        ):
+            carried = factor * at / (factor * at + 1 - at)
+            best = min if ends is left else max
+            ends[value - 1, other] = best(ends[value - 1, other], carried)
+    parts = (low, left), (right, high)
+    if len(low) == 1:
+        return parts
+    return tuple((lows, np.minimum(highs, 1 - lows.sum(axis=0) + lows)) for lows, highs in parts)  # type: ignore[return-value]
 
 
 # Simplices, given by their vertices.
@@ -238,7 +261,7 @@ def posteriors_of(share: float) -> Domain:
     return of_priors(
         plant=lambda *of: plant_posteriors(*of, share=share),
         root=posterior_root,
-        parts=lambda _, box, cut: box_parts(box, cut[0] - 1, *cut[1:]),
+        parts=posterior_parts,
         holds=lambda tree, box, priors: within(box, posteriors(tree, priors)),
         bound=posterior_value,
         tolerance=1e-3,

@@ -103,6 +103,7 @@ def samples() -> dict[str, Sample]:
         "groups": audited(count, "boxes", entropy=1.7),
         "simplices": audited(parity, "simplices", **middle),
         "posteriors": audited(parity, "posteriors", **middle),
+        "ratios": audited(lambda: random_channel([3, 2], 2, 42), "posteriors", entropy=1.25, tolerance=3e-3),
         "shared points": audited(count, "posteriors", entropy=1.7),
         "rows": audited(count, "rows", entropy=1.7),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),

@@ -24,7 +24,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.numerics.information import ROUNDING, lse, phi, safe_log
+from dalenius.bounds.posterior_ratios import Ratios
+from dalenius.numerics.information import lse, phi, safe_log
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.cells import Cells
 
@@ -47,7 +48,13 @@ class PosteriorProblem:
     @property
     def n_groups(self) -> int:
         """Number of groups."""
-        return int(self.coarse.shape[1])
+        return int(self.groups.max()) + 1
+
+    @cached_property
+    def ratios(self) -> Ratios | None:
+        """What ratios between groups say; None where looking at all pairs costs too much."""
+        affordable = self.cells.size * self.n_groups**2 <= self.cells.settings.limits.ratio_entries
+        return Ratios.of(self.cells, self.coarse) if affordable else None
 
     def laws(self, w: Floats) -> Floats:
         """U_a(G) of conditionals (B, C), as (B, A, G)."""
@@ -80,10 +87,10 @@ class Boxes:
         alpha = np.where(width > 0, (at_high - at_low) / np.where(width > 0, width, 1.0), 0.0)
         return alpha, np.maximum(at_low - alpha * low, at_high - alpha * high)
 
-    @property
-    def empty(self) -> Bools:
-        """Nodes whose lower ends sum to more than one, by more than rounding."""
-        return np.asarray((self.low.sum(axis=1) > 1 + ROUNDING).any(axis=1))
+    def empty(self, margin: float) -> Bools:
+        """Nodes whose ends cross, or whose lower ends sum to more than one: by a margin, as a verifier's are wider."""
+        crossed = self.low * (1 - self.high) > (1 + margin) * self.high * (1 - self.low)
+        return np.asarray(crossed.any(axis=(1, 2)) | (self.low.sum(axis=1) > 1 + margin).any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,27 +73,49 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         return cuts, Parts(boxes, Boxes(np.concatenate([low, low]), np.concatenate([high, high])))
 
     def _halved(self, boxes: Boxes, cuts: tuple[Ints, Ints, Floats]) -> Boxes:
-        """Both parts of every box: all left ones, then all right ones."""
-        return Boxes(*halves(boxes.low, boxes.high, *cuts))
+        """Both parts of every box: all left ones, then all right ones; the cut carried to other groups."""
+        low, high = halves(boxes.low, boxes.high, *cuts)
+        ratios = self.problem.ratios
+        return Boxes(low, high) if ratios is None else Boxes(*ratios.tightened(low, high, *cuts))
 
     def bound(self, regions: Parts, parents: list[tuple[float, Point]], deadline: Deadline) -> Iterator[Leaf]:
-        """Minimise over multipliers and sigma, from the point that the parent leaves each part."""
-        settings, boxes = self.problem.cells.settings.newton, regions.boxes
+        """Minimise over multipliers and sigma, from what the parent leaves each part; an empty box has no point."""
+        settings, boxes = self.problem.cells.settings, regions.boxes
+        newton = settings.newton
         if not parents:
-            share = settings.posterior_start_share * self.s_hint
-            sigma = max(self.s_hint - self.problem.eta, share, settings.posterior_start_sigma)
-            goal = Goal(self.target, settings.posterior_root_rounds, deadline)
+            goal = Goal(self.target, newton.posterior_root_rounds, deadline)
+            sigma = max(self.s_hint - self.problem.eta, newton.posterior_start_share * self.s_hint, self._least_start)
             found = minimise(self.problem, boxes, Point.start(self.problem, sigma), goal)
-            return self._leaves(boxes, self._rounded(found.point))
-        heirs = stack([point for _, point in parents])
+            yield from self._leaves(boxes, self._rounded(found.point))
+            return
+        empty = boxes.empty(settings.trees.crossed)
+        leaves: Iterator[Leaf] = iter(())
+        if not empty.all():
+            held = np.flatnonzero(~empty)
+            heirs = stack([parents[k][1] for k in held])
+            leaves = self._bound_children(take(regions, held), heirs, deadline)
+        for none in empty:
+            yield Leaf(-np.inf, None, None) if none else next(leaves)
+
+    def _bound_children(self, regions: Parts, heirs: Point, deadline: Deadline) -> Iterator[Leaf]:
+        settings, boxes = self.problem.cells.settings.newton, regions.boxes
         heirs = replace(heirs, m=inherited(self.problem, regions.whole, boxes, heirs.m))
-        begin = replace(heirs, sigma=np.maximum(heirs.sigma, settings.posterior_start_sigma))
+        # A parent with a far smaller sigma was lost: its multipliers are no start.
+        lost = heirs.sigma < self._least_start
+        sigma = np.where(lost, self.s_hint, heirs.sigma)
+        begin = replace(heirs, sigma=sigma, m=np.where(lost[:, None, None], 0.0, heirs.m))
         found = minimise(self.problem, boxes, begin, Goal(self.target, settings.posterior_rounds, deadline))
         # What was found for a part, or what its parent leaves it where that is better.
         point = self._rounded(found.point)
         better = self._evaluate(boxes, heirs).bound < self._evaluate(boxes, point).bound
         put(point, better, take(heirs, better))
         return self._leaves(boxes, point)
+
+    @property
+    def _least_start(self) -> float:
+        """A start below the best prior's s, but not so small that the first steps are lost."""
+        settings = self.problem.cells.settings.newton
+        return min(settings.posterior_start_sigma, settings.posterior_start_below * self.s_hint)
 
     def relaxed(self, regions: list[Node], proofs: list[Point]) -> Floats:
         """p(a) w(t|a)."""
@@ -104,8 +126,13 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
     def claim(self, rounding: Rounding) -> float:
         """The log masses enter every leaf multiplied by 1 + sigma; a claimed contraction costs a share of knowledge."""
         margin = rounding.bound + claimed_eta(0.0, [0, 0]) * self.problem.cells.knowledge
-        leaves = self.nodes.leaf.values()
-        claims = (bound + rounding.mass * (1 + float(x.sigma[0])) + margin for bound, x in leaves)
+        # A verifier's boxes are wider by rounding where ratios tightened them; multipliers m take up the difference.
+        wider = 0.0 if self.problem.ratios is None else self.problem.cells.settings.trees.carried
+        claims = (
+            bound + rounding.mass * (1 + float(x.sigma[0])) + wider * float(np.abs(x.m).max()) + margin
+            for bound, x in self.nodes.leaf.values()
+            if bound > -np.inf
+        )
         return max(self.upper + rounding.bound, *claims)
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
@@ -116,14 +143,17 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         return {
             "groups": groups,
             "eta": claimed_eta(self.problem.eta, groups),
+            **({} if self.problem.ratios is None else {"ratios": True}),
             **({"points": [self._leaf(point, outputs) for point in points]} if points else {}),
             "tree": [self._entry(entry, outputs) for entry in entries],
         }
 
-    def _entry(self, entry: Cut | Point | int, outputs: OriginalOutputs) -> "list[Any] | dict[str, Any] | int":
-        """A split, a leaf, or the number of the point that a leaf shares."""
+    def _entry(self, entry: Cut | Point | int | None, outputs: OriginalOutputs) -> "list[Any] | dict[str, Any] | int":
+        """A split, a leaf, or the number of the point that a leaf shares; an empty box needs no numbers."""
         if isinstance(entry, tuple):
             return list(entry)
+        if entry is None:
+            return {}
         return entry if isinstance(entry, int) else self._leaf(entry, outputs)
 
     def _leaf(self, x: Point, outputs: OriginalOutputs) -> dict[str, Any]:
@@ -133,13 +163,12 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         return leaf
 
     def _leaves(self, boxes: Boxes, point: Point) -> Iterator[Leaf]:
-        """Boxes without any prior have the bound -inf; narrow ones are not split."""
+        """Narrow boxes are not split."""
         seen = self._evaluate(boxes, point)
-        bounds = np.where(boxes.empty, -np.inf, seen.bound)
         z = seen.p[:, :, None] * self.problem.laws(seen.w)
         wide = (boxes.high - boxes.low).max(axis=(1, 2)) > self.problem.cells.settings.trees.narrow
         for k, own in enumerate(singles(point)):
-            yield Leaf(float(bounds[k]), own, (boxes.low[k], boxes.high[k], z[k]) if wide[k] else None)
+            yield Leaf(float(seen.bound[k]), own, (boxes.low[k], boxes.high[k], z[k]) if wide[k] else None)
 
     def _evaluate(self, boxes: Boxes, x: Point) -> Evaluation:
         return evaluate(self.problem, Relaxed.of(self.problem, boxes), x, tangent(self.problem, x.lam))

@@ -269,7 +269,15 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
+    if kind == "posteriors" and proof.get("ratios"):
+        phi += _ratios(_groups(nested), shape)
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _ratios(groups: int, shape: Shape) -> Work:
+    """Floats below and above every entry, and a quotient of both for every pair of groups."""
+    entries = shape.cells * groups
+    return Work(4 * COST.link * entries, COST.function * entries + 8 * COST.term * entries * groups)
 
 
 def _grid(proof: dict[str, Any], shape: Shape) -> Work:

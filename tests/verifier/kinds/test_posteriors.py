@@ -25,6 +25,7 @@ from dalenius.settings import only
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channel import Channel, rebuild
 from dalenius.verifier.kinds.posteriors import Box, Posteriors
+from dalenius.verifier.kinds.ratios import Ratios
 from dalenius.verifier.limits import sized
 from dalenius.verifier.reading import Refused
 
@@ -46,11 +47,13 @@ def split_outputs() -> Mechanism:
     return Mechanism.from_matrix(wide, records=[2, 2])
 
 
+WITH_ZEROS = [[0.6, 0.4, 0, 0], [0, 0.3, 0.7, 0], [0.2, 0, 0.5, 0.3], [0, 0, 0.1, 0.9]]
 SUBJECTS = {
     "parity": (lambda: named("modular_sum(n=2, modulus=2)", "symmetric(flip=0.1)"), 1.2 * LN2, 1e-4),
     "count": (lambda: named("count(n=3)", "geometric(epsilon=1)"), 1.7, 1e-4),
     "groups": (lambda: named("count(n=3)", "geometric(epsilon=0.7)"), 1.78, 1e-4),
     "three values": (lambda: random_channel([3, 2], 2, 42), 1.25, 3e-3),
+    "zeros": (lambda: Mechanism.from_matrix(WITH_ZEROS, records=[2, 2]), 0.7, 1e-4),
     "split outputs": (split_outputs, 1.1, 1e-4),
 }
 
@@ -149,9 +152,10 @@ def information(z: Floats) -> float:
     return float((z[z > 0] * np.log(z[z > 0] / product[z > 0])).sum())
 
 
+@pytest.mark.parametrize("ratios", [False, True])
 @pytest.mark.parametrize("values", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(10))
-def test_no_prior_of_a_box_exceeds_its_bound(seed: int, values: int) -> None:
+def test_no_prior_of_a_box_exceeds_its_bound(seed: int, values: int, ratios: bool) -> None:  # noqa: FBT001 - a case
     """Rows with exact zeros, an output that never occurs, groups with gaps in their numbers, and any leaf at all."""
     rng = np.random.default_rng(seed)
     rows = rng.dirichlet(np.full(5, 0.5), size=3 * values)
@@ -170,14 +174,15 @@ def test_no_prior_of_a_box_exceeds_its_bound(seed: int, values: int) -> None:
         pi = [a * w for a, w in zip(p, drawn, strict=True)]
         z = np.stack([w @ q for w, q in zip(pi, laws, strict=True)])
         knowledge = sum((w[w > 0] * np.log(w[w > 0] / r[w > 0])).sum() for w, r in zip(pi, rho, strict=True)) + 1e-12
-        verifier = Posteriors(shares, channel, arb(knowledge), {"groups": groups, "eta": eta})
+        verifier = Posteriors(shares, channel, arb(knowledge), {"groups": groups, "eta": eta, "ratios": ratios})
         total = z.sum(axis=0)
         box = verifier.root
         for _ in range(4 if values > 1 else 0):
             a, g = int(rng.integers(1, values)), int(rng.choice(groups))
             members = [y for y in range(5) if groups[y] == g]
             v = float(z[a, members].sum() / total[members].sum()) if total[members].sum() > 0 else 0.0
-            at = float(rng.random())
+            # Near the posterior as well: there a cut that is carried too far would leave the prior outside.
+            at = float(rng.random()) if rng.random() < 0.5 else min(1.0, max(0.0, v + float(rng.normal(scale=1e-9))))
             box = verifier.split(box, [a, g, at])[0 if v <= at else 1]
         leaf = {
             "sigma": float(rng.choice([0.01, 0.3, 3.0])),
@@ -187,6 +192,55 @@ def test_no_prior_of_a_box_exceeds_its_bound(seed: int, values: int) -> None:
         bound = verifier.bound(box, leaf)
         assert bound is not None
         assert bound >= information(z) - 1e-9
+
+
+def probabilities(entries: list[list[str]]) -> list[list[Any]]:
+    return [[arb(x) for x in row] for row in entries]
+
+
+def test_ratios_are_those_of_exact_arithmetic() -> None:
+    rows = [[["0.5", "0.3", "0.2"], ["0.25", "0.25", "0.5"]], [["0.1", "0.6", "0.3"], ["0.2", "0.2", "0.6"]]]
+    ratios = Ratios([probabilities(value) for value in rows])
+    exact = [[[Fraction(x) for x in cell] for cell in value] for value in rows]
+    for group in range(3):
+        for at in (Fraction(1, 10), Fraction(7, 8)):
+            highest, lowest = ratios.highest(1, group, float(at)), ratios.lowest(1, group, float(at))
+            for other in range(3):
+                own, rest = ([cell[other] / cell[group] for cell in value] for value in reversed(exact))
+                odds = Fraction(float(at)) / (1 - Fraction(float(at)))
+                top, bottom = odds * max(own) / min(rest), odds * min(own) / max(rest)
+                assert 0 <= Fraction(highest[other]) - top / (1 + top) < Fraction(1, 10**13)
+                assert 0 <= bottom / (1 + bottom) - Fraction(lowest[other]) < Fraction(1, 10**13)
+
+
+def test_ratios_of_zeros_say_what_is_stated() -> None:
+    """Output 3 never occurs, 0 never under value 1, 2 only under value 1; a ball around 0 may be a zero or not."""
+    rows = [[["0.5", "0.5", "0", "0"], ["0.25", "0.75", "0", "0"]], [["0", "0.5", "0.5", "0"]]]
+    ratios = Ratios([probabilities(value) for value in rows])
+    # At output 1 anything may be true; at 0 the posterior of 1 is then 0, and at 2 it is 1.
+    assert ratios.highest(1, 1, 0.5)[0] < 1e-100
+    assert ratios.lowest(1, 1, 0.5)[2] == pytest.approx(1.0)
+    assert ratios.highest(1, 1, 0.5)[2:] == [1.0, 1.0]
+    assert ratios.lowest(1, 1, 0.5)[0] == ratios.lowest(1, 1, 0.5)[3] == 0.0
+    assert ratios.highest(1, 3, 0.5) == [1.0] * 4
+    assert ratios.lowest(1, 3, 0.5) == [0.0] * 4
+    assert ratios.lowest(1, 0, 0.0) == [0.0] * 4
+    assert ratios.highest(1, 2, 1.0) == [1.0] * 4
+    wide = arb(0, 1e-30)
+    balls = Ratios([[[arb(0.5), wide]], [[arb(0.25), arb(0.75)]]])
+    assert balls.highest(1, 0, 0.5)[1] == 1.0
+    assert balls.lowest(1, 1, 0.5)[0] == 0.0
+    assert balls.lowest(1, 0, 0.5)[1] > 1 - 1e-13
+
+
+def test_numbers_at_the_edge_of_floats_stay_outward() -> None:
+    rows = [[["1e-300", "0.5"], ["1e-310", "0.5"]], [["0.5", "1e-305"]]]
+    ratios = Ratios([probabilities(value) for value in rows])
+    for at in (5e-324, 1e-200, 0.5, 1 - 2.0**-53, 1.0):
+        assert all(0 <= x <= 1 for x in (*ratios.highest(1, 0, at), *ratios.lowest(1, 1, at)))
+        # Odds of value 1 at output 1 are those at 0 times at least 2e-305 * 1e-310 / 0.5 and at most that of 1e-300.
+        assert ratios.highest(1, 0, at)[1] >= min(at * 1e-280, 1e-290)
+        assert ratios.lowest(1, 0, at)[1] <= 1e-290 or at == 1.0
 
 
 def test_splitting_leaves_a_box_as_it_was() -> None:
@@ -284,6 +338,8 @@ SPOILT: dict[str, Change] = {
     "eta not finite": lambda p: p.__setitem__("eta", math.nan),
     "eta of every value": lambda p: p.__setitem__("eta", [0.5, 0.5]),
     "eta missing": lambda p: p.pop("eta"),
+    "ratios is a word": lambda p: p.__setitem__("ratios", "all"),
+    "leaf without numbers": lambda p: leaves(p)[0].clear(),
     "leaf is a number": lambda p: p["tree"].__setitem__(-1, 1.0),
 }
 SPOILT_GROUPS: dict[str, Change] = {

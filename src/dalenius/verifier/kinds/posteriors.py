@@ -30,6 +30,10 @@ prior belongs to some leaf (where z_G = 0 take any posterior). Why the bound of 
    over p
        (1+sigma) log sum_a exp( sigma / (1+sigma) lz_a ) + s K.
 
+With "ratios": true every cut is carried to the other groups (`ratios.py`), and where there are more than two secret
+values no posterior is above what the lower ends of the others leave: the parts of a box get smaller, and still hold
+every prior that the box holds, of those that are positive on all cells.
+
 eta above 1 counts as 1, which every channel satisfies; step 3 would be false with 1-eta < 0.
 For single outputs eta = 0 holds trivially, both sides of 2 agree, and the tangent is left out.
 """
@@ -44,6 +48,7 @@ from flint import arb
 from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, log_sum_exp
 from dalenius.verifier.channel import Channel
 from dalenius.verifier.kinds.boxes import Row, secant
+from dalenius.verifier.kinds.ratios import Ratios
 from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.limits import largest
 from dalenius.verifier.question import Question
@@ -82,6 +87,10 @@ class Posteriors:
         self.eta = ZERO if self.rows[0].singletons else arb(eta)
         self.size = len(self.rows) * self.many
         self._secants: dict[tuple[float, float], tuple[Ball, Ball]] = {}
+        tightens = proof.get("ratios", False)
+        if not isinstance(tightens, bool):
+            refuse(f"ratios = {tightens!r} is neither true nor false")
+        self._ratios = Ratios([row.coarse for row in self.rows]) if tightens else None
 
     @property
     def root(self) -> Box:
@@ -98,6 +107,11 @@ class Posteriors:
         low, high = list(box.low), list(box.high)
         low[a - 1], high[a - 1] = low[a - 1].copy(), high[a - 1].copy()
         low[a - 1][g], high[a - 1][g] = max(low[a - 1][g], at), min(high[a - 1][g], at)
+        if self._ratios is not None:
+            high[a - 1] = list(map(min, high[a - 1], self._ratios.highest(a, g, high[a - 1][g])))
+            low[a - 1] = list(map(max, low[a - 1], self._ratios.lowest(a, g, low[a - 1][g])))
+            if len(low) > 1:
+                return Box(box.low, _left_over(box.low, high)), Box(low, _left_over(low, box.high))
         return Box(box.low, high), Box(low, box.high)
 
     def bound(self, box: Box, leaf: dict[str, Any]) -> Ball | None:
@@ -173,6 +187,16 @@ class Posteriors:
             ]
             for a in range(many)
         ]
+
+
+def _left_over(low: list[Ends], high: list[Ends]) -> list[Ends]:
+    """Guarantee: v(a|G) <= result for a = 1, 2, ...: what the lower ends of the others leave; a step outward each."""
+    result = [ends.copy() for ends in high]
+    for g in range(len(low[0])):
+        for a, ends in enumerate(result):
+            others = (-lows[g] for b, lows in enumerate(low) if b != a)
+            ends[g] = min(ends[g], math.nextafter(math.fsum((1.0, *others)), 2.0))
+    return result
 
 
 def _log_posteriors(z: list[list[Ball]]) -> list[list[Ball]]:
