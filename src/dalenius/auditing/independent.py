@@ -115,21 +115,20 @@ def _clamped(noisy: Additive, centres: Ints, low: int, high: int) -> Floats:
 
 def by_lines(
     mechanism: Mechanism,
-    record: int,
     members: range | tuple[int, ...],
     tolerance: float,
     deadline: Deadline,
     settings: Settings,
 ) -> IndependentRecord:
     """Bracket a record by one capacity for everything that the others may be."""
-    rows = mechanism.written().rows
+    record, rows = members[0], mechanism.written().rows
     lines = _lines(mechanism, record)
     many = lines.size * rows.shape[1]
     if many > settings.independent.most_entries:
         message = (
             f"independent records of {mechanism.name or 'this mechanism'} need {lines.shape[0]} channels of "
-            f"{lines.shape[1]} rows and {rows.shape[1]} outputs, above the limit of {settings.independent.most_entries} "
-            "entries; use fewer records or outputs"
+            f"{lines.shape[1]} rows and {rows.shape[1]} outputs, above the limit of "
+            f"{settings.independent.most_entries} entries; use fewer records or outputs"
         )
         raise InputError(message)
     weights = _alternated(rows, lines, settings.independent.rounds)
@@ -221,7 +220,7 @@ def averaged(
 
 
 def within(rows: Floats, law: Floats, reference: Floats, knowledge: float) -> tuple[Floats, float]:
-    """Return a law on the way from the reference to `law` with D(result || reference) <= knowledge, and what it leaks."""
+    """Return a law between the reference and `law` with D(result || reference) <= knowledge, and what it leaks."""
     low, high = 0.0, 1.0
     for _ in range(60):
         t = (low + high) / 2 if high < 1 or low > 0 else 1.0
@@ -238,7 +237,7 @@ def within(rows: Floats, law: Floats, reference: Floats, knowledge: float) -> tu
 
 
 def _alternated(rows: Floats, lines: Ints, rounds: int, chunk: int = 2**21) -> Floats:
-    """Return laws of the values near the best for every line, by Blahut's and Arimoto's rounds on all of them at once."""
+    """Return laws of the values near the best for every line, by Blahut's and Arimoto's rounds on all at once."""
     many = lines.shape[1]
     weights = np.full(lines.shape, 1 / many)
     step = max(1, chunk // (many * rows.shape[1]))

@@ -1,6 +1,6 @@
 """Audits against an adversary with independent records: from brackets of capacities to `Audit` and its certificate."""
 
-import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,9 +44,9 @@ def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> A
 
 def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
     mechanism, adversary, tolerance = problem.mechanism, problem.adversary, problem.tolerance
-    if not adversary.unlimited:
+    if not (adversary.unlimited or adversary.free):
         return _in_the_ball(problem, members, deadline)
-    if not adversary.reference.uniform:
+    if not (adversary.reference.uniform or adversary.free):
         _check_written(mechanism, "others that follow a reference")
         return averaged(mechanism, members[0], members, adversary.reference, tolerance)[0]
     return _alone(problem, members, deadline)
@@ -60,7 +60,7 @@ def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> Independe
     if found is not None and (mechanism.route == "sum" or found.upper - found.lower <= tolerance):
         return found
     try:
-        return by_lines(mechanism, members[0], members, tolerance, deadline, settings)
+        return by_lines(mechanism, members, tolerance, deadline, settings)
     except InputError:
         if found is None:
             raise
@@ -70,8 +70,8 @@ def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> Independe
 def _check_written(mechanism: Mechanism, what: str) -> None:
     if mechanism.route != "rows":
         message = (
-            f"{what} need the rows of the channel, and {mechanism.name} of {mechanism.query} has too many to write out; "
-            "use fewer records"
+            f"{what} need the rows of the channel, and {mechanism.name} of {mechanism.query} has too many to write "
+            "out; use fewer records"
         )
         raise InputError(message)
 
@@ -85,11 +85,10 @@ def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
     part = Deadline(deadline.left / 2, parent=deadline)
     ball = certified_answer(bounded, part, Run("nats", problem.tolerance, 0, part))
     proof = ball.certificate.data["proofs"][0]
-    alone = _alone(replace(problem, adversary=replace(adversary, knowledge=math.nan)), members, deadline)
+    alone = by_lines(mechanism, members, problem.tolerance, deadline, problem.settings)
     with_law, rows = averaged(mechanism, record, members, reference, problem.tolerance)
     own = np.exp(np.logaddexp.reduce(reference.log_joint(mechanism.statistic, record), axis=1))
-    knowledge = math.inf if adversary.free else adversary.knowledge
-    law, lower = within(rows, with_law.law, own, knowledge)
+    law, lower = within(rows, with_law.law, own, adversary.knowledge)
     of_ball = "blocks" not in ball.certificate.data["witness"] and proof["upper"] < alone.upper + MARGIN_UP
     upper, data = (proof["upper"] - MARGIN_UP, proof) if of_ball else (alone.upper, alone.proof)
     return IndependentRecord(members, lower, upper, law, None, data)
@@ -127,8 +126,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         (item.members, down(max(0.0, item.lower - MARGIN_DOWN), nats), up(uppers[item.record], nats)) for item in found
     )
     low, high = down(lower, nats), up(upper, nats)
-    reference = held_by(mechanism, worst, adversary.reference)
-    masses = np.exp(reference.log_joint(mechanism.statistic, worst.record))
+    law = worst.law.tolist()
     return Audit(
         mechanism=mechanism,
         adversary=adversary,
@@ -139,7 +137,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         proved="both",
         record=worst.record,
         records=Records(orbits),
-        prior=Prior(mechanism, worst.record, masses / masses.sum(), reference),
+        prior=witness_prior(mechanism, worst.record, law, worst.others, adversary.reference),
         certificate=Certificate.of(data),
         extremes=None,
         tolerance=run.tolerance,
@@ -166,20 +164,31 @@ def adversary_data(problem: AuditProblem) -> dict[str, Any]:
     }
 
 
-def held_by(mechanism: Mechanism, worst: IndependentRecord, reference: Reference) -> Reference:
-    """Return the prior of the witness: a law for every record, those of the others certain where they are known."""
-    records, own = mechanism.records, tuple(worst.law.tolist())
-    if worst.others is None:
+def witness_prior(
+    mechanism: Mechanism,
+    record: int,
+    law: Sequence[float],
+    others: Sequence[int] | None,
+    reference: Reference,
+) -> Prior:
+    """Return the prior of a witness: a law for every record, those of the others certain where they are known.
+
+    others: how many of the other records have each value, or what they are; None where they follow the reference.
+    """
+    records = mechanism.records
+    if others is None:
         laws = [_law(reference, i, size) for i, size in enumerate(records)]
     elif isinstance(mechanism.statistic, (Sum, Histogram)):
-        values = [v for v, many in enumerate(worst.others) for _ in range(many)]
-        values.insert(worst.record, 0)
+        values = [v for v, many in enumerate(others) for _ in range(many)]
+        values.insert(record, 0)
         certain = {v: _certain(v, records[0]) for v in set(values)}
         laws = [certain[v] for v in values]
     else:
-        laws = [_certain(v, size) for v, size in zip(worst.others, records, strict=True)]
-    laws[worst.record] = own
-    return Reference(tuple(laws))
+        laws = [_certain(v, size) for v, size in zip(others, records, strict=True)]
+    laws[record] = tuple(float(p) for p in law)
+    held = Reference(tuple(laws))
+    masses = np.exp(held.log_joint(mechanism.statistic, record))
+    return Prior(mechanism, record, masses / masses.sum(), held)
 
 
 def _law(reference: Reference, record: int, size: int) -> tuple[float, ...]:

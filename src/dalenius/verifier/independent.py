@@ -6,8 +6,8 @@ Statement. Under every prior with independent records, and for every choice of a
 
     I(X_i;Y) <= max_{x'} max_a D( q(.|a,x') || r_x' ),
 
-and a prior that knows x' attains max_{x'} of the capacity of q(.|.,x'). If the others follow a law rho exactly, the same
-holds of the one channel Q(.|a) = sum_{x'} rho(x') q(.|a,x'):  I(X_i;Y) <= max_a D( Q(.|a) || r ).
+and a prior that knows x' attains max_{x'} of the capacity of q(.|.,x'). If the others follow a law rho exactly, the
+same holds of the one channel Q(.|a) = sum_{x'} rho(x') q(.|a,x'):  I(X_i;Y) <= max_a D( Q(.|a) || r ).
 
 Proof. Records are independent, so that the channel from X_i to Y is the mean of the channels q(.|.,x') over the law of
 x', whatever X_i is. I(X_i;Y) is convex in the channel for a fixed law p of X_i, so it is at most the largest
@@ -15,8 +15,8 @@ I of p through one q(.|.,x'), and that is sum_a p_a D( q(.|a,x') || p q ) <= sum
 since D( pq || r ) >= 0. QED
 
 "lines": r_x' is a mixture of the rows q(.|a,x') for every x' that the channel tells apart, in order.
-"shift": Y is a function of s + c_a + N with N integer noise, c_a what the value a adds to the sum and s the others' sum.
-A function of c_a + N and s tells no more of a than c_a + N does, for which one r serves, whatever s and n are. Outputs
+"shift": Y is a function of s + c_a + N with N integer noise, c_a what the value a adds and s the others' sum. A
+function of c_a + N and s tells no more of a than c_a + N does, for which one r serves, whatever s and n are. Outputs
 beyond `reach` of the c_a are put together, which loses at most 2 P(N >= reach) log k, and nothing where they are
 proportional: see named.widened.
 "averaged": one r for the channel Q, with the reference as the law of the others.
@@ -104,7 +104,7 @@ class Independent:
         """Guarantee: some prior with independent records that the adversary may hold leaks at least `lower`."""
         law = law_of(field(witness, "law", "the witness"), self.statistic.alphabet(record), "the law of the witness")
         if "others" in witness:
-            if self.follows or self.knowledge is not None:
+            if self.follows or not (self.knowledge is None or self.knowledge.free):
                 refuse("the witness knows the other records, but they follow the reference")
             rows = self._known(witness, record)
         else:
@@ -221,7 +221,11 @@ class Independent:
                 refuse(f"{where}: the others do not follow the reference")
             law = law_of(given, k, f"weights of {where}")
             # Values without mass under the reference have no row.
-            pairs = [(p, row) for p, row in zip(law, self._averaged(record, law), strict=True) if not all(q.is_zero() for q in row)]
+            pairs = [
+                (p, row)
+                for p, row in zip(law, self._averaged(record, law), strict=True)
+                if not all(q.is_zero() for q in row)
+            ]
             yield from (d + lost for d in divergences([row for _, row in pairs], [p for p, _ in pairs]))
             return
         many = 0
@@ -291,6 +295,10 @@ def divergences(rows: Rows, law: Sequence[Ball]) -> list[Ball]:
     """D( rows[a] || sum_b law_b rows[b] ) for every a."""
     tick()
     mixed = [sum((p * q for p, q in zip(law, column, strict=True)), ZERO) for column in zip(*rows, strict=True)]
-    logs = [ZERO if all(q.is_zero() for q in column) else r.log() for r, column in zip(mixed, zip(*rows, strict=True), strict=True)]
-    return [sum((xlogx(q) - q * log for q, log in zip(row, logs, strict=True) if not q.is_zero()), ZERO) for row in rows]
-
+    logs = [
+        ZERO if all(q.is_zero() for q in column) else r.log()
+        for r, column in zip(mixed, zip(*rows, strict=True), strict=True)
+    ]
+    return [
+        sum((xlogx(q) - q * log for q, log in zip(row, logs, strict=True) if not q.is_zero()), ZERO) for row in rows
+    ]

@@ -296,8 +296,9 @@ def _independent(
         return independent.Independent(channel, rho, follows, None)
     knowledge, more = _knowledge({key: adversary[key] for key in adversary if key != "independent"}, statistic, rho)
     report.knowledge = knowledge.most
+    report.universe = None if "reference" in adversary else statistic.log_universe()
     report.problem += f"; {words}, and {more}"
-    return independent.Independent(channel, rho, False, knowledge)
+    return independent.Independent(channel, rho, follows=False, knowledge=knowledge)
 
 
 def _same_independent(
