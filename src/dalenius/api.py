@@ -60,6 +60,7 @@ def audit(  # noqa: PLR0913 - the public surface
     repairs: Iterable[str] | None = None,
     reading: Reading | None = None,
     tolerance: float = 1e-6,
+    relative: float = 0.0,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -69,7 +70,8 @@ def audit(  # noqa: PLR0913 - the public surface
     """Return a certified bracket on L(b) = max_i max { I(X_i;Y) : H(X) >= b }.
 
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b), by its name. `tolerance` is the gap to reach, in
-    `unit`; after `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
+    `unit`; a gap of the share `relative` of the upper bound ends the search as well (0.01: one per cent; 0: only the
+    tolerance does). After `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
     callable that receives the bracket on the way, or True for a line on standard error. settings: how hard, in which
     order and how finely to search, a dl.Settings; they change how close the bracket comes, and nothing that is proved.
 
@@ -99,7 +101,14 @@ def audit(  # noqa: PLR0913 - the public surface
     """
     approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+        approach,
+        unit=unit,
+        tolerance=tolerance,
+        relative=relative,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+        settings=settings,
     )
     checking.check_option(verify)
     check_named(bare, "dl.audit(mechanism")
@@ -153,7 +162,8 @@ def curve(
         message = f"give exactly one of entropies and knowledges, the points of the curve; {how}"
         raise InputError(message)
     what = "entropy" if knowledges is None else "knowledge"
-    points = entropies_of(entropies) if entropies is not None else entropies_of(knowledges or (), what)
+    listed = entropies if knowledges is None else knowledges
+    points = entropies_of(() if listed is None else listed, what)
     for name in ("entropy", "knowledge", "adversary"):
         if name in options:
             message = (

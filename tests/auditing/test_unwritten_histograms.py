@@ -30,7 +30,8 @@ def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, know
     assert mine.lower <= exact.upper + 1e-12
     assert exact.lower <= mine.upper + 1e-12
     assert mine.extremes.unconstrained[0] <= math.log(large.k) <= mine.extremes.unconstrained[1] + 1e-12
-    assert isinstance(mine.prior.mechanism, NoisyCount)
+    assert mine.prior.tied is not skewed  # values that are not alike are seen through one count
+    assert isinstance(mine.prior.mechanism, NoisyCount) is skewed
     assert mine.prior.leakage() >= mine.lower
     assert mine.prior.divergence() <= knowledge + 1e-12
 
@@ -49,10 +50,11 @@ def test_the_limit_is_not_said_to_cost_nothing_where_it_does() -> None:
     audit = dl.audit(mechanism, knowledge=0.05)
     low, high = audit.extremes.unconstrained
     assert audit.upper < 0.32
-    assert 0.98 < dl.audit(mechanism, knowledge=36).lower < low < high < 1.8
+    assert 1.77 < dl.audit(mechanism, knowledge=36).lower < high < 1.8
+    assert low > 1.6
     text = audit.summary()
     assert "just as much" not in text
-    assert "this one could learn between 2.4 % and 19.5 % of that" in text
+    assert "this one could learn between 6.1 % and 19.5 % of that" in text
     assert "would learn at least 0.00767" in text  # by one count of the six
 
 

@@ -13,9 +13,11 @@ import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.settings import Limits, only
+from dalenius.settings import ClosedForms, Limits, only
 
 Json = Any
+# Histograms through one noisy count only.
+ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0))
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,10 @@ def small() -> dl.Mechanism:
     return random_channel([2, 2], 3, 5)
 
 
+def two_outputs() -> dl.Mechanism:
+    return random_channel([2, 2], 2, 7)
+
+
 def unwritten(mechanism: str, **options: Json) -> Sample:
     """A noisy count that is never written out; what is true of it is known from the same channel with its rows."""
     return beside(*large_samples.both(mechanism, "count(n=12)"), **options)
@@ -106,6 +112,8 @@ def samples() -> dict[str, Sample]:
         "ratios": audited(lambda: random_channel([3, 2], 2, 42), "posteriors", entropy=1.25, tolerance=3e-3),
         "shared points": audited(count, "posteriors", entropy=1.7),
         "rows": audited(count, "rows", entropy=1.7),
+        "monotone": audited(count, "monotone", entropy=1.7),
+        "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),
@@ -122,7 +130,8 @@ def samples() -> dict[str, Sample]:
         "centre": unwritten("gaussian(sigma=12)", knowledge=0.01),
         "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
-        "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2),
+        "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
+        "tied": unlisted("geometric(epsilon=1)", knowledge=0.2),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),

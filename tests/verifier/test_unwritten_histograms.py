@@ -13,6 +13,7 @@ from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
 from dalenius.bounds.closed_forms import Centres, blend_of_counts, blended, one_count
+from dalenius.settings import ClosedForms
 from dalenius.verifier import unwritten_histograms
 from dalenius.verifier.balls import precision
 from dalenius.verifier.counting import Sum
@@ -133,6 +134,13 @@ def test_values_without_mass_are_left_out() -> None:
 @pytest.fixture(scope="module")
 def sound() -> Json:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=3), epsilon=1)
+    one_count = dl.Settings(closed_forms=ClosedForms(tied_rounds=0))
+    return copy.deepcopy(dl.audit(mechanism, knowledge=0.4, settings=one_count).certificate.data)
+
+
+@pytest.fixture(scope="module")
+def tied() -> Json:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=3), epsilon=1)
     return copy.deepcopy(dl.audit(mechanism, knowledge=0.4).certificate.data)
 
 
@@ -191,6 +199,53 @@ def test_what_was_forged_is_refused(sound: Json, tamper: Tamper, reason: str) ->
     data = copy.deepcopy(sound)
     tamper(data)
     verdict = dl.verify(data, memory=2**60, time_limit=1e6)  # what is too large is refused all the same
+    assert not verdict
+    assert reason in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("tamper", "reason"),
+    [
+        (_set("lower", lambda x: x + 1e-6), "the witness leaks"),
+        (_set("adversary", "knowledge", 0.39), "has divergence"),
+        (_set("adversary", "reference", {"marginal": [0.5, 0.3, 0.2]}), "all as likely"),
+        (_set("problem", "query", "histogram(n=299, k=3)"), "has divergence"),
+        (_set("problem", "query", "histogram(n=300, k=4)"), "has divergence"),
+        (_set("problem", "query", "histogram(n=100, k=3)"), "the witness"),
+        (_set("problem", "query", "count(n=300)"), "for histograms of two values or more"),
+        (_set("problem", "mechanism", "geometric(epsilon=0.9)"), "the witness leaks"),
+        (_set("witness", "kind", "untied"), "unknown kind"),
+        (_set("witness", "kind", []), "unknown kind"),
+        (_set("witness", "first", 0), "whole number from 1 to 300"),
+        (_set("witness", "first", lambda t: t + 1), "the witness"),
+        (_set("witness", "masses", []), "no mass"),
+        (_set("witness", "masses", 0, -1e-9), "masses of the witness"),
+        (_set("witness", "masses", 100, lambda x: x + 0.1), "has divergence"),
+        (_set("witness", "cuts", lambda c: c[::-1]), "do not ascend"),
+        (_set("witness", "cuts", 0, 0), "whole number from 1 to 300"),
+        (_set("witness", "cuts", lambda c: c[1:]), "are needed"),
+        (_set("witness", "weights", lambda e: e[::-1]), "the witness leaks"),
+        (_set("witness", "weights", 0, 0), "whole number from 1"),
+        (_set("witness", "weights", 0, 1.5), "whole number from 1"),
+        (_set("witness", "weights", -1, 2**16), "the witness"),
+        (_set("witness", "weights", -1, 2**17), "whole number from 1"),
+        (_set("witness", "nodes", 0, -1.0), "nodes of the witness"),
+        (_set("witness", "nodes", []), "the witness"),
+        (_set("witness", "nodes", lambda u: u * 10**5), "too many to check"),
+        (_set("witness", "step", 10.0), "the witness leaks"),
+        (_set("witness", "step", -0.8), "the step of the witness"),
+        (_set("witness", "window", [90, 80]), "ends before it begins"),
+        (_set("witness", "window", [0, 301]), "whole number from 0 to 300"),
+        (_set("witness", "window", [95, 105]), "the witness leaks"),
+        (lambda data: data["witness"].pop("window"), "lacks 'window'"),
+    ],
+)
+def test_a_forged_tie_is_refused(tied: Json, tamper: Tamper, reason: str) -> None:
+    assert tied["witness"]["kind"] == "tied"
+    assert dl.verify(tied)
+    data = copy.deepcopy(tied)
+    tamper(data)
+    verdict = dl.verify(data, memory=2**60, time_limit=1e6)
     assert not verdict
     assert reason in verdict.reason
 

@@ -22,7 +22,9 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
+from dalenius.reductions.order import ordered
 from dalenius.search.deadline import Deadline
+from dalenius.search.tied import Tied
 
 Orbits = tuple[range | tuple[int, ...], ...]
 Other = Group | Function
@@ -38,6 +40,7 @@ class Audited:
     grid: Grid | None = None  # where the cells are coarse
     other: Group | Function | None = None  # the secret that is no record
     count: NoisyCount | None = None  # the part of a noisy histogram that the cells are about
+    tied: Tied | None = None  # a better prior of a noisy histogram than any on the cells
 
     @property
     def record(self) -> int:
@@ -101,6 +104,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     mechanism = problem.mechanism
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
+    order = ordered(mechanism, merged, problem.settings.limits)
     common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
@@ -109,10 +113,12 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             Cells(lumped, problem.knowledge, problem.settings),
             min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))) + _lost(mechanism, members, other),
             problem.tolerance,
+            relative=problem.relative,
             exact_cells=exact_cells,
             grids=grids,
             common=common,
             known=known.setdefault(k, WarmStart()),
+            order=order,
         )
         if twin is None:
             audit.open_bracket(deadline, rng)
@@ -140,8 +146,8 @@ def _by_counts(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other:
     """Audit noise on every count of a histogram; records are all alike, or refused."""
     members, mechanism = orbits[0], cast("NoisyHistogram", problem.mechanism)
     about = members[0] if other is None else other
-    audit, lift, grid, count = audit_histogram(problem, mechanism, about, deadline)
-    return [Audited(members, audit, lift, grid, other, count)]
+    audit, lift, grid, count, tied = audit_histogram(problem, mechanism, about, deadline)
+    return [Audited(members, audit, lift, grid, other, count, tied)]
 
 
 # The audits that need no rows, by the route of the mechanism.

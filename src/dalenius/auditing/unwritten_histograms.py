@@ -1,7 +1,8 @@
 """Audits of histograms of very many records with noise on every count: neither channel nor count vectors are listed.
 
 All records are independent with one law p, uniform or public, and the secret is one record. Lower bound: one noisy
-count, which tells no more than all of them, is noise on a sum (large.py). Upper bounds need the law of one count only:
+count, which tells no more than all of them, is noise on a sum (unwritten_sums.py); or all of them, by a guess that
+looks at every count (search/tied.py). Upper bounds need the law of one count only:
 the ratio rho(t|a) / rho(t) = t_a / (n p_a) is that of one count (MATH 4.8), and how far the rows are from noise around
 the mean counts is a sum over them (MATH 4.9).
 """
@@ -21,12 +22,16 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline
+from dalenius.search.tied import Tied, tie
 
 
 def audit_histogram(
     problem: AuditProblem, mechanism: NoisyHistogram, about: Secret, deadline: Deadline
-) -> tuple[SecretAudit, Lift, Grid, NoisyCount]:
-    """Bracket max I(X_i;Y), with the way from coarse cells to the classes of one count, and the mechanism of it."""
+) -> tuple[SecretAudit, Lift, Grid, NoisyCount, Tied | None]:
+    """Bracket max I(X_i;Y), with the way from coarse cells to the classes of one count, and the mechanism of it.
+
+    Where a prior that ties every value to its own count leaks more, with that one.
+    """
     reference, settings = problem.reference, problem.settings.closed_forms
     check_histogram(problem, mechanism, about)
     n, k = mechanism.n, mechanism.k
@@ -42,8 +47,18 @@ def audit_histogram(
             break
     best = max(found, key=lambda item: item[0].lower)
     low, high = best[0].unconstrained
-    best[0].unconstrained = (max(low, _all_alike(mechanism)), high)
-    return best
+    audit = best[0]
+    tied = None
+    # Values that are not alike would need a polynomial each.
+    if np.unique(law).size == 1:
+        tied = tie(mechanism, problem.knowledge, deadline, settings)
+    if tied is not None and tied.lower > audit.lower:
+        audit.lower = tied.lower
+    else:
+        tied = None
+    audit.unconstrained = (max(low, audit.lower, _all_alike(mechanism)), high)
+    deadline.report_progress(0, 1, audit.lower, audit.upper, "own counts")
+    return (*best, tied)
 
 
 def closed_forms(problem: AuditProblem, mechanism: NoisyHistogram, law: Floats) -> list[Formula]:

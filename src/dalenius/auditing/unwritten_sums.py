@@ -81,7 +81,7 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     lumped, lift, grid = coarsen(mechanism, about, knowledge, reference, settings.closed_forms)
     cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
-    audit = SecretAudit(cells, trivial, problem.tolerance)
+    audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
     audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < settings.ascent.small_knowledge:

@@ -72,7 +72,7 @@ class GridBound(Bound):
     def _problem(self, bracket: Bracket, grid: GridRows, deadline: Deadline) -> Bracket:
         """The problem on grid rows, with an ascent from the best prior known."""
         small = Cells(grid.reduced(bracket.cells.lumped), bracket.cells.knowledge, bracket.cells.settings)
-        inner = Bracket(small, bracket.trivial, bracket.tolerance, exact_cells=False)
+        inner = Bracket(small, bracket.trivial, bracket.tolerance, exact_cells=False, relative=bracket.relative)
         start = grid.there(bracket.cells.lumped, small.lumped, bracket.pi)
         rounds = bracket.cells.settings.portfolio.relaxed_rounds
         inner.keep_lower(polish(small, start[None], deadline, rounds=rounds))

@@ -12,8 +12,10 @@ from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.secret import Secret
+from dalenius.model.tied import TiedPrior
 from dalenius.reductions.outputs import OriginalOutputs
 
 MARGIN_DOWN, MARGIN_UP = 1e-12, 1e-11
@@ -37,6 +39,10 @@ def with_rounding_margin(
 
 def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.UNIFORM) -> Prior:
     """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
+    if item.tied is not None:
+        assert isinstance(mechanism, NoisyHistogram) and isinstance(item.secret, int)  # noqa: S101, PT018 - no other has one
+        law, decoder, told = item.tied.law, item.tied.decoder, item.tied.lower
+        return TiedPrior.of_counts(mechanism, item.secret, law, decoder=decoder, told=told, reference=reference)
     masses = item.lift.masses(item.audit.pi)
     return Prior(item.count or mechanism, item.secret, masses / masses.sum(), reference)
 
@@ -79,10 +85,28 @@ def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
     grid = next((item.grid for item in found if item.secret == witness.secret), None)
     if grid is None:
         return {"masses": witness.masses.tolist()}
+    if isinstance(witness, TiedPrior):
+        return _tied(witness)
     masses = np.add.reduceat(witness.masses, grid.starts, axis=1)
     part = witness.mechanism.part
     cell = {} if part is None else {"cell": part}
     return {**cell, "blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
+
+
+def _tied(witness: TiedPrior) -> dict[str, Any]:
+    """The law of the own count from its first to its last mass, and the guess."""
+    law, decoder = witness.masses[0], witness.decoder
+    held = np.flatnonzero(law)
+    return {
+        "kind": "tied",
+        "first": int(held[0]),
+        "masses": law[held[0] : held[-1] + 1].tolist(),
+        "cuts": list(decoder.cuts),
+        "weights": list(decoder.weights),
+        "window": list(decoder.window),
+        "nodes": list(decoder.nodes),
+        "step": decoder.step,
+    }
 
 
 def _proof(witness: Prior, item: Audited) -> dict[str, Any]:

@@ -40,6 +40,14 @@ from dalenius.cli.common import (
     help="Any prior that knows at most K, or any under which the records are independent.",
 )
 @solving(tolerance=1e-6, time_limit=60.0)
+@click.option(
+    "--relative",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
+)
 @CERTIFICATE
 @VERIFY
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
@@ -61,6 +69,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
     repairs: str | None,
     reading: Literal["proof", "strict"] | None,
     tolerance: float,
+    relative: float,
     time_limit: float,
     seed: int,
     certificate: Path | None,
@@ -109,6 +118,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
             repairs=repairs,
             reading=reading,
             tolerance=tolerance,
+            relative=relative,
             time_limit=time_limit,
             seed=seed,
             progress=listener,

@@ -34,7 +34,7 @@ class Prior:
     __setstate__ = set_state
 
     def __post_init__(self) -> None:
-        log_rho = self._log_joint()
+        log_rho = self.log_reference()
         masses = np.array(self.masses, dtype=float)
         if masses.shape != log_rho.shape:
             message = f"masses have shape {masses.shape}; {secrets.name(self.secret)} needs {log_rho.shape}"
@@ -75,6 +75,20 @@ class Prior:
     def record(self) -> int | None:
         """The record that is the secret; None for a group or a function of the dataset."""
         return self.secret if isinstance(self.secret, int) else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether leakage() is about the whole release, and not about a part of it or from below only."""
+        return self.mechanism.part is None
+
+    @property
+    def tied(self) -> bool:
+        """Whether the classes are counts of the value that the secret has (TiedPrior)."""
+        return False
+
+    def log_reference(self) -> Floats:
+        """Return log rho(a,t) of every cell."""
+        return self.reference.log_joint(self.mechanism.statistic, self.secret)
 
     def weights(self) -> Floats:
         """Return p(x) for every dataset, in the order of the matrix rows; refused when too many."""
@@ -130,10 +144,7 @@ class Prior:
         )
         return f"<Prior on {cells} cells of {secrets.name(self.secret)}: {known}, I = {self.leakage():.6g} nats>"
 
-    def _log_joint(self) -> Floats:
-        return self.reference.log_joint(self.mechanism.statistic, self.secret)
-
     def _log_excess(self) -> Floats:
         """log p(x) / rho(x) in every cell."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.masses > 0, np.log(self.masses) - self._log_joint(), -np.inf)
+            return np.where(self.masses > 0, np.log(self.masses) - self.log_reference(), -np.inf)

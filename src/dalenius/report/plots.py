@@ -108,10 +108,7 @@ def _draw_witness(audit: Audit, ax: Any, most_bars: int = 24) -> None:  # noqa: 
         _draw_bars(audit, ax)
     else:
         _draw_heat(audit, ax)
-    _, axis = class_axis(audit.prior.mechanism.statistic)
-    if audit.prior.mechanism.part is not None:
-        axis = f"how many records have value {audit.prior.mechanism.part}"
-    ax.set_xlabel(axis)
+    ax.set_xlabel(_witness_axis(audit)[1])
     if audit.reference.uniform:
         known = f"H(X) = {short(in_unit(audit.prior.entropy(), audit.unit))}"
     else:
@@ -121,9 +118,9 @@ def _draw_witness(audit: Audit, ax: Any, most_bars: int = 24) -> None:  # noqa: 
 
 def _draw_bars(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     masses = audit.prior.masses
-    name, _ = class_axis(audit.prior.mechanism.statistic)
+    name, _ = _witness_axis(audit)
     values = [secret_value(audit, a) for a in range(masses.shape[0])]
-    log_rho = audit.reference.log_joint(audit.prior.mechanism.statistic, audit.prior.secret)
+    log_rho = audit.prior.log_reference()
     # A class that has one value of the record needs one bar.
     alone = np.isfinite(log_rho).sum(axis=0).max() == 1
     width = 0.8 if alone else 0.8 / len(values)
@@ -142,7 +139,7 @@ def _draw_bars(audit: Audit, ax: Any) -> None:  # noqa: ANN401
 
 def _draw_heat(audit: Audit, ax: Any, most_ticks: int = 12) -> None:  # noqa: ANN401
     masses, about = audit.prior.masses, secret_name(audit)
-    name, _ = class_axis(audit.prior.mechanism.statistic)
+    name, _ = _witness_axis(audit)
     first, end = _likely(masses) if masses.shape[1] > FINEST else (0, masses.shape[1])
     fold = -(-(end - first) // FINEST)
     picture = np.add.reduceat(masses[:, first:end], np.arange(0, end - first, fold), axis=1)
@@ -181,8 +178,7 @@ def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
         ax.barh(place, high - low, 0.55, left=low, color="white", hatch="////", edgecolor="black", linewidth=0.6)
         digits = decimals(high)
         if name == names[2]:
-            one_count = audit.prior.mechanism.part is not None  # of those that are released
-            words = f"at least {round_down(low, digits)}" if one_count else f"{low:.{digits}f}"
+            words = f"at least {round_down(low, digits)}" if not audit.prior.complete else f"{low:.{digits}f}"
         else:
             words = f"{round_down(low, digits)}\n{round_up(high, digits)}"
         ax.text(high + 0.02 * widest, place, words, va="center", fontsize=8)
@@ -193,6 +189,15 @@ def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     ax.set_xlabel(f"leakage about {_about(audit)} ({audit.unit})")
     ax.set_title("lower and upper bound", fontsize=10)
     tidy(ax)
+
+
+def _witness_axis(audit: Audit) -> tuple[Callable[[int], str], str]:
+    """Return the name of each class of the witness, and of the axis they stand on."""
+    if audit.prior.tied:
+        return str, "how many records have that same value"
+    name, axis = class_axis(audit.prior.mechanism.statistic)
+    part = audit.prior.mechanism.part
+    return name, axis if part is None else f"how many records have value {part}"
 
 
 def class_axis(statistic: Statistic) -> tuple[Callable[[int], str], str]:

@@ -67,6 +67,11 @@ KINDS = {
         "Priors are divided by the posteriors that they lead to, and every part is bounded.",
         "4.10",
     ),
+    "monotone": Kind(
+        "monotone rows",
+        "Where likelihood ratios are monotone, the best law of the rows of each secret value lies between two chains.",
+        "4.11",
+    ),
     "grid": Kind(
         "a tree of posteriors on grid rows",
         "Every row is a mixture of rows on a grid, which can only leak more, and the priors over those are divided.",

@@ -143,6 +143,8 @@ def cell_words(audit: Audit, value: int, cls: int) -> str:
     """Return `record 0 = 1 and sum mod 2 = 1`, or the dataset itself where the cell is one dataset."""
     channel = audit.prior.mechanism
     words = "" if channel.part is None else f"count of value {channel.part} = {cls}"
+    if audit.prior.tied:
+        words = f"count of value {value} = {cls}"
     words = words or class_words(channel.statistic, cls)
     return words if words.startswith("x = ") else f"{secret_name(audit)} = {secret_value(audit, value)} and {words}"
 
@@ -216,8 +218,7 @@ def _held(audit: Audit) -> list[str]:
 
 def alive(audit: Audit) -> NDArray[np.bool_]:
     """Return which values of the secret the reference gives mass."""
-    log_rho = audit.reference.log_joint(audit.prior.mechanism.statistic, audit.prior.secret)
-    return np.asarray(np.isfinite(log_rho).any(axis=1))
+    return np.asarray(np.isfinite(audit.prior.log_reference()).any(axis=1))
 
 
 def _secret(audit: Audit) -> str:
@@ -307,8 +308,8 @@ def _compare(audit: Audit) -> list[str]:
     if audit.extremes is None:
         return []
     digits = decimals(audit.extremes.uniform)
-    # The witness may be about one count of those that are released.
-    if audit.prior.mechanism.part is not None:
+    # The witness may be about one count of those that are released, or its leakage known from below only.
+    if not audit.prior.complete:
         uniform = f"at least {round_down(audit.extremes.uniform, digits)} {audit.unit}"
     else:
         uniform = f"{audit.extremes.uniform:.{digits}f} {audit.unit}"
@@ -360,6 +361,10 @@ def _witness(audit: Audit) -> list[str]:
     lines = [f"this prior attains the lower bound; {known}, its heaviest cells are"]
     lines += [f"  {cell.words}: {cell.mass:.4g}" for cell in cells]
     lines += [f"  and {more} more cells"] if more else []
+    if audit.prior.tied:
+        lines.append(
+            "it ties every value of the record to its own count; a guess from all noisy counts learns that much"
+        )
     if audit.prior.mechanism.part is not None:
         lines.append(
             f"it speaks of the noisy count of value {audit.prior.mechanism.part} alone, which leaks so much already"
@@ -383,6 +388,8 @@ def _stopped(audit: Audit) -> list[str]:
 
 def why(result: "Audit | Design") -> str:
     """Return why a search ended."""
+    if result.stopped == "gap" and result.gap > result.tolerance:
+        return f"the gap is within {100 * getattr(result, 'relative', 0.0):.3g} % of the upper bound"
     tolerance = f" {result.tolerance:.2g}" if result.stopped in ("gap", "nearly") else ""
     slow = ", and further progress was slow" if result.stopped == "nearly" else ""
     return f"{WHY[result.stopped]}{tolerance}{slow}"

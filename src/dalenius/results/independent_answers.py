@@ -141,6 +141,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         certificate=Certificate.of(data),
         extremes=None,
         tolerance=run.tolerance,
+        relative=run.relative,
         seed=run.seed,
         seconds=run.deadline.seconds,
         nodes=run.deadline.nodes,

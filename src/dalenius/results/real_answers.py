@@ -102,7 +102,7 @@ def _carried(  # noqa: PLR0913 - both channels, and what was found
     )
     bracket = down(lower, nats), up(upper, nats)
     gap, stopped = bracket[1] - bracket[0], answer.stopped
-    if gap <= run.tolerance:
+    if gap <= run.allowed(bracket[1]):
         stopped = "gap"
     elif stopped in DONE:
         stopped = "nearly" if gap * nats <= nearly else "method"

@@ -19,11 +19,13 @@ from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret, describe, from_user
 from dalenius.model.statistic import Table
+from dalenius.model.tied import Decoder, TiedPrior
 from dalenius.model.written import Written
 from dalenius.results.audit import Audit, Extremes, Group, Records
 from dalenius.results.design import Design
@@ -182,19 +184,21 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
         adversary=adversary,
         records=_records(content, certificate, None if secret is None else plain["record"], mechanism.n),
         secret=secret,
-        prior=_witness(mechanism, witness["record"] if secret is None else secret, witness, adversary.reference),
+        prior=_witness(mechanism, witness["record"] if secret is None else secret, certificate, adversary.reference),
         certificate=Certificate.of(certificate),
         extremes=_extremes(content["extremes"]),
         history=_history(content),
         repairs=_repairs(content),
         loaded=True,
-        **_ended(plain),
+        relative=(relative := checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)),
+        **_ended(plain, relative),
     )
 
 
-def _ended(plain: dict[str, Any]) -> dict[str, Any]:
+def _ended(plain: dict[str, Any], relative: float = 0.0) -> dict[str, Any]:
     """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance."""
-    if plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > plain["tolerance"]:
+    allowed = max(plain["tolerance"], relative * plain["upper"])
+    if plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed:
         return {**plain, "stopped": "nearly"}
     return plain
 
@@ -279,14 +283,34 @@ def _spans(members: range | tuple[int | None, ...]) -> list[tuple[int, int]]:
     return [(i, i + 1) for i in members if i is not None]
 
 
-def _witness(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
+def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> Prior:
+    witness = certificate["witness"]
     if "law" in witness:
         assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
         return witness_prior(mechanism, secret, witness["law"], witness.get("others"), reference)
+    if "kind" in witness:
+        return _tied(mechanism, secret, certificate, reference)
     if "blocks" in witness:
         part = mechanism.witnessed(witness.get("cell"))
         return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
     return Prior(mechanism, secret, witness["masses"], reference)
+
+
+def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> TiedPrior:
+    """The prior that ties every value to its own count; what it tells is the certificate's lower bound."""
+    if not isinstance(mechanism, NoisyHistogram) or not isinstance(secret, int):
+        message = "its witness ties values to their counts, and it is not about a record of a noisy histogram"
+        raise InputError(message)
+    witness = certificate["witness"]
+    law = np.zeros(mechanism.n + 1)
+    listed = np.asarray(witness["masses"], dtype=float)
+    law[witness["first"] : witness["first"] + listed.size] = listed
+    low, high = witness["window"]
+    decoder = Decoder(
+        tuple(witness["cuts"]), tuple(witness["weights"]), (low, high), tuple(witness["nodes"]), witness["step"]
+    )
+    told = float(certificate["lower"])
+    return TiedPrior.of_counts(mechanism, secret, law, decoder=decoder, told=told, reference=reference)
 
 
 def design_of(content: dict[str, Any]) -> Design:

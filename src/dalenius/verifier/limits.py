@@ -85,6 +85,9 @@ class Sizes:
     waiting_numbers: int = 2**26
     secants: int = 2**16
 
+    # Steps of the chains of monotone rows.
+    chain_rounds: int = 10**6
+
     # Sums that are never written out: products of a class and a cut; cuts; values of a secret; values x blocks; values
     # x groups of outputs; chances of the noise that are remembered.
     sum_terms: int = 2**25
@@ -96,6 +99,10 @@ class Sizes:
     # Histograms that are never written out: terms of the laws of different counts; pairs of a value and a count.
     histogram_terms: int = 2**22
     histogram_pairs: int = 2**26
+    # Witnesses that tie values to their counts: largest weight; counts x (steps and nodes), and sums of weights x
+    # nodes, together.
+    tied_weight: int = 2**16
+    tied_terms: int = 2**23
 
     # Designs: pairs of a class and an output; products of numbers for the whole pool, or for all symmetries;
     # differences of counts for the distances of vectors.

@@ -5,7 +5,8 @@ vector. The secret is one record, and all records are independent with one law p
 
 The witness is a prior on the same datasets by a record's value and blocks of one count, t_v for the value v = `cell`.
 Ignoring the other noisy counts I(A;Y) >= I(A;Y_v), and Y_v is noise on the sum of the records' contributions, 1 for v
-and 0 for others: unwritten_sums.py checks it. Proofs need the law of one count at a time.
+and 0 for others: unwritten_sums.py checks it. Or it ties every value to its own count: tied.py does. Proofs need the
+law of one count at a time.
 """
 
 from dataclasses import dataclass, replace
@@ -13,13 +14,13 @@ from typing import Any
 
 from flint import arb
 
-from . import named, unwritten_sums
+from . import named, tied, unwritten_sums
 from .balls import ONE, ZERO, Ball
 from .counting import Histogram, Sum
 from .limits import largest, ticking
 from .proofs import compare
 from .question import Knowledge
-from .reading import field, mapping, number, refuse, sequence, whole
+from .reading import field, mapping, number, refuse, sequence, show, whole
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Group, Secret
 
@@ -106,6 +107,11 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
     Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
     """
     witness = mapping(value, "the witness")
+    if "kind" in witness:
+        if witness["kind"] != "tied":
+            refuse(f"the witness is of an unknown kind, {show(witness['kind'])}")
+        tied.check_witness(witness, channel, knowledge, lower)
+        return
     cell = whole(field(witness, "cell", "the witness"), "the cell of the witness", 0, channel.statistic.k - 1)
     unwritten_sums.check_witness(witness, channel.count(cell), knowledge, lower)
 

@@ -165,7 +165,7 @@ def _check(content: dict[str, Any], mechanism: Description | None, report: _Repo
         return _design(content, mechanism, report)
     if "independent" in mapping(content.get("adversary", {}), "the adversary"):
         return _independent_audit(content, mechanism, report)
-    if "blocks" in mapping(content.get("witness", {}), "the witness"):
+    if {"blocks", "kind"} & mapping(content.get("witness", {}), "the witness").keys():
         return _large_audit(content, mechanism, report)
     if "quadrature" in mapping(content.get("problem", {}), "the problem"):
         return _real_audit(content, mechanism, report)
@@ -349,7 +349,8 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    kind: Any = unwritten_histograms if "cell" in mapping(content["witness"], "the witness") else unwritten_sums
+    counts = {"cell", "kind"} & mapping(content["witness"], "the witness").keys()
+    kind: Any = unwritten_histograms if counts else unwritten_sums
     channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None and mechanism != description:

@@ -105,7 +105,7 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     if isinstance(adversary, dict) and "independent" in adversary:
         return Work(0.0, COST.start) + _part(lambda: _independent(content, mechanism))
     witness = content.get("witness")
-    if isinstance(witness, dict) and "blocks" in witness:
+    if isinstance(witness, dict) and {"blocks", "kind"} & witness.keys():
         return Work(0.0, COST.start) + _part(lambda: _large(content))
     problem = content.get("problem")
     real = isinstance(problem, dict) and "quadrature" in problem
@@ -285,7 +285,7 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         parts = [_tree(row["tree"], _groups([row["groups"]]), each, shape) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
     if "tree" not in proof:
-        return _grid(proof, shape) if kind == "grid" else Work()
+        return {"grid": _grid, "monotone": _chains}[kind](proof, shape) if kind in ("grid", "monotone") else Work()
     if kind == "simplices":
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
@@ -293,6 +293,23 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
     if kind == "posteriors" and proof.get("ratios"):
         phi += _ratios(_groups(nested), shape)
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _chains(proof: dict[str, Any], shape: Shape) -> Work:
+    """Two chains of every value, each step a product with the cells' rows and one with their columns.
+
+    Rows that a name says to fall by a factor a step have recursions in place of products; they have few balls.
+    """
+    entries = shape.cells * shape.outputs
+    stated = "ranks" in proof
+    repair = COST.function * 2 * shape.classes * shape.outputs if stated else 0.0
+    falling = not stated and shape.balls <= 2 * shape.outputs
+    held = 0 if falling else min(entries, largest().held)
+    making = 0.0 if held == entries or falling else COST.make * entries
+    product = 12 * COST.operation * shape.values * shape.outputs if falling else COST.product * entries + making
+    step = 2 * product + COST.function * (shape.cells + shape.values * shape.outputs)
+    size = (2 * COST.ball * shape.classes * shape.outputs if stated else 0.0) + COST.held * held
+    return Work(size, repair + 2 * (abs(int(proof["rounds"])) + 2) * step)
 
 
 def _ratios(groups: int, shape: Shape) -> Work:
@@ -364,11 +381,24 @@ def _large(content: dict[str, Any]) -> Work:
     values = data.alphabet(0) ** len(secret.get("records", [0]))
     passes = sum(isinstance(proof, dict) and proof.get("kind") != "trivial" for proof in content["proofs"])
     reach = _reach(content["problem"]["mechanism"], asked)
-    met = min((2 * reach + 1) * len(content["witness"]["cuts"]), classes * len(content["witness"]["cuts"]))
+    cuts = len(content["witness"]["cuts"])
+    met = min((2 * reach + 1) * cuts, classes * cuts) if "blocks" in content["witness"] else 0
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) for proof in content["proofs"])
+    if "kind" in content["witness"]:
+        time += _tied(content["witness"], data.alphabet(0))
     return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4, time)
+
+
+def _tied(witness: dict[str, Any], values: int) -> float:
+    """Chances of steps of the guess; a power of a polynomial for each node; sums of weights that are gone through."""
+    low, high = witness["window"]
+    counts, nodes = high - low + 1 + len(witness["masses"]), len(witness["nodes"])
+    steps, sums = len(witness["weights"]), values * (max(witness["weights"]) - min(witness["weights"]) + 1)
+    powers = nodes * values * counts * math.log2(values * counts + 2) * 8 * COST.product
+    chances = counts * (4 * COST.function + steps * (COST.operation + nodes * COST.product))
+    return float(chances + powers + sums * (COST.function + nodes * COST.operation))
 
 
 def _output_law(proof: object, classes: int) -> float:

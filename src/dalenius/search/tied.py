@@ -1,0 +1,178 @@
+"""Lower bounds of histograms with noise on every count: priors that tie every value to its own count (MATH 3.1).
+
+pi(a,t) = rho(a,t) F(t_a) / Z for the count vector t, all k values alike. For every guess v(a|y) of the secret from the
+noisy counts I(A;Y) >= log k + E log v(A|Y), and v(a|y) = E(y_a) / S, S = sum_b E(y_b), is nearly the posterior when E
+is the ratio of the own count's noisy law to its reference. E log S needs the law of a sum over all counts:
+
+    log x <= C - c sum_j exp(-u_j x),       E exp(-u S | t_a) = phi(t_a) [x^(n - t_a)] ( sum_t phi(t) x^t / t! )^(k-1)
+
+up to a constant, with phi(t) = E exp(-u E(t + noise)): one power of a polynomial for each u.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from dalenius.model.counting import log_binomial
+from dalenius.model.noise import Clamped
+from dalenius.model.noisy_histogram import NoisyHistogram
+from dalenius.model.tied import Decoder
+from dalenius.numerics.deferred import gammaln, logsumexp
+from dalenius.numerics.types import Floats, Ints
+from dalenius.search.deadline import Deadline
+from dalenius.settings import ClosedForms
+
+
+@dataclass(frozen=True, eq=False)
+class Tied:
+    """The law of the own count, t = 0..n, a guess from the noisy counts, and what it tells at least."""
+
+    law: Floats
+    decoder: Decoder
+    lower: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Counts that matter: `t` of them, log rho(t|a) of the own count, rows of the noise on `outputs`."""
+
+    n: int
+    k: int
+    t: Ints
+    log_own: Floats
+    outputs: Ints
+    rows: Floats
+
+
+def tie(mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, settings: ClosedForms) -> Tied | None:
+    """Search for the best F and E in turns; None where the counts that matter are too many.
+
+    F(t) = exp( ( E[ log E(Y_a) | t ] - E[ log S | t ] ) / s ), s such that all knowledge is used.
+    """
+    table = _table(mechanism, knowledge, settings)
+    if table is None:
+        return None
+    best: Tied | None = None
+    spread = math.sqrt(table.n / table.k)
+    law = _tilted(table, table.t / spread, knowledge, settings)
+    for _ in range(settings.tied_rounds):
+        found, score = _guess(table, law, settings)
+        if best is None or found.lower > best.lower:
+            best = found
+        if deadline.expired():
+            break
+        law = _tilted(table, score, knowledge, settings)
+    return best
+
+
+def _table(mechanism: NoisyHistogram, knowledge: float, settings: ClosedForms) -> _Table | None:
+    n, k = mechanism.n, mechanism.k
+    mean, spread = n / k, math.sqrt(n / k)
+    low = max(0, math.floor(mean - settings.tied_spreads * spread))
+    # Knowledge moves the own count up, by some sqrt(2 K) standard deviations.
+    high = math.ceil(mean + (settings.tied_spreads + 2 * math.sqrt(2 * knowledge)) * spread + settings.tied_least)
+    t = np.arange(low, min(high, n) + 1)
+    reach = mechanism.cell(0).reach(settings.tied_unseen)
+    outputs = np.arange(max(0, low - reach), min(n, high + reach) + 1)
+    if t.size * outputs.size > settings.tied_entries or (knowledge == 0 and t.size <= n):
+        return None
+    log_own = np.append(-np.inf, log_binomial(n - 1, (1 - 1 / k, 1 / k)))[t]
+    noise = cast("Clamped", mechanism.noise)
+    rows = noise.rows(t[:, None].astype(float), outputs.astype(float))
+    return _Table(n, k, t, log_own, outputs, rows)
+
+
+def _tilted(table: _Table, score: Floats, knowledge: float, settings: ClosedForms) -> Floats:
+    """rho(t|a) exp( score / s ), normalised, with the least s at which it is within the knowledge."""
+    held = np.isfinite(table.log_own)
+
+    def law(s: float) -> tuple[Floats, float]:
+        log_law = table.log_own + score / s
+        log_law -= logsumexp(log_law)
+        w = np.where(log_law > -settings.rare_nats, np.exp(log_law), 0.0)
+        w /= w.sum()
+        kept = w > 0
+        return w, float(w[kept] @ (np.log(w[kept]) - table.log_own[kept]))
+
+    if knowledge == 0:
+        return np.exp(np.where(held, table.log_own, -np.inf))
+    # Rounding of the divergence must not reach above the knowledge.
+    most = knowledge * (1 - 1e-9) - 2e-14
+    low, high = settings.tied_s_range
+    for _ in range(settings.tied_bisections):
+        s = math.sqrt(low * high)
+        low, high = (s, high) if law(s)[1] > most else (low, s)
+    found, used = law(high)
+    return found if used <= most else np.exp(np.where(held, table.log_own, -np.inf))
+
+
+def _guess(table: _Table, law: Floats, settings: ClosedForms) -> tuple[Tied, Floats]:
+    """The guess that fits a law of the own count; and the score of every own count, by which to tilt next."""
+    weights = _weights(table, law, settings)
+    n, k, unit = table.n, table.k, np.unique(weights)
+    x = np.arange(k * int(unit[0]), k * int(unit[-1]) + 1, dtype=float)
+    step = settings.tied_step
+    first, last = math.log(settings.tied_left / x[-1]), math.log(settings.tied_right / x[0])
+    nodes = np.exp(np.arange(first, last + step, step))
+    most = np.log(x)
+    for u in nodes.tolist():
+        most = most + step * np.exp(-u * x)
+    top = float(most.max())
+    phi = table.rows @ np.exp(-np.multiply.outer(weights.astype(float), nodes))
+    with np.errstate(over="ignore", divide="ignore"):
+        seen = phi * _others(table, phi, settings)
+    log_s = top - step * seen.sum(axis=1)
+    score = table.rows @ np.log(weights) - log_s
+    lower = math.log(k) + float(law @ score) - settings.tied_margin
+    cuts = np.flatnonzero(np.diff(weights)) + 1
+    whole = np.zeros(n + 1)
+    whole[table.t] = law
+    decoder = Decoder(
+        tuple(table.outputs[cuts].tolist()),
+        tuple(weights[np.append(0, cuts)].tolist()),
+        (int(table.t[0]), int(table.t[-1])),
+        tuple(nodes.tolist()),
+        step,
+    )
+    return Tied(whole, decoder, lower), np.where(np.isfinite(table.log_own), score, 0.0)
+
+
+def _weights(table: _Table, law: Floats, settings: ClosedForms) -> Ints:
+    """Whole numbers near the ratio of the own count's noisy law to that of any count."""
+    n, k = table.n, table.k
+    base = np.exp(log_binomial(n, (1 - 1 / k, 1 / k))[table.t]) @ table.rows
+    ratio = np.log(np.maximum(law @ table.rows, 1e-300) / np.maximum(base, 1e-300))
+    # Far from all mass rounding decides, and the nearest ratio that can be trusted stands for the rest.
+    sure = np.flatnonzero(base > settings.tied_rare)
+    ratio[: sure[0]], ratio[sure[-1] :] = ratio[sure[0]], ratio[sure[-1]]
+    most = math.log(settings.tied_most_weight / settings.tied_unit)
+    whole: Ints = np.maximum(np.rint(settings.tied_unit * np.exp(np.minimum(ratio, most))), 1).astype(np.int64)
+    return whole
+
+
+def _others(table: _Table, phi: Floats, settings: ClosedForms) -> Floats:
+    """E prod_b phi(t_b) over the other k-1 counts, given each own count t: they are multinomial with n - t records."""
+    n, k, t = table.n, table.k, table.t
+    mean = n / k
+    log_poisson = _log_poisson(t, mean)
+    powers = np.fft.rfft(np.exp(log_poisson)[:, None] * phi, n=_room((k - 1) * (t.size - 1) + 1), axis=0) ** (k - 1)
+    products = np.maximum(np.fft.irfft(powers, n=_room((k - 1) * (t.size - 1) + 1), axis=0), 0.0)
+    place = n - t - (k - 1) * int(t[0])
+    inside = (place >= 0) & (place < products.shape[0])
+    total = np.exp(_log_poisson(n - t, (k - 1) * mean))
+    # Transforms are good to some 1e-16 of the largest product, which weighs where totals are rare.
+    held = inside & (total > settings.tied_least_total)
+    result = np.zeros_like(phi)
+    sure = np.maximum(products[place[held]] - settings.tied_rounding, 0.0)
+    result[held] = np.minimum(sure / total[held, None], 1.0)
+    return result
+
+
+def _room(length: int) -> int:
+    return 1 << (length - 1).bit_length()
+
+
+def _log_poisson(t: Ints, mean: float) -> Floats:
+    return np.asarray(t * math.log(mean) - mean - gammaln(t + 1.0))

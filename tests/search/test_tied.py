@@ -1,0 +1,98 @@
+"""Priors that tie every value to its own count: beside all datasets and outputs, and as priors that people hold."""
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from large_samples import HISTOGRAMS, both_histograms
+
+import dalenius as dl
+from dalenius.model.tied import TiedPrior
+from dalenius.numerics.information import mutual_information
+from dalenius.search.deadline import Deadline
+from dalenius.search.tied import Tied, tie
+from dalenius.settings import DEFAULT
+
+SETTINGS = DEFAULT.closed_forms
+
+
+def joint_of(found: Tied, mechanism: str, query: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """P(secret, output) of record 0 by brute force; the outputs as counts; the reference of (secret, class)."""
+    large, dense = both_histograms(mechanism, query)
+    prior = TiedPrior.of_counts(large, 0, found.law, decoder=found.decoder, told=found.lower)
+    weights = prior.weights()
+    values = np.arange(weights.size) // (weights.size // large.k)
+    joint = np.zeros((large.k, dense.statistic.size))
+    np.add.at(joint, (values, dense.statistic.class_table()), weights)
+    outputs = np.array(list(product(range(large.n + 1), repeat=large.k)))
+    return joint @ dense.rows, outputs, weights
+
+
+@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
+@pytest.mark.parametrize("knowledge", [0.0, 0.01, 0.3, 2.0])
+def test_the_bound_is_what_the_guess_tells_over_all_datasets_and_outputs(
+    mechanism: str, query: str, knowledge: float
+) -> None:
+    large, _ = both_histograms(mechanism, query)
+    found = tie(large, knowledge, Deadline(60), SETTINGS)
+    joint, outputs, weights = joint_of(found, mechanism, query)
+    weight = np.array(found.decoder.weights)[np.searchsorted(found.decoder.cuts, outputs, side="right")]
+    guess = np.log(weight / weight.sum(axis=1, keepdims=True)).T
+    told = math.log(large.k) + float((joint * guess).sum())
+    assert weights.sum() == pytest.approx(1)
+    assert joint.sum(axis=1) == pytest.approx(1 / large.k)
+    # Exponentials in place of the logarithm cost little, and never add anything.
+    assert told - 1e-4 < found.lower <= told
+    assert found.lower <= float(mutual_information(joint))
+    assert float(weights @ np.log(weights.clip(1e-300))) + large.log_universe <= knowledge + 1e-9
+
+
+def test_a_tie_tells_more_than_one_count() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=200, k=6), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.3)
+    alone = dl.audit(mechanism, knowledge=0.3, settings=dl.Settings(closed_forms=replace(SETTINGS, tied_rounds=0)))
+    assert alone.prior.mechanism.part is not None
+    assert audit.lower > 1.3 * alone.lower
+    assert audit.upper == alone.upper
+    assert dl.verify(audit)
+
+
+def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=40, k=5), epsilon=1)
+    prior = dl.audit(mechanism, knowledge=0.5, secret=7).prior
+    drawn = prior.sample(4000, rng=1)
+    own = (drawn == drawn[:, [7]]).sum(axis=1)
+    mean = float(prior.masses.sum(axis=0) @ np.arange(41))
+    spread = math.sqrt(float(prior.masses.sum(axis=0) @ (np.arange(41) - mean) ** 2))
+    assert abs(own.mean() - mean) < 5 * spread / math.sqrt(4000)
+    assert np.abs(np.bincount(drawn[:, 7], minlength=5) / 4000 - 0.2).max() < 0.04
+    others = np.delete(drawn, 7, axis=1)
+    assert np.abs(np.bincount(others.ravel(), minlength=5) / others.size - 0.2).max() < 0.02
+    x = drawn[0]
+    ratio = prior.masses[x[7], own[0]] / math.exp(prior.log_reference()[x[7], own[0]])
+    assert prior.probability(x) == pytest.approx(ratio * 5.0**-40)
+    with pytest.raises(dl.InputError, match="at least"):
+        prior.joint()
+
+
+def test_an_audit_with_a_tie_is_saved_loaded_and_described(tmp_path) -> None:  # noqa: ANN001
+    mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=60, k=4), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.2)
+    text = audit.summary()
+    assert "ties every value of the record to its own count" in text
+    assert "would learn at least" in text
+    audit.save(tmp_path / "audit.json")
+    again = dl.load(tmp_path / "audit.json", verify=True)
+    assert again.verified
+    assert again.prior.tied
+    assert again.prior.divergence() == pytest.approx(audit.prior.divergence(), abs=1e-12)
+    assert again.prior.leakage() <= audit.prior.leakage()
+    assert again.summary().count("its own count") == text.count("its own count")
+    assert audit.plot().axes
+
+
+def test_wide_windows_are_left_to_one_count() -> None:
+    mechanism = dl.mechanisms.gaussian(dl.queries.histogram(n=20_000, k=3), sigma=2000)
+    assert tie(mechanism, 0.1, Deadline(60), replace(SETTINGS, tied_entries=2**16)) is None
