@@ -61,6 +61,7 @@ def audit(  # noqa: PLR0913 - the public surface
     reading: Reading | None = None,
     tolerance: float = 1e-6,
     relative: float = 0.0,
+    nodes: int | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -71,9 +72,10 @@ def audit(  # noqa: PLR0913 - the public surface
 
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b), by its name. `tolerance` is the gap to reach, in
     `unit`; a gap of the share `relative` of the upper bound ends the search as well (0.01: one per cent; 0: only the
-    tolerance does). After `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
-    callable that receives the bracket on the way, or True for a line on standard error. settings: how hard, in which
-    order and how finely to search, a dl.Settings; they change how close the bracket comes, and nothing that is proved.
+    tolerance does). After `time_limit` seconds, `nodes` nodes of trees, or Ctrl-C, the best bracket so far is returned;
+    a limit in nodes is the same on every machine. `progress` is a callable that receives the bracket on the way, or
+    True for a line on standard error. settings: how hard, in which order and how finely to search, a dl.Settings; they
+    change how close the bracket comes, and nothing that is proved.
 
     adversary="independent": any prior under which the records are independent, in place of the limit of knowledge; the
     answer is max_i max_x' of the capacity of q(.|., x') with the other records x' known. With reference= the others
@@ -105,6 +107,7 @@ def audit(  # noqa: PLR0913 - the public surface
         unit=unit,
         tolerance=tolerance,
         relative=relative,
+        nodes=nodes,
         time_limit=time_limit,
         seed=seed,
         progress=progress,
@@ -127,7 +130,8 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
 
     known: what was found against other adversaries of the same mechanism, secret and reference.
     """
-    with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
+    limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes)
+    with limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
         if options.paper:
             repairs = options.approach.repairs

@@ -62,6 +62,7 @@ class Options:
     settings: Settings
     # A gap of this share of the upper bound will do.
     relative: float = 0.0
+    nodes: float = math.inf
 
     @classmethod
     def from_user(  # noqa: PLR0913 - one for each option of the public functions
@@ -75,6 +76,7 @@ class Options:
         progress: bool | Report,
         settings: Settings | None = None,
         relative: float = 0.0,
+        nodes: int | None = None,
         least_tolerance: float = 1e-300,
     ) -> "Options":
         """Check every option; a tolerance below `least_tolerance` would vanish in floats."""
@@ -87,6 +89,7 @@ class Options:
             report=_report(progress),
             settings=checked(settings),
             relative=checks.real("relative", relative, 0.0, 0.99),
+            nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
         )
 
     @property

@@ -36,6 +36,7 @@ WHY: dict[Stopped, str] = {
     "gap": "the gap is within the tolerance",
     "nearly": "the gap is small but above the tolerance",
     "time_limit": "the time limit was reached",
+    "nodes": "the limit on nodes was reached",
     "interrupted": "it was interrupted",
     "method": "every bound that applies was tried",
 }
@@ -397,4 +398,4 @@ def why(result: "Audit | Design") -> str:
 
 def more_time(result: "Audit | Design") -> str:
     """Return that more time may help, where it was time that ended the search."""
-    return "; more time may close it" if result.stopped in ("time_limit", "interrupted") else ""
+    return "; more time may close it" if result.stopped in ("time_limit", "nodes", "interrupted") else ""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
 Group = tuple[Members, float, float]
-Stopped = Literal["gap", "nearly", "time_limit", "interrupted", "method"]
+Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
 
 
 @dataclass(frozen=True)
