@@ -356,6 +356,10 @@ class ClosedForms(_Checked):
     most_share_log_odds: float = 30.0
     # Where the search for a blend begins: log odds of the share, log(order - 1). One start alone misses the best.
     blend_starts: tuple[tuple[float, float], ...] = ((-1.0, -3.0), (1.0, -3.0), (5.0, -6.0), (1.0, -1.0))
+    # Entropy power: the variance of the noise that makes a count smooth, 5e-9 lost at 1; and how far from its maximum a
+    # tangent is taken, relatively.
+    power_s1: float = 1.0
+    power_width: float = 1e-6
     # A contraction above this is not worth a bound of its own.
     least_contraction_used: float = 0.999
     # Groups of outputs of a law r that is given by steps. Without a limit on knowledge 32 come within 1e-3 of the best
