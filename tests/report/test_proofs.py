@@ -17,7 +17,8 @@ GUARANTEES, MATHEMATICS = ((DOCS / name).read_text() for name in ("guarantees.md
 
 def test_every_kind_of_proof_has_words() -> None:
     # Some need no rows and are checked elsewhere; boxes of a single node go by the name of what they are then.
-    unwritten, single = {"blend", "centre", "law", "looks", "power", "product"}, {"capacity", "convex", "contraction"}
+    unwritten = {"blend", "centre", "law", "looks", "power", "product"}
+    single = {"capacity", "convex", "contraction"}
     assert set(KINDS) == {*CHECKED, *unwritten, *single, *INDEPENDENT}
     written = {
         kind for path in BOUNDS for kind in re.findall(r'^    kind(?:: ClassVar\[str\])? = "(\w+)"', path, re.MULTILINE)
