@@ -98,6 +98,8 @@ class Sizes:
     # nodes, together.
     tied_weight: int = 2**16
     tied_terms: int = 2**23
+    # Tables of few people: outputs up to order.
+    own_outputs: int = 2**21
 
     # Designs: pairs of a class and an output; products of numbers for the whole pool, or for all symmetries;
     # differences of counts for the distances of vectors.
