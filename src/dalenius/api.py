@@ -57,6 +57,8 @@ def audit(  # noqa: PLR0913 - the public surface
     repairs: Iterable[str] | None = None,
     reading: Reading | None = None,
     tolerance: float = 1e-6,
+    relative: float = 0.0,
+    nodes: int | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -66,9 +68,11 @@ def audit(  # noqa: PLR0913 - the public surface
     """Return a certified bracket on L(b) = max_i max { I(X_i;Y) : H(X) >= b }.
 
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b). `tolerance` is the gap to reach, in
-    `unit`; after `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
-    callable that receives the bracket on the way, or True for a line on standard error. settings: how hard, in which
-    order and how finely to search, a dl.Settings; they change how close the bracket comes, and nothing that is proved.
+    `unit`; a gap of the share `relative` of the upper bound ends the search as well (0.01: one per cent; 0: only the
+    tolerance does). After `time_limit` seconds, `nodes` nodes of trees, or Ctrl-C, the best bracket so far is returned;
+    a limit in nodes is the same on every machine. `progress` is a callable that receives the bracket on the way, or
+    True for a line on standard error. settings: how hard, in which order and how finely to search, a dl.Settings; they
+    change how close the bracket comes, and nothing that is proved.
 
     verify: whether the certificate is checked at once, within the time limit. "auto" checks it where the estimate is at
     most 0.1 s or a fifth of the time that the audit took. `verified` of the answer says whether it was checked; its
@@ -91,7 +95,15 @@ def audit(  # noqa: PLR0913 - the public surface
     """
     approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+        approach,
+        unit=unit,
+        tolerance=tolerance,
+        relative=relative,
+        nodes=nodes,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+        settings=settings,
     )
     checking.check_option(verify)
     records = checked_mechanism(mechanism).records
@@ -107,7 +119,8 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
 
     known: what was found against other adversaries of the same mechanism, secret and reference.
     """
-    with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
+    limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes)
+    with limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
         if options.paper:
             repairs = options.approach.repairs

@@ -60,6 +60,9 @@ class Options:
     seed: int
     report: Report | None
     settings: Settings
+    # A gap of this share of the upper bound will do.
+    relative: float = 0.0
+    nodes: float = math.inf
 
     @classmethod
     def from_user(  # noqa: PLR0913 - one for each option of the public functions
@@ -72,6 +75,8 @@ class Options:
         seed: int,
         progress: bool | Report,
         settings: Settings | None = None,
+        relative: float = 0.0,
+        nodes: int | None = None,
         least_tolerance: float = 1e-300,
     ) -> "Options":
         """Check every option; a tolerance below `least_tolerance` would vanish in floats."""
@@ -83,6 +88,8 @@ class Options:
             seed=checks.whole("seed", seed, 0),
             report=_report(progress),
             settings=checked(settings),
+            relative=checks.real("relative", relative, 0.0, 0.99),
+            nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
         )
 
     @property
@@ -102,11 +109,12 @@ class Options:
 
     def audit(self, mechanism: Mechanism, adversary: Adversary, secret: Secret | None = None) -> AuditProblem:
         """Return an audit to the tolerance of these options."""
-        return AuditProblem(mechanism, adversary, secret, self.solver_tolerance * self.nats, self.settings)
+        gap, share = self.solver_tolerance * self.nats, self.settings.tolerance_share * self.relative
+        return AuditProblem(mechanism, adversary, secret, gap, self.settings, share)
 
     def run(self, deadline: Deadline) -> Run:
         """Return what an answer says of how it was found."""
-        return Run(self.unit, self.tolerance, self.seed, deadline)
+        return Run(self.unit, self.tolerance, self.seed, deadline, self.relative)
 
 
 def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, secret: object) -> AuditProblem:

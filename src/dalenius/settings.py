@@ -90,6 +90,8 @@ class Limits(_Checked):
     capacity_rows: int = 300
     # Pairs of a class and an output in a design.
     design_pairs: int = 2**13
+    # Rows x outputs of a channel in which an order is looked for: singular vectors of it are wanted.
+    ordered_entries: int = 2**19
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,6 +356,10 @@ class ClosedForms(_Checked):
     most_share_log_odds: float = 30.0
     # Where the search for a blend begins: log odds of the share, log(order - 1). One start alone misses the best.
     blend_starts: tuple[tuple[float, float], ...] = ((-1.0, -3.0), (1.0, -3.0), (5.0, -6.0), (1.0, -1.0))
+    # Entropy power: the variance of the noise that makes a count smooth, 5e-9 lost at 1; and how far from its maximum a
+    # tangent is taken, relatively.
+    power_s1: float = 1.0
+    power_width: float = 1e-6
     # A contraction above this is not worth a bound of its own.
     least_contraction_used: float = 0.999
     # Groups of outputs of a law r that is given by steps. Without a limit on knowledge 32 come within 1e-3 of the best
@@ -365,8 +371,8 @@ class ClosedForms(_Checked):
     law_rows: int = 257
     # How near to the best r of those rows is near enough: far below what the steps of r cost.
     law_accuracy: float = 1e-6
-    # A law is evaluated on all rows where those rows put it below this multiple of the best bound known. Among 48
-    # bounds of four sums none was lost, with 1 two were; passes over all rows for nothing were a third of an audit.
+    # A law is evaluated on all rows where those rows put it below this multiple of the best bound known. With 1 the
+    # best of 28 bounds of four sums was lost twice, with 1.1 never in 20; passes over all rows cost up to a third.
     law_hope: float = 1.1
 
     # Ascents on the coarse problem of a sum: rounds, and the gain of a round that is not worth another. They start from
@@ -480,6 +486,55 @@ class ClosedForms(_Checked):
     # noise: finer ones add nothing.
     coarse_near: float = 32.0
     coarse_fineness: int = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Locals(_Checked):
+    """Local randomisers of any number of records: closed forms, and the few records that priors are searched on."""
+
+    # Points of a grid for a contraction coefficient, and how often it is refined around the best: the extreme is then
+    # known to some 1e-9 of itself.
+    coefficient_points: int = 1001
+    coefficient_rounds: int = 3
+    # Divergences below this are too near rounding for their ratio; the limit at 0 is a formula.
+    coefficient_near: float = 1e-9
+    # By this share coefficients are moved outward, so that a verifier finds them true.
+    coefficient_margin: float = 1e-7
+    # Values of the secret up to which the law u is searched: with more, and a symmetric channel, u = rho is best.
+    searched_values: int = 8
+    # Where the search begins above the least lambda, and its steps. One start alone missed the best of skewed laws.
+    excess_starts: tuple[float, ...] = (0.3, 1e-6)
+    search_steps: int = 400
+
+    # Cells and entries of the part of the release that holds the values of a few records. Eight bits are 0.3 % below
+    # what 200 counted records leak at most, at epsilon 1 and knowledge 0.5.
+    part_cells: int = 256
+    part_entries: int = 2**17
+    # Records whose number alone is looked at, and entries of that part.
+    counted_records: int = 200
+    counted_entries: int = 2**18
+    # Datasets from which on randomised response with a matrix is audited record by record too: below, trees close.
+    least_datasets: int = 32
+    # Values of a group of records that is the secret.
+    group_values: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonotoneRows(_Checked):
+    """Chains of monotone rows, and at which output laws and multipliers they are run."""
+
+    # Multipliers as multiples of the best prior's; shares of a flat law in its output law. Counts of 10 to 50 close at
+    # the first pair; wide noise wants a larger s, and much knowledge a share.
+    factors: tuple[float, ...] = (1.0, 1.02, 1.05, 1.1, 1.2)
+    shares: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2)
+    # Steps at most; after this number of steps chains that came no nearer than this share will not meet.
+    rounds: int = 1000
+    patience: int = 20
+    progress: float = 0.8
+    # What the distance of the chains may cost, as a share of the tolerance.
+    close: float = 0.1
+    # Products of a chain's number and an entry of the channel, for all pairs together: some seconds.
+    products: int = 2 * 10**10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -604,7 +659,7 @@ class Portfolio(_Checked):
     """
 
     # The opening, cheapest first, which a plan follows where the bracket is still open.
-    opening: tuple[str, ...] = ("maximal", "choices", "stationary", "sibson", "capacity", "formulas")
+    opening: tuple[str, ...] = ("maximal", "choices", "stationary", "monotone", "sibson", "capacity", "formulas")
     # Worked off before the class of a problem is known, but where there are few cells.
     first: Plan = (_CONVEX,)
     # At most `few_cells` cells: simplices are small.
@@ -613,6 +668,16 @@ class Portfolio(_Checked):
         _CONVEX,
         _ROWS,
         Turn("posteriors", 2),
+        Turn("boxes", 2),
+    )
+    # The same where a design made the mechanism. Its audit has a small s, where posteriors need fewer, shorter leaves:
+    # the design of count(4) at D = 0.5, b = 2 to 1e-3 in 5,400 nodes, 1.7 s and 0.09 MB; by simplices in 40,000 nodes,
+    # 6 s and 3.7 MB.
+    designed: Plan = (
+        Turn("simplices", 4),
+        Turn("posteriors", 16, doubles=True),
+        _CONVEX,
+        _ROWS,
         Turn("boxes", 2),
     )
     # A binary secret whose posteriors have fewer dimensions than its conditionals.
@@ -700,7 +765,7 @@ class Portfolio(_Checked):
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("first", "few", "narrow", "narrow_and_tall", "tall", "general", "many")
+        lines = ("first", "few", "designed", "narrow", "narrow_and_tall", "tall", "general", "many")
         return {line: getattr(self, line) for line in lines}
 
     def table(self) -> str:
@@ -802,6 +867,8 @@ class Settings(_Checked):
     trees: Trees = field(default_factory=Trees)
     newton: Newton = field(default_factory=Newton)
     closed_forms: ClosedForms = field(default_factory=ClosedForms)
+    locals: Locals = field(default_factory=Locals)
+    monotone: MonotoneRows = field(default_factory=MonotoneRows)
     designing: Designing = field(default_factory=Designing)
     quantising: Quantising = field(default_factory=Quantising)
     calibrating: Calibrating = field(default_factory=Calibrating)

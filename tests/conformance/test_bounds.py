@@ -18,13 +18,14 @@ from dalenius.settings import Portfolio, Settings, Turn, only
 from dalenius.verifier.kinds import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-ALONE = ("maximal", "choices", "stationary", "sibson", "capacity", *portfolio.BOUNDS)
+ALONE = ("maximal", "choices", "stationary", "monotone", "sibson", "capacity", *portfolio.BOUNDS)
 CASES = {
     "parity": (lambda: named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.2)"), 0.6),
     "count": (lambda: named("count(n=4)", "geometric(epsilon=1)"), 0.5),
     "records of three values": (lambda: random_channel([3, 2], 3, 4), 0.4),
     "two records": (lambda: random_channel([2, 2], 2, 5), 0.3),
     "many outputs": (lambda: random_channel([2, 2], 9, 6), 0.3),
+    "two outputs": (lambda: random_channel([2, 2, 2], 2, 7), 0.3),
     "zeros": (lambda: dl.Mechanism.from_matrix([[1, 0], [0.5, 0.5], [0.5, 0.5], [0, 1]], [2, 2]), 0.4),
 }
 

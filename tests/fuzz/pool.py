@@ -77,6 +77,10 @@ def small() -> dl.Mechanism:
     return random_channel([2, 2], 3, 5)
 
 
+def two_outputs() -> dl.Mechanism:
+    return random_channel([2, 2], 2, 7)
+
+
 def unwritten(mechanism: str, **options: Json) -> Sample:
     """A noisy count that is never written out; what is true of it is known from the same channel with its rows."""
     return beside(*large_samples.both(mechanism, "count(n=12)"), **options)
@@ -85,6 +89,11 @@ def unwritten(mechanism: str, **options: Json) -> Sample:
 def unlisted(mechanism: str, **options: Json) -> Sample:
     """The same of a histogram with noise on every count."""
     return beside(*large_samples.both_histograms(mechanism, "histogram(n=4, k=3)"), **options)
+
+
+def local(mechanism: str, query: str, **options: Json) -> Sample:
+    """Records that each have their own channel; what is true of them is known from the same release with its rows."""
+    return beside(*large_samples.both_local(mechanism, query), **options)
 
 
 def beside(large: dl.Mechanism, dense: dl.Mechanism, **options: Json) -> Sample:
@@ -108,6 +117,8 @@ def samples() -> dict[str, Sample]:
         "ratios": audited(lambda: random_channel([3, 2], 2, 42), "posteriors", entropy=1.25, tolerance=3e-3),
         "shared points": audited(count, "posteriors", entropy=1.7),
         "rows": audited(count, "rows", entropy=1.7),
+        "monotone": audited(count, "monotone", entropy=1.7),
+        "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),
@@ -127,6 +138,12 @@ def samples() -> dict[str, Sample]:
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
         "tied": unlisted("geometric(epsilon=1)", knowledge=0.2),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
+        "power": unwritten("gaussian(sigma=4)", knowledge=0.3),
+        "local": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3),
+        "local, looks": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=9.0),
+        "local, values": local("randomized_response(epsilon=1)", "histogram(n=4, k=3)", knowledge=0.3),
+        "local, reference": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.2, reference=[0.8, 0.2]),
+        "local, bits": local("unary_encoding(epsilon=1)", "histogram(n=3, k=2)", knowledge=0.2),
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),

@@ -10,6 +10,7 @@ lower bound; a stage is tried where its condition holds and the bracket is open.
 - ascents: the lower bound (MATH 3);
 - stationary: the contraction certificate with eta = 1, which closes the gap where the multiplier s is above 1, at every
   size (MATH 4.3);
+- monotone: the row bound without a tree, where likelihood ratios are monotone (MATH 4.11);
 - sibson: the information of the best order (MATH 4.8);
 - capacity: of the whole channel, where choices were too many, and the constrained capacity (MATH 4.4).
 """
@@ -27,7 +28,9 @@ from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.choices import Choices, obvious
 from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson
 from dalenius.bounds.convex_bound import Dual, SharedBounds
+from dalenius.bounds.monotone import Scan
 from dalenius.numerics.types import Floats
+from dalenius.reductions.order import Order
 from dalenius.search import ascent_chunked
 from dalenius.search.ascent import Ascent, ascend, best_of, polish
 from dalenius.search.deadline import Deadline
@@ -52,6 +55,8 @@ class SecretAudit(Bracket):
     # With other records of the same audit.
     common: SharedBounds = field(default_factory=SharedBounds)
     known: WarmStart = field(default_factory=WarmStart)
+    # Of the channel's rows, where their likelihood ratios are monotone.
+    order: Order | None = None
     # Over very many cells: how many ascents there were, and whether the convex bound is done.
     ascents: int = 0
     convex: bool = False
@@ -173,6 +178,13 @@ class SecretAudit(Bracket):
         tree.open_at(stationary.dual_point(self.cells, pi, s))
         self.keep_upper(tree)
 
+    def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
+        """The row bound near the best prior's output law and multiplier."""
+        assert self.order is not None  # noqa: S101 - for the type checker: the stage's condition
+        found = Scan(self.cells, self.order, deadline).run(self.pi, self.s, self.lower, self.tolerance)
+        if found is not None:
+            self.keep_upper(found)
+
     def all_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """Search the choices, all where L(b) may be L(0), and ascend from a new best one."""
         settings, choices = self.cells.settings.portfolio, self.choices
@@ -261,6 +273,11 @@ def _shares_rows(audit: SecretAudit) -> bool:
     return not audit.cells.many or audit.cells.size > len(audit.cells.lumped.channel)
 
 
+def _ordered(audit: SecretAudit) -> bool:
+    least = audit.cells.settings.closed_forms.row_least_s
+    return audit.worth_more and not audit.cells.many and audit.order is not None and audit.s > least
+
+
 def _wide_and_many(audit: SecretAudit) -> bool:
     """Very many cells and no grid rows, which are the better bound and need the best prior first."""
     return audit.cells.many and audit.worth_more and not portfolio.has_grid(audit)
@@ -286,6 +303,7 @@ FROM_ASCENTS_ON = (
     Stage(lambda audit: audit.cells.many and audit.worth_more, SecretAudit.climb_many, in_any_case=True),
     Stage(lambda audit: not audit.cells.many and audit.worth_more, SecretAudit.ascend),
     Stage(lambda audit: not audit.cells.many and audit.worth_more, SecretAudit.stationary, "stationary"),
+    Stage(_ordered, SecretAudit.monotone, "monotone"),
     Stage(lambda audit: audit.worth_more and audit.choices is not None, SecretAudit.all_choices, "choices"),
     Stage(lambda audit: not audit.cells.many, SecretAudit.note_unconstrained),
     Stage(_large, SecretAudit.sibson, "sibson"),

@@ -17,6 +17,7 @@ from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.choices import obvious
 from dalenius.bounds.closed_forms import Blend, Centre, Formula, Sibson
 from dalenius.bounds.output_law import OutputLaw
+from dalenius.bounds.power import Power
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
@@ -53,6 +54,8 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
         Sibson.best(log_joint, knowledge, settings),
         Centre.best(mechanism, knowledge, reference, settings),
     ]
+    if isinstance(about, int) and (power := Power.best(mechanism, knowledge, reference, settings)) is not None:
+        proofs.append(power)
     # Without a reference all values have the same probability, and Sibson's choice of r is better.
     if not reference.uniform:
         proofs.append(Blend.best(log_joint, knowledge, settings=settings))
@@ -81,7 +84,7 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     lumped, lift, grid = coarsen(mechanism, about, knowledge, reference, settings.closed_forms)
     cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
-    audit = SecretAudit(cells, trivial, problem.tolerance)
+    audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
     audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < settings.ascent.small_knowledge:

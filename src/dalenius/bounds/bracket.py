@@ -23,6 +23,7 @@ class Tree(Proof, Protocol):
     """A tree that is a proof at every moment: what `run_tree` needs of it."""
 
     lower: float
+    tolerance: float
     nodes: SearchTree[Any, Any]
 
     def open_root(self, deadline: Deadline) -> None:
@@ -41,7 +42,8 @@ class Bracket:
 
     cells: Cells
     trivial: float
-    tolerance: float
+    # The gap to reach, in nats.
+    absolute: float
     # Whether a verifier will find the same cells: simplices need them.
     exact_cells: bool = True
     # The grids of the channel, shared with other records.
@@ -51,6 +53,8 @@ class Bracket:
     s: float = 0.0
     # The best of earlier stages, and trees that still grow.
     proofs: list[Proof] = field(init=False)
+    # A gap of this share of the upper bound will do as well.
+    relative: float = field(default=0.0, kw_only=True)
     # What another record leaks: below it nothing need be closed.
     best: float = field(init=False, default=-np.inf)
 
@@ -67,6 +71,11 @@ class Bracket:
     def upper(self) -> float:
         """The best upper bound so far."""
         return self.proof.upper
+
+    @property
+    def tolerance(self) -> float:
+        """The gap that will do by now: it grows with what is known to leak, as upper - lower <= share upper."""
+        return max(self.absolute, self.relative / (1 - self.relative) * self.floor)
 
     @property
     def gap(self) -> float:
@@ -111,14 +120,14 @@ class Bracket:
         4, 8, 16, 32, 64, 96 and so on, and whenever one of them is the best so far.
         """
         settings = self.cells.settings.portfolio
-        tree.lower = self.floor
+        tree.lower, tree.tolerance = self.floor, self.tolerance
         tree.open_root(deadline)
         self.proofs.append(tree)
         batches, mark, mark_batch = 0, tree.upper, 0
         while tree.nodes.heap and not (finer and batches - mark_batch > settings.stall_batches):
             often = batches & (batches - 1) == 0 or batches % settings.ascents_every == 0
             self._ascend_from(tree, deadline, anyway=batches in settings.few_cell_ascents if self.few_cells else often)
-            tree.lower = self.floor
+            tree.lower, tree.tolerance = self.floor, self.tolerance
             tree.step(deadline)
             batches += 1
             if tree.upper - tree.lower < settings.progress * (mark - tree.lower):

@@ -14,6 +14,7 @@ from dalenius.cli.check import check
 from dalenius.cli.common import INTERRUPTED
 from dalenius.cli.design import design
 from dalenius.cli.profile import profile
+from dalenius.cli.report import report
 from dalenius.cli.reproduce import reproduce
 from dalenius.cli.sweep import sweep
 from dalenius.cli.verify import verify
@@ -76,5 +77,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (audit, design, calibrate, verify, profile, sweep, check, reproduce):
+for command in (audit, design, calibrate, verify, profile, sweep, check, report, reproduce):
     main.add_command(command)

@@ -1,7 +1,7 @@
 """dalenius audit: the maximal leakage about a record, with both bounds."""
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -9,6 +9,7 @@ from dalenius.cli.common import (
     AS_JSON,
     CERTIFICATE,
     FILE,
+    INTERRUPTED,
     REFERENCE,
     VERIFIES,
     VERIFY,
@@ -23,6 +24,9 @@ from dalenius.cli.common import (
     write_picture,
 )
 
+if TYPE_CHECKING:
+    from dalenius.results.audit import Audit
+
 
 @click.command()
 @click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".')
@@ -33,6 +37,18 @@ from dalenius.cli.common import (
 @click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
 @REFERENCE
 @solving(tolerance=1e-6, time_limit=60.0)
+@click.option(
+    "--relative",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
+)
+@click.option(
+    "--nodes", type=int, metavar="N", help="Stop after this many nodes of trees, however fast the machine is."
+)
+@click.option("--at-most", type=float, metavar="L", help="A budget: exit 0 kept, 1 exceeded, 3 undecided.")
 @CERTIFICATE
 @VERIFY
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
@@ -54,6 +70,9 @@ def audit(  # noqa: PLR0913 - one parameter per option
     repairs: str | None,
     reading: Literal["proof", "strict"] | None,
     tolerance: float,
+    relative: float,
+    nodes: int | None,
+    at_most: float | None,
     time_limit: float,
     seed: int,
     certificate: Path | None,
@@ -67,6 +86,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
     The adversary may have any prior whose entropy is at least B (or that knows at most K). With --method paper it is
     the paper's local search, which proves the lower bound only. Its text is run as printed but for what cannot run and
     for wrong formulas; --repairs names other choices: gradient, entropy_share, escort, hinge, penalty_owner.
+
+    With --at-most L the exit code decides: 0 the upper bound is within L, 1 the lower bound is above it, 3 undecided.
 
     With --secret the leakage is about these records together. With --reference the knowledge K counts from that prior
     instead of the uniform one; the file has the law of every record on one line, one line per record, or one weight per
@@ -97,14 +118,28 @@ def audit(  # noqa: PLR0913 - one parameter per option
             repairs=repairs,
             reading=reading,
             tolerance=tolerance,
+            relative=relative,
+            nodes=nodes,
             time_limit=time_limit,
             seed=seed,
             progress=listener,
             verify=VERIFIES[verify],
         )
-    return finish(
+    code = finish(
         answer,
         as_json=as_json,
         certificate=certificate,
         files=[(certificate, answer.certificate.save), (save, answer.save), (plot, write_picture(answer.plot))],
     )
+    return code if at_most is None or code == INTERRUPTED else _decide(answer, at_most, as_json=as_json)
+
+
+def _decide(answer: "Audit", budget: float, *, as_json: bool) -> int:
+    """Print whether the budget is kept, unless JSON is wanted, and return the exit code that says so."""
+    from dalenius.studies.gate import EXIT, verdict_of, words  # noqa: PLC0415 - pydantic
+
+    verdict = verdict_of(answer.lower, answer.upper, budget)
+    if not as_json:
+        said = words(answer.lower, answer.upper, budget, answer.unit, answer.stopped)
+        click.echo(f"Verdict    {verdict}: {said}")
+    return EXIT[verdict]

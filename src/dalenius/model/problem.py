@@ -23,7 +23,7 @@ class AuditProblem:
     """Bracket max { I(secret; Y) : D(p || reference) <= knowledge } of one mechanism, in nats.
 
     secret: None stands for every record; then it is the maximum over all of them.
-    tolerance: the gap at which the search ends.
+    tolerance: the gap at which the search ends. relative: a gap of this share of the upper bound ends it as well.
     """
 
     mechanism: Mechanism
@@ -31,6 +31,7 @@ class AuditProblem:
     secret: Secret | None = None
     tolerance: float = 1e-6
     settings: Settings = DEFAULT
+    relative: float = 0.0
 
     @property
     def knowledge(self) -> float:

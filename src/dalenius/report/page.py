@@ -5,20 +5,20 @@ import html
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.resources import files
 from urllib.parse import quote
 
+from dalenius.errors import printable
 from dalenius.model import storage
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-bottom: 1px solid #ccc; }
-pre { background: #f5f5f5; padding: .8rem 1rem; overflow-x: auto; font-size: .82rem; line-height: 1.45; }
-img { max-width: 100%; height: auto; } figure { margin: 1rem 0; } figcaption { font-size: .9rem; color: #555; }
-div.table { overflow-x: auto; } table { border-collapse: collapse; font-size: .8rem; margin: 1rem 0; }
-th, td { padding: .2rem .4rem; border-bottom: 1px solid #ddd; text-align: right; } th { vertical-align: bottom; }
-td { white-space: nowrap; font-variant-numeric: tabular-nums; }
-@media print { body { margin: 0; } pre { white-space: pre-wrap; } figure { break-inside: avoid; } }
-"""
+# A page that is opened from a disk asks nobody for anything, and runs no script but ours.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+SWITCH = (
+    '<form class="units" hidden><fieldset><legend>Numbers of information in</legend>'
+    '<label><input type="radio" name="unit" value="nats"{nats}> nats</label>'
+    '<label><input type="radio" name="unit" value="bits"{bits}> bits</label></fieldset></form>\n'
+    '<p id="said" class="soft" aria-live="polite"></p>\n'
+)
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,21 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Download:
+    """A file that the page carries."""
+
+    name: str
+    content: bytes
+    words: str
+
+
+@dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs of plain words, lines kept as they are, a table, pictures; files beside it, commands."""
+    """A heading, paragraphs of plain words, lines kept as they are, a table, pictures; files beside it, commands.
+
+    verdict: the answer in one sentence, and drawn: charts; both are HTML that report/charts.py made safe. facts: pairs
+    of a heading and lines. downloads: files inside the page.
+    """
 
     heading: str
     paragraphs: tuple[str, ...] = ()
@@ -48,30 +61,74 @@ class Section:
     table: Table | None = None
     files: tuple[str, ...] = ()
     commands: str = ""
+    verdict: str = ""
+    drawn: str = ""
+    facts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    downloads: tuple[Download, ...] = ()
 
 
-def write_report(path: str | os.PathLike[str], title: str, sections: Iterable[Section]) -> None:
-    """Write the page; the file appears whole or not at all."""
-    body = "".join(map(_section, sections))
-    heading = html.escape(title)
+def write_report(path: str | os.PathLike[str], title: str, sections: Iterable[Section], unit: str = "nats") -> None:
+    """Write the page; the file appears whole or not at all. unit: that of the numbers as they stand."""
+    listed = list(sections)
+    body = "".join(_section(section, k) for k, section in enumerate(listed))
+    heading, switches = html.escape(title), 'class="info"' in body
+    switch = (
+        SWITCH.format(**{name: " checked" if name == unit else "" for name in ("nats", "bits")}) if switches else ""
+    )
+    script = f"<script>{_own('page.js')}</script>\n" if switches else ""
     page = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{heading}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{heading}</h1>\n{body}</body>\n</html>\n"
+        f"<title>{heading}</title>\n<style>{_own('page.css')}</style>\n</head>\n<body>\n<main>\n<h1>{heading}</h1>\n"
+        f"{_contents(listed)}{switch}{body}</main>\n{script}</body>\n</html>\n"
     )
     storage.write(storage.path_of(path), page.encode())
 
 
-def _section(section: Section) -> str:
-    parts = [f"<h2>{html.escape(section.heading)}</h2>\n"]
+def _own(name: str) -> str:
+    """A file of ours that stands beside this one."""
+    return files("dalenius.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _contents(sections: list[Section], least: int = 4) -> str:
+    """Links to the sections, where there are enough to look for one."""
+    if len(sections) < least:
+        return ""
+    items = "".join(f'<li><a href="#s{k}">{html.escape(one.heading)}</a></li>' for k, one in enumerate(sections))
+    return f'<nav aria-label="Contents"><ol>{items}</ol></nav>\n'
+
+
+def _section(section: Section, number: int) -> str:
+    parts = [f'<section aria-labelledby="s{number}">\n<h2 id="s{number}">{html.escape(section.heading)}</h2>\n']
+    parts += [f'<p class="verdict">{section.verdict}</p>\n'] if section.verdict else []
     parts += [f"<p>{html.escape(words)}</p>\n" for words in section.paragraphs]
     parts += [f"<pre>{html.escape(section.lines)}</pre>\n"] if section.lines else []
+    parts += [_facts(section.facts)] if section.facts else []
+    parts += [f"<figure>{section.drawn}</figure>\n"] if section.drawn else []
     parts += [_table(section.table)] if section.table else []
     parts += [_picture(picture) for picture in section.pictures]
     links = " · ".join(f'<a href="{quote(name)}">{html.escape(name)}</a>' for name in section.files)
     parts += [f"<p>{links}</p>\n"] if links else []
     parts += [f"<pre>{html.escape(section.commands)}</pre>\n"] if section.commands else []
-    return "".join(parts)
+    parts += [_download(download) for download in section.downloads]
+    return "".join([*parts, "</section>\n"])
+
+
+def _facts(named: Iterable[tuple[str, tuple[str, ...]]]) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th>'
+        f"<td>{'<br>'.join(html.escape(printable(line)) for line in lines)}</td></tr>\n"
+        for name, lines in named
+    )
+    return f'<div class="table"><table class="facts">\n{rows}</table></div>\n'
+
+
+def _download(download: Download) -> str:
+    data = base64.b64encode(download.content).decode()
+    name = html.escape(download.name, quote=True)
+    link = f'<a download="{name}" href="data:application/octet-stream;base64,{data}">{name}</a>'
+    return f"<p>{link}: {html.escape(download.words)}</p>\n"
 
 
 def _table(table: Table) -> str:

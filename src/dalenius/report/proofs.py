@@ -45,6 +45,17 @@ KINDS = {
     "law": Kind(
         "the output-law bound", "Divergence of every row from a law of outputs that is constant by steps.", "4.9"
     ),
+    "product": Kind(
+        "the local-randomiser bound",
+        "What one record's own noisy answer tells, and what the answers of the others keep of the knowledge.",
+        "4.12",
+    ),
+    "looks": Kind("the bound of n looks", "The capacity of one bit that is looked at n times.", "4.12"),
+    "power": Kind(
+        "the entropy-power bound",
+        "The entropy of a count and Gaussian noise is at least what their entropies give together.",
+        "4.13",
+    ),
     "choices": Kind(
         "a search over choices of rows", "The capacity of the best choice of one row for each secret value.", "4.1"
     ),
@@ -71,6 +82,11 @@ KINDS = {
         "a tree of posteriors",
         "Priors are divided by the posteriors that they lead to, and every part is bounded.",
         "4.10",
+    ),
+    "monotone": Kind(
+        "monotone rows",
+        "Where likelihood ratios are monotone, the best law of the rows of each secret value lies between two chains.",
+        "4.11",
     ),
     "grid": Kind(
         "a tree of posteriors on grid rows",

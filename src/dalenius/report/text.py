@@ -36,6 +36,7 @@ WHY: dict[Stopped, str] = {
     "gap": "the gap is within the tolerance",
     "nearly": "the gap is small but above the tolerance",
     "time_limit": "the time limit was reached",
+    "nodes": "the limit on nodes was reached",
     "interrupted": "it was interrupted",
     "method": "every bound that applies was tried",
 }
@@ -375,6 +376,8 @@ def _stopped(audit: Audit) -> list[str]:
 
 def why(result: "Audit | Design") -> str:
     """Return why a search ended."""
+    if result.stopped == "gap" and result.gap > result.tolerance:
+        return f"the gap is within {100 * getattr(result, 'relative', 0.0):.3g} % of the upper bound"
     tolerance = f" {result.tolerance:.2g}" if result.stopped in ("gap", "nearly") else ""
     slow = ", and further progress was slow" if result.stopped == "nearly" else ""
     return f"{WHY[result.stopped]}{tolerance}{slow}"
@@ -382,4 +385,4 @@ def why(result: "Audit | Design") -> str:
 
 def more_time(result: "Audit | Design") -> str:
     """Return that more time may help, where it was time that ended the search."""
-    return "; more time may close it" if result.stopped in ("time_limit", "interrupted") else ""
+    return "; more time may close it" if result.stopped in ("time_limit", "nodes", "interrupted") else ""

@@ -33,11 +33,16 @@ class Run:
     tolerance: float  # in the unit
     seed: int
     deadline: Deadline
+    relative: float = 0.0
 
     @property
     def nats(self) -> float:
         """Nats in one unit of information."""
         return NATS_PER_UNIT[self.unit]
+
+    def allowed(self, upper: float) -> float:
+        """The gap that was asked for, of a bracket with this upper bound: in absolute terms, or as a share of it."""
+        return max(self.tolerance, self.relative * upper)
 
 
 def certified_answer(
@@ -88,6 +93,7 @@ def audit_of_witness(problem: AuditProblem, found: list[Audited], worst: Audited
         certificate=Certificate.of(data),
         extremes=_extremes(found, (lower, upper), nats, free=adversary.free),
         tolerance=run.tolerance,
+        relative=run.relative,
         seed=run.seed,
         seconds=run.deadline.seconds,
         nodes=run.deadline.nodes,
@@ -177,12 +183,14 @@ def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, lat
     late_share: a design with no more than this share of its time left has had its last audit cut short.
     """
     gap, deadline = bracket[1] - bracket[0], run.deadline
-    if gap <= run.tolerance:
+    if gap <= run.allowed(bracket[1]):
         return "gap"
     if deadline.interrupted:
         return "interrupted"
     if deadline.left > 0 and gap <= nearly:
         return "nearly"
+    if deadline.nodes >= deadline.most_nodes:
+        return "nodes"
     return "time_limit" if deadline.left <= late_share * deadline.time_limit else "method"
 
 

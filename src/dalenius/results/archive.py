@@ -128,6 +128,7 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
     return {
         "adversary": _of_adversary(audit.adversary),
         **{key: getattr(audit, key) for key in OF_AUDIT},
+        **({"relative": audit.relative} if audit.relative else {}),
         "orbits": [
             {
                 "records": [members.start, members.stop] if isinstance(members, range) else list(members),

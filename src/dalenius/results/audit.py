@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
 Group = tuple[Members, float, float]
-Stopped = Literal["gap", "nearly", "time_limit", "interrupted", "method"]
+Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class Audit:
 
     Every number of information is in `unit`, the tolerance too; the certificate is in nats, as is the history.
     By the paper's method `proved` is "lower": the witness attains lower, upper is only the trivial bound.
-    `stopped` is "gap" only where the gap is within the tolerance; "nearly" says that it is within 1e-5, and that
-    further progress was slow. `upper_by` names the bound that gave upper.
+    `stopped` is "gap" only where `closed` is true, the gap within the tolerance or the share asked for; "nearly" says
+    that it is within 1e-5, and that further progress was slow. `upper_by` names the bound that gave upper.
 
     `verified` is True once the verifier has accepted the certificate, and None before: `verify` asks it. `refused` says
     why it did not accept it, which is a defect of ours. Both belong to this object: a changed copy has them not.
@@ -146,6 +146,7 @@ class Audit:
     history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 1, all starts
     repairs: tuple[str, ...] = ()  # of the paper's text, by name: those that were made, with method "paper"
     secret: Secret | None = None
+    relative: float = 0.0  # the share of upper at which a gap was to end the search as well
     loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
     verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
     refused: str = field(default="", init=False, compare=False)  # the same
@@ -169,8 +170,8 @@ class Audit:
 
     @property
     def closed(self) -> bool:
-        """Whether the gap is within the tolerance."""
-        return self.gap <= self.tolerance
+        """Whether the gap is within the tolerance, or within the share of `upper` that was asked for."""
+        return self.gap <= max(self.tolerance, self.relative * self.upper)
 
     @property
     def entropy(self) -> float:
@@ -206,6 +207,7 @@ class Audit:
             "seconds": finite(self.seconds),
             "gap": finite(self.gap),
             "tolerance": finite(self.tolerance),
+            "relative": self.relative,
             "seed": self.seed,
             "nodes": self.nodes,
             "upper_by": self.upper_by,
@@ -268,6 +270,12 @@ class Audit:
 
         return load_audit(path, verify=verify)
 
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
+        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
+
+        write_document([self], path)
+
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + (", NOT verified" if self.refused else "")
         note += ", read from a file" if self.loaded else ""
@@ -324,6 +332,12 @@ class Curve:
         from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
 
         return plot_curve(self, ax)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
+        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
+
+        write_document([self], path)
 
     def __repr__(self) -> str:
         widest = max(audit.gap for audit in self.audits)

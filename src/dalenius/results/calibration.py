@@ -1,6 +1,7 @@
 """What a calibration answers: the noise, what it leaks, and what would be too little."""
 
 import math
+import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -66,6 +67,12 @@ class Calibration:
         from dalenius.report.text import stacked  # noqa: PLC0415 - results know of no report until asked
 
         return stacked(self._facts())
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
+        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
+
+        write_document([self], path)
 
     def __repr__(self) -> str:
         upper = round_up(self.leakage.upper, decimals(self.leakage.upper))

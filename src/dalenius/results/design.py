@@ -185,6 +185,12 @@ class Design:
 
         return load_design(path, verify=verify)
 
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
+        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
+
+        write_document([self], path)
+
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept")
         note += ", NOT verified" if self.refused else ""
@@ -320,6 +326,12 @@ class Frontier:
         from dalenius.report.design_plots import plot_frontier  # noqa: PLC0415 - matplotlib takes a second
 
         return plot_frontier(self, ax)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
+        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
+
+        write_document([self], path)
 
     def __repr__(self) -> str:
         widest = max(design.gap for design in self.designs)

@@ -1,6 +1,7 @@
 """What a profile says: several measures of one mechanism side by side."""
 
 import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,12 @@ class Profile:
         from dalenius.report.profile_text import plot_profile  # noqa: PLC0415 - matplotlib takes a second
 
         return plot_profile(self, ax)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
+        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
+
+        write_document([self], path)
 
     def __repr__(self) -> str:
         worst = max(self.leakage.audits, key=lambda audit: audit.upper)

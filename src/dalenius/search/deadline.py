@@ -1,5 +1,6 @@
 """One owner of limits, progress and interruption."""
 
+import math
 import signal
 import threading
 import time
@@ -36,6 +37,8 @@ class Deadline:
     interrupted: bool = False
     nodes: int = 0
     parent: "Deadline | None" = None
+    # A limit on work that is the same on every machine, however busy.
+    most_nodes: float = math.inf
     _previous: Any = None
 
     def __enter__(self) -> Self:
@@ -76,7 +79,7 @@ class Deadline:
     def expired(self) -> bool:
         """Whether the work at hand must stop now."""
         whole = self.parent is not None and self.parent.expired()
-        return whole or self.interrupted or self.seconds > self.time_limit
+        return whole or self.interrupted or self.nodes >= self.most_nodes or self.seconds > self.time_limit
 
     def report_progress(self, record: int, records: int, lower: float, upper: float, stage: str) -> None:
         """Report progress, if anyone listens."""

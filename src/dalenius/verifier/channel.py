@@ -32,6 +32,8 @@ class Channel:
     text: str
     # The chance at most that an output is among those that were put together; 0 where that loses nothing.
     lost: Ball = ZERO
+    # What the name of the noise says of the order of the rows.
+    falling: named.Falling | None = None
     _phi: dict[int, Ball] = field(default_factory=dict)
     # The entries of `rows` as they were given, one after the other; None where rows come from a formula.
     given: "array[float] | None" = None
@@ -106,7 +108,8 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         statistic, rows, words = named.mechanism(problem["mechanism"], asked)
         distinct, row_of = _distinct(rows)
         text = f"{_people(asked.statistic)}; {asked.text}; {words}"
-        return Channel(statistic, distinct, row_of, len(rows[0]), text, named.lost(problem, asked))
+        falling = named.falling(problem["mechanism"], asked)
+        return Channel(statistic, distinct, row_of, len(rows[0]), text, named.lost(problem, asked), falling)
     if keys == {"query", "rows"}:
         asked = named.query(problem["query"])
         raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)

@@ -83,6 +83,9 @@ class Sizes:
     waiting_numbers: int = 2**26
     secants: int = 2**16
 
+    # Steps of the chains of monotone rows.
+    chain_rounds: int = 10**6
+
     # Sums that are never written out: products of a class and a cut; cuts; values of a secret; values x blocks; values
     # x groups of outputs; chances of the noise that are remembered.
     sum_terms: int = 2**25
@@ -100,6 +103,13 @@ class Sizes:
     tied_terms: int = 2**23
     # Tables of few people: outputs up to order.
     own_outputs: int = 2**21
+
+    # Local randomisers: entries of the channel of one record; values of the secret; pairs of a value and an output of
+    # the part that a witness is on; looks at a bit that are added up.
+    local_entries: int = 2**16
+    local_values: int = 2**10
+    local_joint: int = 2**20
+    looks: int = 2**20
 
     # Designs: pairs of a class and an output; products of numbers for the whole pool, or for all symmetries;
     # differences of counts for the distances of vectors.

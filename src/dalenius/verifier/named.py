@@ -43,6 +43,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "noisy_max": {"epsilon": ..., "noise": "gumbel"},
     "exponential": {"epsilon": ..., "sensitivity": None},
     "randomized_response": {"epsilon": ...},
+    "unary_encoding": {"epsilon": ...},
     "constant": {},
 }
 
@@ -220,6 +221,8 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
     name, given = call(text, MECHANISMS, "the mechanism")
     if given.get("output", "integer") != "integer":
         refuse(f"{spelled(name, given)} has no table of finitely many outputs; its certificate needs a quadrature")
+    if name == "unary_encoding":
+        refuse(f"{spelled(name, given)} has no table of the whole release; its certificate needs a part of it")
     if name == "randomized_response":
         table, rows = _randomized_response(asked.statistic, _positive(given, "epsilon"))
         return table, rows, spelled(name, given)
@@ -485,6 +488,50 @@ class Added:
         z = 2 * (arb(spread) / 8 * (2 * counts if counts > 1 else 1)).sqrt() * self.parameter
         left = z * z.bessel_k(1)
         return 1 - (left * (1 / (self.parameter / 2).cosh()) ** counts if self.family == "geometric" else left)
+
+
+@dataclass(frozen=True)
+class Falling:
+    """What is known of noise whose rows are in the order of the answers; width 0 where that is all.
+
+    Of geometric and Laplace noise q(y|f) = inner alpha^|y-f|, with outer in place of inner at both ends of the range,
+    less `less` where y = f, for f in places.
+    """
+
+    width: int = 0
+    places: tuple[int, ...] = ()
+    alpha: Ball = ZERO
+    inner: Ball = ZERO
+    outer: Ball = ZERO
+    less: Ball | None = None
+
+
+def falling(text: object, asked: Query) -> Falling | None:
+    """Return what a named mechanism's noise says of its rows, or None where they are in no order.
+
+    Log-concave noise of full support on a sum that is no remainder, whose answers never fall along it, or the
+    exponential mechanism there. With x = rate / 2 rounded Laplace noise has sinh(x) alpha^d at distance d > 0 and
+    1 - exp(-x) = sinh(x) - (cosh(x) - 1) at 0; at an end exp(x)/2 alpha^d, and exp(x)/2 - (cosh(x) - 1) at 0.
+    """
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if name not in (*ADDITIVE, "exponential"):
+        return None
+    if not isinstance(asked.statistic, Sum) or asked.statistic.modulus is not None or asked.width == 1:
+        return None
+    wide = widened(name, given, asked) if name in ADDITIVE else asked
+    # Classes with one answer share a row, and rows stand in the order in which they first appear.
+    places = tuple(dict.fromkeys(f - wide.low for f in asked.answers))
+    normal = name in ("gaussian", "discrete_gaussian")
+    rate = None if normal else _rate(given, asked)
+    if list(places) != sorted(places) or (rate is None and not normal):
+        return None
+    if rate is None or name == "exponential":
+        return Falling()
+    alpha = (-rate).exp()
+    if name == "geometric":
+        return Falling(wide.width, places, alpha, -(-rate).expm1() / (1 + alpha), 1 / (1 + alpha))
+    x = rate / 2
+    return Falling(wide.width, places, alpha, x.sinh(), x.exp() / 2, x.cosh() - 1)
 
 
 Exact = tuple[str, Fraction | None]  # a family of noise, and its parameter; None where there is no noise at all

@@ -104,6 +104,8 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     witness = content.get("witness")
     if isinstance(witness, dict) and {"blocks", "kind"} & witness.keys():
         return Work(0.0, COST.start) + _part(lambda: _large(content))
+    if isinstance(witness, dict) and "part" in witness:
+        return Work(0.0, COST.start) + _part(lambda: _local(content))
     problem = content.get("problem")
     real = isinstance(problem, dict) and "quadrature" in problem
     shape = _found(lambda: _shape(content["problem"], content.get("secret")))
@@ -264,7 +266,7 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         parts = [_tree(row["tree"], _groups([row["groups"]]), each, shape) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
     if "tree" not in proof:
-        return _grid(proof, shape) if kind == "grid" else Work()
+        return {"grid": _grid, "monotone": _chains}[kind](proof, shape) if kind in ("grid", "monotone") else Work()
     if kind == "simplices":
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
@@ -272,6 +274,23 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
     if kind == "posteriors" and proof.get("ratios"):
         phi += _ratios(_groups(nested), shape)
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+
+
+def _chains(proof: dict[str, Any], shape: Shape) -> Work:
+    """Two chains of every value, each step a product with the cells' rows and one with their columns.
+
+    Rows that a name says to fall by a factor a step have recursions in place of products; they have few balls.
+    """
+    entries = shape.cells * shape.outputs
+    stated = "ranks" in proof
+    repair = COST.function * 2 * shape.classes * shape.outputs if stated else 0.0
+    falling = not stated and shape.balls <= 2 * shape.outputs
+    held = 0 if falling else min(entries, largest().held)
+    making = 0.0 if held == entries or falling else COST.make * entries
+    product = 12 * COST.operation * shape.values * shape.outputs if falling else COST.product * entries + making
+    step = 2 * product + COST.function * (shape.cells + shape.values * shape.outputs)
+    size = (2 * COST.ball * shape.classes * shape.outputs if stated else 0.0) + COST.held * held
+    return Work(size, repair + 2 * (abs(int(proof["rounds"])) + 2) * step)
 
 
 def _ratios(groups: int, shape: Shape) -> Work:
@@ -364,6 +383,26 @@ def _own_count(proof: object, n: int, values: int) -> Work:
     outputs = math.comb(wide + min(values, 64) - 2, min(values, 64) - 1) * wide
     each = 2 * COST.function + 6 * COST.operation + len(proof["tilt"]) * (COST.make + 2 * COST.product)
     return Work(outputs * (2 * COST.ball + COST.held), outputs * each)
+
+
+def _local(content: dict[str, Any]) -> Work:
+    """Local randomisers: the channel of one record, the part of the release that the witness is on, one-line proofs."""
+    data = named.query(content["problem"]["query"], listed=False).statistic
+    name, _ = named.call(content["problem"]["mechanism"], named.MECHANISMS, "the mechanism")
+    k, about = data.alphabet(0), content["witness"]["part"]
+    width = k if name == "randomized_response" else 2 ** min(k, 40)
+    asked, others = len((content.get("secret") or {}).get("records", [0])), min(about["others"], data.n)
+    told = (others + 1) ** (width - 1) if about["counted"] else max(width, k) ** min(others, 64)
+    joint = k**asked * width**asked * told
+    if k * width > largest().local_entries or joint > largest().local_joint:
+        # It is refused at once.
+        return Work()
+    grown = others * k * told if about["counted"] else others * k * joint
+    kinds = [p.get("kind") for p in content["proofs"] if isinstance(p, dict)]
+    looked = kinds.count("looks") * min(data.n, largest().looks)
+    pairs = k**2 * width * len(content["proofs"])
+    time = COST.operation * (grown + 2 * joint) + COST.function * (2 * joint + 6 * looked + 4 * pairs)
+    return Work(COST.ball * (k * width + k**asked * width**asked + 3 * k**asked * told) + COST.share * others, time)
 
 
 def _tied(witness: dict[str, Any], values: int) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dalenius.verifier.balls import Ball
-from dalenius.verifier.kinds import boxes, choices, closed_forms, grid, posteriors, rows, simplices
+from dalenius.verifier.kinds import boxes, choices, closed_forms, grid, monotone, posteriors, rows, simplices
 from dalenius.verifier.question import Question
 
 Bounds = Iterator[tuple[str, Ball]]
@@ -24,5 +24,6 @@ KINDS: dict[str, Callable[[Question, dict[str, Any], str], Bounds]] = {
     "simplices": simplices.bounds,
     "posteriors": posteriors.bounds,
     "rows": rows.bounds,
+    "monotone": monotone.bounds,
     "grid": grid.bounds,
 }

@@ -1,0 +1,176 @@
+"""Monotone rows: the row bound at one (r, s) where likelihood ratios are monotone, without a tree (MATH 4.11).
+
+    L <= s LSE_a( log rho(a) + g_a / s ) + s K,     g_a = max_w { D(wq || r) - s D(w || rho_a) }.
+
+With the cells of a value in the order of the channel, h = log(w / rho_a) and d its increments, every stationary w is a
+fixed point of
+
+    Theta(d)_t = (1/s) sum_y ( q(y|t+1) - q(y|t) ) log( u_y / r_y ),      u = wq,
+
+which rises with d. So the chains U <- Theta(U) from u = q(.|last cell) and D <- Theta(D) from u = q(.|first cell) stay
+above and below every stationary d, and with c between them and rad = sum_t max(U - c, c - D)
+
+    g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c/r)(y) / s ) + rad^2 / 8.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.proof import Rounding
+from dalenius.numerics.information import lse, safe_log
+from dalenius.numerics.types import Floats, Ints
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.order import Order
+from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.deadline import Deadline
+from dalenius.settings import MonotoneRows
+
+# A channel that is ordered but for rounding is taken as one that is: what a verifier may add for each entry.
+REPAIR = 4e-16
+
+
+@dataclass(frozen=True)
+class Monotone(Formula):
+    """The row bound at (r, s), reached after so many steps of both chains of every value."""
+
+    kind = "monotone"
+    s: float = 1.0
+    log_r: Floats = field(default_factory=lambda: np.zeros(1))
+    rounds: int = 0
+    order: Order | None = None
+    # Rows x outputs whose order a verifier establishes by itself, and has to repair; 0 where a name says it.
+    repaired: int = 0
+
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter multiplied by s; repairs let through as much as log|A|."""
+        lost = self.repaired * REPAIR * (1 + abs(self.upper))
+        return self.upper + 10 * rounding.bound + 4 * rounding.mass * max(self.s, 1.0) + lost
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return s, r and the number of steps; and the order, where no name says it."""
+        assert outputs is not None  # noqa: S101 - for the type checker: rows need rows
+        data = {"s": self.s, "rho": outputs.log_r(self.log_r), "rounds": self.rounds}
+        if self.order is None or self.order.parts is None:
+            return data
+        return {**data, "order": self.order.rows.tolist(), "ranks": [part.tolist() for part in self.order.parts]}
+
+
+@dataclass(eq=False)
+class Chains:
+    """Both chains of every secret value at one (r, s); all rows of the channel in one product."""
+
+    channel: Floats
+    # For every value its rows, ascending, and the logarithm of its law of them.
+    rows: list[Ints]
+    log_rho: list[Floats]
+    log_r: Floats
+    s: float
+    # Two arrays a value: increments from above and from below.
+    increments: list[Floats] = field(init=False)
+    rounds: int = 0
+
+    def __post_init__(self) -> None:
+        ends = [rows[k] for rows in self.rows for k in (-1, 0)]
+        self.increments = self._steps(safe_log(self.channel[ends]))
+
+    def advance(self) -> None:
+        """One step of every chain: d <- Theta(d)."""
+        self.increments = self._steps(safe_log(self._outputs(self.increments)))
+        self.rounds += 1
+
+    def radii(self) -> Floats:
+        """(A,) how far log(w / w_c) of a stationary w may oscillate, c the middle."""
+        pairs = zip(self.increments[::2], self.increments[1::2], strict=True)
+        return np.array([np.abs(up - down).sum() / 2 for up, down in pairs])
+
+    def values(self) -> Floats:
+        """Guarantee: result >= g_a, up to rounding, for every value."""
+        pairs = zip(self.increments[::2], self.increments[1::2], strict=True)
+        middle = [(up + down) / 2 for up, down in pairs]
+        gains = (safe_log(self._outputs(middle, 1)) - self.log_r) @ self.channel.T / self.s
+        tops = [lse(log_rho + gain[rows]) for log_rho, gain, rows in zip(self.log_rho, gains, self.rows, strict=True)]
+        return self.s * np.array(tops) + self.radii() ** 2 / 8
+
+    def _outputs(self, increments: list[Floats], each: int = 2) -> Floats:
+        """The output laws u = wq of increments, `each` of them a value."""
+        w = np.zeros((len(increments), len(self.channel)))
+        for k, d in enumerate(increments):
+            x = self.log_rho[k // each] + np.concatenate([[0.0], np.cumsum(d)])
+            x = np.exp(x - x.max())
+            w[k, self.rows[k // each]] = x / x.sum()
+        return np.asarray(w @ self.channel)
+
+    def _steps(self, log_u: Floats) -> list[Floats]:
+        gains = (log_u - self.log_r) @ self.channel.T / self.s
+        return [np.diff(gain[self.rows[k // 2]]) for k, gain in enumerate(gains)]
+
+
+@dataclass(eq=False)
+class Scan:
+    """The best bound over multipliers near the best prior's, and over shares of a flat law in its output law.
+
+    A larger s takes fewer steps and costs little; where little mass of r lies far out, conditionals far out win, and a
+    share of (flat law + what the reference gives) / 2 takes that from them.
+    """
+
+    cells: Cells
+    order: Order
+    deadline: Deadline
+    best: Monotone | None = None
+
+    def __post_init__(self) -> None:
+        rank = self.order.rank
+        self.rows, self.log_rho = [], []
+        for part, log_p in zip(self.cells.slices, self.cells.log_rows, strict=True):
+            rows = self.cells.lumped.row[part]
+            sort = np.argsort(rank[rows], kind="stable")
+            self.rows.append(rows[sort])
+            self.log_rho.append(self.cells.log_rho[part][sort] - log_p)
+
+    @property
+    def settings(self) -> MonotoneRows:
+        """What the scan depends on."""
+        return self.cells.settings.monotone
+
+    def run(self, pi: Floats, s: float, floor: float, tolerance: float) -> Monotone | None:
+        """Try all pairs of a factor and a share, until a bound is within the tolerance of the floor."""
+        settings, q = self.settings, self.cells.q
+        r, mixed = pi @ q, self.cells.rho @ q + 1 / q.shape[1]
+        budget = settings.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
+        for share in settings.shares:
+            for factor in settings.factors:
+                if budget <= 0 or self.deadline.expired():
+                    return self.best
+                log_r = safe_log((1 - share) * r + share * mixed / 2)
+                budget -= self._try(log_r - lse(log_r), factor * s, tolerance, budget)
+                if self.best is not None and self.best.upper <= floor + tolerance:
+                    return self.best
+        return self.best
+
+    def _try(self, log_r: Floats, s: float, tolerance: float, most: int) -> int:
+        """Run the chains at (r, s) until they meet or no longer come nearer; return the steps taken."""
+        settings = self.settings
+        chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
+        close = np.sqrt(8 * settings.close * tolerance)
+        mark = np.inf
+        for k in range(min(most, settings.rounds)):
+            radius = chains.radii().max()
+            if radius <= close or self.deadline.expired():
+                break
+            if k % settings.patience == settings.patience - 1:
+                if radius > settings.progress * mark:
+                    break
+                mark = radius
+            chains.advance()
+        self._keep(chains)
+        return chains.rounds + 1
+
+    def _keep(self, chains: Chains) -> None:
+        s = chains.s
+        upper = s * float(lse((self.cells.log_rows + chains.values() / s)[None])[0]) + s * self.cells.knowledge
+        if self.best is None or upper < self.best.upper:
+            repaired = 0 if self.order.parts is None else chains.channel.size
+            self.best = Monotone(upper, s, chains.log_r, chains.rounds, self.order, repaired)

@@ -1,0 +1,38 @@
+"""dalenius report: results as one page to send."""
+
+from pathlib import Path
+
+import click
+
+from dalenius.cli.common import FILE, check_outputs
+from dalenius.errors import InputError, printable
+
+
+@click.command(short_help="Write results as one page to send.")
+@click.argument("results", type=FILE, nargs=-1, required=True)
+@click.option("--out", type=FILE, required=True, help="The page (.html).")
+@click.option("--title", help="Its title; default: what was audited.")
+@click.option("--verify", "verifies", is_flag=True, help="Check every certificate first.")
+def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies: bool) -> int:
+    """Write saved results as one self-contained HTML page that opens from disk and asks for nothing.
+
+    RESULTS are what save() and --save wrote, or the store of a study (.db). The page has the verdict in plain words,
+    the numbers, charts, how to reproduce them, and the certificates for download.
+
+    \b
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2 --save audit.json
+      dalenius report audit.json --out report.html
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    check_outputs([("--out", out)], list(results))
+    if out.suffix.lower() not in (".html", ".htm"):
+        message = f"--out {out}: a report ends in .html"
+        raise InputError(message)
+    from dalenius.api import load  # noqa: PLC0415 - numpy
+    from dalenius.report.document import write_document  # noqa: PLC0415 - the same
+    from dalenius.studies.study import Study  # noqa: PLC0415 - pydantic
+
+    write_document(
+        [Study.load(path) if path.suffix == ".db" else load(path, verify=verifies) for path in results], out, title
+    )
+    click.echo(f"Wrote      {printable(str(out))}")
+    return 0

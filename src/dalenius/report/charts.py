@@ -1,0 +1,263 @@
+"""Charts for pages, drawn by ourselves as SVG: readable without colour, in the dark, on paper, and by a screen reader.
+
+Numbers of information carry their value in nats as data-nats, so that the page's script can show them in bits.
+Everything that comes from a result is escaped.
+"""
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dalenius.results.units import NATS_PER_UNIT
+
+WIDTH, HEIGHT = 640, 320
+LEFT, RIGHT, TOP, BOTTOM = 64, 16, 20, 46
+# Marks that tell series apart without colour, by the order of the series.
+MARKS = ("circle", "square", "triangle", "diamond")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Brackets low <= y <= high at places x; joined by a thin line where that guides the eye."""
+
+    name: str
+    x: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    joined: bool = True
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis shows. unit: nats or bits; None where it is not information."""
+
+    label: str
+    unit: str | None = None
+
+    @property
+    def nats(self) -> float | None:
+        """How many nats one unit has."""
+        return None if self.unit is None else NATS_PER_UNIT[self.unit]
+
+
+def text(value: object) -> str:
+    """Return text that is safe inside a page."""
+    return html.escape(str(value), quote=True)
+
+
+def number(value: float, nats: float | None, rounding: str = "near") -> str:
+    """Return a number for the page; one of information can be switched between nats and bits by the script.
+
+    rounding: "up", "down" or "near", which the script keeps when it switches.
+    """
+    shown = _digits(value, rounding)
+    if nats is None:
+        return f"<span>{shown}</span>"
+    return f'<span class="info" data-nats="{value * nats!r}" data-round="{rounding}">{shown}</span>'
+
+
+def _digits(value: float, rounding: str, digits: int = 6) -> str:
+    """Return a number with this many decimals, or five significant digits where it is small."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "unbounded"
+    places = digits if abs(value) >= 10 ** (2 - digits) else digits - 2 - math.floor(math.log10(abs(value)))
+    scaled = value * 10.0**places
+    whole = {"up": math.ceil, "down": math.floor}.get(rounding, round)(scaled)
+    return f"{whole / 10.0**places:.{max(0, places)}f}"
+
+
+def line_chart(series: Sequence[Series], x: Axis, y: Axis, about: str) -> str:
+    """Draw brackets at places; every point says its numbers when it is pointed at or focused."""
+    places = [value for one in series for value in one.x]
+    tops = [value for one in series for value in one.high if math.isfinite(value)]
+    if not places or not tops:
+        return ""
+    x_ticks, y_ticks = _ticks(min(places), max(places)), _ticks(0.0, max(tops))
+    x_range, y_range = _span(x_ticks, places), _span(y_ticks, [0.0, *tops])
+
+    def across(value: float) -> float:
+        return LEFT + (value - x_range[0]) / (x_range[1] - x_range[0]) * (WIDTH - LEFT - RIGHT)
+
+    def down(value: float) -> float:
+        top = min(value, y_range[1])
+        return HEIGHT - BOTTOM - (top - y_range[0]) / (y_range[1] - y_range[0]) * (HEIGHT - TOP - BOTTOM)
+
+    parts = [_frame(x, [(t, across(t)) for t in x_ticks], y, [(t, down(t)) for t in y_ticks])]
+    for k, one in enumerate(series):
+        middles = [(across(a), (down(b) + down(c)) / 2) for a, b, c in zip(one.x, one.low, one.high, strict=True)]
+        if one.joined and len(middles) > 1:
+            path = " ".join(f"{a:.1f},{b:.1f}" for a, b in middles)
+            parts.append(f'<polyline class="line s{k % len(MARKS)}" points="{path}"/>')
+        for place, low, high, (left, middle) in zip(one.x, one.low, one.high, middles, strict=True):
+            name = f"{text(one.name)}: " if one.name else ""
+            words = f"{name}{text(x.label)} {place:.6g}: {_digits(low, 'down')} to {_digits(high, 'up')}"
+            bar = f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{down(low):.1f}" y2="{down(high):.1f}"/>'
+            parts.append(
+                f'<g class="point s{k % len(MARKS)}" tabindex="0" role="img" aria-label="{words}">'
+                f"<title>{words}</title>"
+                f"{bar}{_mark(k, left, middle)}</g>"
+            )
+    legend = _legend(series) if len(series) > 1 else ""
+    return f"{_svg(about, parts)}{legend}"
+
+
+def heat_map(rows: Sequence[Sequence[float]], names: Sequence[str], columns: Sequence[str], about: str) -> str:
+    """Draw probabilities as shades; each says its numbers when it is pointed at, small tables in writing too."""
+    if not rows:
+        return ""
+    label = 24 + 7 * min(18, max(map(len, names)))
+    width = min(60.0, (WIDTH - label - 10) / len(columns))
+    height = min(26.0, 420 / len(rows))
+    written = width >= 34 and height >= 12  # noqa: PLR2004 - pixels that four digits need
+    parts = []
+    for i, (name, row) in enumerate(zip(names, rows, strict=True)):
+        top = TOP + 16 + i * height
+        if height >= 9:  # noqa: PLR2004 - pixels that a line of text needs
+            short = name if len(name) <= 18 else f"{name[:17]}…"  # noqa: PLR2004 - room for labels
+            parts.append(f'<text x="{label}" y="{top + height / 2 + 4:.1f}" text-anchor="end">{text(short)}</text>')
+        for j, (column, value) in enumerate(zip(columns, row, strict=True)):
+            left = label + 8 + j * width
+            words = f"{text(name)} → {text(column)}: {value:.6g}"
+            digits = f"{value:.3f}".lstrip("0") if 0 < value < 1 else f"{value:.0f}"
+            shown = (
+                f'<text class="{"on" if value > 0.5 else ""}" x="{left + width / 2:.1f}" '  # noqa: PLR2004 - dark
+                f'y="{top + height / 2 + 4:.1f}" text-anchor="middle">{digits}</text>'
+            )
+            parts.append(
+                f'<g><title>{words}</title><rect class="cell" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
+                f'height="{height:.1f}" fill-opacity="{min(1.0, value):.3f}"/>{shown if written else ""}</g>'
+            )
+    if width >= 20:  # noqa: PLR2004 - pixels that a short label needs
+        parts += [
+            f'<text x="{label + 8 + (j + 0.5) * width:.1f}" y="{TOP + 10}" text-anchor="middle">'
+            f"{text(str(column)[:8])}</text>"
+            for j, column in enumerate(columns)
+        ]
+    return _svg(about, parts, round(TOP + 24 + len(rows) * height))
+
+
+def bars(names: Sequence[str], values: Sequence[float], about: str) -> str:
+    """Draw shares as bars with their names beside them, longest names cut."""
+    if not names:
+        return ""
+    label, step, largest = 300, 24, max([*values, 1e-300])
+    parts = []
+    for k, (name, value) in enumerate(zip(names, values, strict=True)):
+        top, length = TOP + k * step, (WIDTH - label - 90) * value / largest
+        short = name if len(name) <= 44 else f"{name[:43]}…"  # noqa: PLR2004 - room for labels
+        parts.append(
+            f"<g><title>{text(name)}: {value:.6g}</title>"
+            f'<text x="{label - 8}" y="{top + 15}" text-anchor="end">{text(short)}</text>'
+            f'<rect class="cell" x="{label}" y="{top + 3}" width="{max(length, 1):.1f}" height="{step - 8}"/>'
+            f'<text x="{label + max(length, 1) + 6:.1f}" y="{top + 15}">{value:.4g}</text></g>'
+        )
+    return _svg(about, parts, TOP + len(names) * step + 8)
+
+
+def brackets(names: Sequence[str], lows: Sequence[float], highs: Sequence[float], axis: Axis, about: str) -> str:
+    """Draw named brackets under one another: full up to the lower bound, pale up to the upper one."""
+    label, step = 230, 30
+    ticks = _ticks(0.0, max(highs))
+    end = max([*ticks, *highs, 1e-300])
+    room, parts = WIDTH - label - 150, []
+    for tick in ticks:
+        left = label + room * tick / end
+        bottom = TOP + len(names) * step
+        parts.append(f'<line class="grid" x1="{left:.1f}" x2="{left:.1f}" y1="{TOP}" y2="{bottom}"/>')
+        parts.append(f'<text x="{left:.1f}" y="{bottom + 16}" text-anchor="middle">{_tick(tick, axis)}</text>')
+    for k, (name, low, high) in enumerate(zip(names, lows, highs, strict=True)):
+        top, to_low, to_high = TOP + k * step + 5, room * low / end, room * high / end
+        words = f"{text(name)}: {_digits(low, 'down')} to {_digits(high, 'up')}"
+        parts.append(
+            f'<g tabindex="0" role="img" aria-label="{words}"><title>{words}</title>'
+            f'<text x="{label - 8}" y="{top + 14}" text-anchor="end">{text(name)}</text>'
+            f'<rect class="cell pale" x="{label}" y="{top}" width="{max(to_high, 1):.1f}" height="{step - 12}"/>'
+            f'<rect class="cell" x="{label}" y="{top}" width="{max(to_low, 1):.1f}" height="{step - 12}"/>'
+            f'<text x="{label + max(to_high, 1) + 6:.1f}" y="{top + 14}">{_span_words(low, high, axis)}</text></g>'
+        )
+    bottom = TOP + len(names) * step + 34
+    parts.append(f'<text x="{label + room / 2:.0f}" y="{bottom}" text-anchor="middle">{_label(axis)}</text>')
+    return _svg(about, parts, bottom + 10)
+
+
+def _span_words(low: float, high: float, axis: Axis) -> str:
+    shown = [
+        f'<tspan class="info" data-nats="{value * (axis.nats or 1.0)!r}" data-round="{way}">'
+        f"{_digits(value, way)}</tspan>"
+        for value, way in ((low, "down"), (high, "up"))
+    ]
+    return shown[0] if low == high else " to ".join(shown)
+
+
+def _svg(about: str, parts: Sequence[str], height: int = HEIGHT) -> str:
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="group" aria-label="{text(about)}">'
+        f"{''.join(parts)}</svg>\n"
+    )
+
+
+def _frame(x: Axis, x_places: Sequence[tuple[float, float]], y: Axis, y_places: Sequence[tuple[float, float]]) -> str:
+    """Axes, ticks and labels; each tick is a value and the pixel where it stands."""
+    bottom = HEIGHT - BOTTOM
+    parts = [f'<path class="axis" d="M{LEFT},{TOP}V{bottom}H{WIDTH - RIGHT}"/>']
+    parts += [
+        f'<text x="{place:.1f}" y="{bottom + 18}" text-anchor="middle">{_tick(tick, x)}</text>'
+        for tick, place in x_places
+    ]
+    for tick, level in y_places:
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{level + 4:.1f}" text-anchor="end">{_tick(tick, y)}</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{_label(x)}</text>')
+    parts.append(f'<text x="8" y="{TOP - 2}" class="y">{_label(y)}</text>')
+    return "".join(parts)
+
+
+def _label(axis: Axis) -> str:
+    unit = f' (<tspan class="unit">{text(axis.unit)}</tspan>)' if axis.nats is not None else ""
+    return f"{text(axis.label)}{unit}"
+
+
+def _tick(value: float, axis: Axis) -> str:
+    shown = f"{value:.4g}"
+    if axis.nats is None:
+        return shown
+    return f'<tspan class="info" data-nats="{value * axis.nats!r}" data-round="short">{shown}</tspan>'
+
+
+def _mark(k: int, x: float, y: float, r: float = 4.0) -> str:
+    kind = MARKS[k % len(MARKS)]
+    if kind == "circle":
+        return f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="{r}"/>'
+    corners = {
+        "square": [(-r, -r), (r, -r), (r, r), (-r, r)],
+        "triangle": [(0, -r - 1), (r + 1, r), (-r - 1, r)],
+        "diamond": [(0, -r - 1), (r + 1, 0), (0, r + 1), (-r - 1, 0)],
+    }[kind]
+    points = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in corners)
+    return f'<polygon class="mark" points="{points}"/>'
+
+
+def _legend(series: Sequence[Series]) -> str:
+    items = "".join(
+        f'<li><svg viewBox="0 0 16 16" width="16" height="16" class="s{k % len(MARKS)}" aria-hidden="true">'
+        f"{_mark(k, 8, 8)}</svg> {text(one.name)}</li>"
+        for k, one in enumerate(series)
+    )
+    return f'<ul class="legend">{items}</ul>\n'
+
+
+def _ticks(low: float, high: float, many: int = 5) -> list[float]:
+    """Return round numbers from low to high, at most `many` steps."""
+    if high <= low:
+        return [low]
+    rough = (high - low) / many
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _span(ticks: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    low, high = min([*ticks, *values]), max([*ticks, *values])
+    return (low, high) if high > low else (low - 0.5, high + 0.5)

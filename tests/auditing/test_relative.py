@@ -1,0 +1,70 @@
+"""A gap of a share of the upper bound ends an audit as well as the tolerance does."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cases import named, random_channel
+from click.testing import CliRunner
+
+import dalenius as dl
+from dalenius.cli import main
+from dalenius.errors import InputError
+
+
+def test_a_share_of_the_upper_bound_is_enough() -> None:
+    mechanism = random_channel([2, 2, 2], 3, 4)
+    exact = dl.audit(mechanism, knowledge=0.3, tolerance=1e-7)
+    rough = dl.audit(mechanism, knowledge=0.3, relative=0.05, tolerance=1e-9)
+    assert rough.stopped == "gap"
+    assert rough.closed
+    assert 1e-9 < rough.gap <= 0.05 * rough.upper
+    assert rough.lower <= exact.upper
+    assert exact.lower <= rough.upper
+    assert rough.nodes < exact.nodes
+    assert rough.verify().verified
+
+
+def test_the_tolerance_still_ends_it() -> None:
+    mechanism = named("count(n=3)", "geometric(epsilon=1)")
+    audit = dl.audit(mechanism, entropy=1.0, tolerance=1e-2, relative=1e-9)
+    assert audit.stopped == "gap"
+    assert audit.gap <= 1e-2
+
+
+def test_every_record_is_within_the_share_of_the_worst() -> None:
+    audit = dl.audit(random_channel([2, 3, 2], 3, 2), knowledge=0.3, relative=0.04, tolerance=1e-9)
+    assert audit.closed
+    assert max(bracket.upper for bracket in audit.records) <= audit.lower / (1 - 0.04) + 1e-12
+
+
+def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
+    audit = dl.audit(random_channel([2, 2], 3, 4), knowledge=0.3, relative=0.1, tolerance=1e-9)
+    assert audit.gap > audit.tolerance
+    audit.save(tmp_path / "audit.json")
+    loaded = dl.load(tmp_path / "audit.json")
+    assert (loaded.relative, loaded.stopped, loaded.closed) == (0.1, "gap", True)
+    assert audit.to_dict()["relative"] == 0.1
+    assert "within 10 % of the upper bound" in audit.summary()
+    content = json.loads((tmp_path / "audit.json").read_text())
+    del content["relative"]
+    (tmp_path / "older.json").write_text(json.dumps(content))
+    assert dl.load(tmp_path / "older.json").stopped == "nearly"
+
+
+@pytest.mark.parametrize("relative", [-0.1, 1.0, float("nan"), "all", True])
+def test_what_is_no_share_is_refused(relative: object) -> None:
+    with pytest.raises(InputError, match="relative"):
+        dl.audit(named("count(n=2)", "geometric(epsilon=1)"), knowledge=0.3, relative=relative)  # type: ignore[arg-type]
+
+
+def test_of_a_curve_and_on_the_command_line() -> None:
+    mechanism = random_channel([2, 2], 3, 4)
+    curve = dl.curve(mechanism, [0.9, 1.1], relative=0.1, tolerance=1e-9)
+    assert all(audit.closed and audit.relative == 0.1 for audit in curve.audits)
+    asked = ["audit", "--query", "count(n=4)", "--mechanism", "geometric(epsilon=1)", "--knowledge", "0.5", "--json"]
+    answer = CliRunner().invoke(main, [*asked, "--relative", "0.1", "--tolerance", "1e-9"])
+    assert answer.exit_code == 0, answer.output
+    found = json.loads(answer.stdout)
+    assert found["relative"] == 0.1
+    assert found["gap"] <= 0.1 * found["upper"]

@@ -1,0 +1,111 @@
+"""Reports: one page that carries everything, asks for nothing, and keeps names as text."""
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import dalenius as dl
+from dalenius.cli import main
+from dalenius.errors import InputError
+from dalenius.report.charts import number
+from dalenius.report.document import write_document
+
+QUERY = dl.queries.count(n=2)
+
+
+@pytest.fixture(scope="module")
+def audit() -> dl.Audit:
+    return dl.audit(dl.mechanisms.geometric(QUERY, epsilon=1), knowledge=0.5, tolerance=1e-4)
+
+
+class Reader(HTMLParser):
+    """Collects what a page would load, and its tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.loads += [value or "" for name, value in attrs if name in ("src", "href") and tag != "a"]
+        self.loads += [
+            value or ""
+            for name, value in attrs
+            if tag == "a" and name == "href" and not (value or "").startswith(("#", "data:"))
+        ]
+
+
+def read(path: Path) -> tuple[str, Reader]:
+    reader = Reader()
+    reader.feed(path.read_text())
+    return path.read_text(), reader
+
+
+def test_the_page_carries_the_verdict_and_a_certificate_that_verifies(audit: dl.Audit, tmp_path: Path) -> None:
+    audit.report(tmp_path / "r.html")
+    page, reader = read(tmp_path / "r.html")
+    assert not reader.loads
+    assert len(page) < 1_000_000
+    assert "This release tells at most" in page
+    data = re.search(r'download="certificate.json" href="data:[^,]*,([^"]*)"', page)
+    assert data is not None
+    assert dl.verify(json.loads(base64.b64decode(data[1]))).verified
+    assert (
+        "dalenius audit --query &quot;count(n=2)&quot; --mechanism &quot;geometric(epsilon=1)&quot; --knowledge 0.5"
+        in page
+    )
+
+
+def test_names_stay_text(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    mechanism = dl.Mechanism.from_matrix([[0.9, 0.1], [0.2, 0.8]], records=[2], labels=[evil, '"><img src=x>'])
+    dl.audit(mechanism, entropy=0).report(tmp_path / "r.html")
+    page, reader = read(tmp_path / "r.html")
+    assert evil not in page
+    assert reader.tags.count("script") == 1
+    assert "img" not in reader.tags
+
+
+def test_digits_on_the_page_are_outward() -> None:
+    assert ">0.330262<" in number(0.3302614, 1.0, "up")
+    assert ">0.330261<" in number(0.3302619, 1.0, "down")
+    assert ">0.000000012342<" in number(1.23412e-8, 1.0, "up")
+    assert ">0<" in number(0.0, 1.0, "down")
+
+
+def test_every_kind_of_result_has_a_page(audit: dl.Audit, tmp_path: Path) -> None:
+    design = dl.design(QUERY, distortion=0.5, entropy=1.0, tolerance=1e-2)
+    curve = dl.curve(audit.mechanism, entropies=[0.5, 1.0], tolerance=1e-3)
+    profile = audit.mechanism.profile([1.0])
+    calibration = dl.calibrate("geometric", QUERY, leakage=0.1, entropy=1.0, accuracy=0.1)
+    frontier = dl.frontier(QUERY, entropy=1.0, points=2, named=False, tolerance=1e-2)
+    write_document([audit, design, curve, profile, calibration, frontier], tmp_path / "all.html")
+    page, reader = read(tmp_path / "all.html")
+    assert not reader.loads
+    assert page.count("<h2") >= 20
+    assert "6. Leakage against distortion" in page
+
+
+def test_what_is_no_result_and_what_is_no_page_is_refused(audit: dl.Audit, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a report is an \.html file"):
+        audit.report(tmp_path / "r.json")
+    with pytest.raises(InputError, match="a report shows Audit, Calibration"):
+        write_document([3], tmp_path / "r.html")
+    with pytest.raises(InputError, match="nothing to report"):
+        write_document([], tmp_path / "r.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_pages_of_saved_results(audit: dl.Audit, tmp_path: Path) -> None:
+    audit.save(tmp_path / "a.json")
+    run = CliRunner().invoke(main, ["report", str(tmp_path / "a.json"), "--out", str(tmp_path / "r.html"), "--verify"])
+    assert run.exit_code == 0
+    assert "Verified." in (tmp_path / "r.html").read_text()
+    run = CliRunner().invoke(main, ["report", str(tmp_path / "a.json"), "--out", str(tmp_path / "r.pdf")])
+    assert (run.exit_code, "ends in .html" in run.stderr) == (2, True)
