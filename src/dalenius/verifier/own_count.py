@@ -32,12 +32,9 @@ from typing import Any
 
 from flint import arb, arb_mat, arb_poly
 
-from .balls import ONE, ZERO, Ball, precision
+from .balls import ONE, PRECISION, ZERO, Ball, precision
 from .limits import largest, tick, ticking
 from .reading import field, number, numbers, refuse, sequence
-
-# Bits of the balls here: sums of some millions of terms, whose logarithms are compared in some nine digits.
-BITS = 64
 
 Counts = tuple[int, ...]
 
@@ -60,10 +57,9 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     wide = min(n, top + 1) + 1
     if comb(wide + k - 2, k - 1) * wide > (most := largest().own_outputs):
         refuse(f"{where}: outputs up to order are too many to check; at most {most}")
-    with precision(BITS):
-        table = _Table(n, k, top, _rows(channel.noise, top, wide))
-        total = table.total([ZERO, *map(arb, own)], list(map(arb, others)), s, share)
-        return s * knowledge + (s - 1) * total.log()
+    table = _Table(n, k, top, _rows(channel.noise, top, wide))
+    total = table.total([ZERO, *map(arb, own)], list(map(arb, others)), s, share)
+    return s * knowledge + (s - 1) * total.log()
 
 
 def _rows(noise: Any, top: int, wide: int) -> list[list[Ball]]:  # noqa: ANN401 - of unwritten_histograms.Noisy
@@ -72,7 +68,7 @@ def _rows(noise: Any, top: int, wide: int) -> list[list[Ball]]:  # noqa: ANN401 
     def below(d: int) -> Ball:
         return noise.tail(-d) if d < 0 else 1 - noise.tail(d + 1)
 
-    with precision(4 * BITS):  # differences of nearby tails
+    with precision(4 * PRECISION):  # differences of nearby tails
         cuts = {d: below(d) for d in range(-top - 1, wide + 1)}
         rows = []
         for t in range(top + 1):
