@@ -37,6 +37,11 @@ KINDS = {
     "centre": Kind(
         "the noise-around-the-mean bound", "Divergence of every row from the noise around the mean answer.", "4.9"
     ),
+    "own-count": Kind(
+        "the own-count bound",
+        "Divergence through the noise from laws in which a record's value goes with its own count.",
+        "4.8",
+    ),
     "law": Kind(
         "the output-law bound", "Divergence of every row from a law of outputs that is constant by steps.", "4.9"
     ),

@@ -103,6 +103,8 @@ class Sizes:
     # nodes, together.
     tied_weight: int = 2**16
     tied_terms: int = 2**23
+    # Tables of few people: outputs up to order.
+    own_outputs: int = 2**21
 
     # Local randomisers: entries of the channel of one record; values of the secret; pairs of a value and an output of
     # the part that a witness is on; looks at a bit that are added up.

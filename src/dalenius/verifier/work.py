@@ -388,9 +388,22 @@ def _large(content: dict[str, Any]) -> Work:
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) for proof in content["proofs"])
+    own = [_own_count(proof, data.n, data.alphabet(0)) for proof in content["proofs"]]
+    time += sum(work.seconds for work in own)
     if "kind" in content["witness"]:
         time += _tied(content["witness"], data.alphabet(0))
-    return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4, time)
+    held = max((work.bytes for work in own), default=0.0)
+    return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4 + held, time)
+
+
+def _own_count(proof: object, n: int, values: int) -> Work:
+    """Outputs up to order: a logarithm and a few operations each, and once more for every count."""
+    if not isinstance(proof, dict) or proof.get("kind") != "own-count":
+        return Work()
+    wide = min(n, len(proof["tilt"]) + 1) + 1
+    outputs = math.comb(wide + min(values, 64) - 2, min(values, 64) - 1) * wide
+    each = 2 * COST.function + 6 * COST.operation + len(proof["tilt"]) * (COST.make + 2 * COST.product)
+    return Work(outputs * (2 * COST.ball + COST.held), outputs * each)
 
 
 def _local(content: dict[str, Any]) -> Work:
