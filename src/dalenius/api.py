@@ -70,9 +70,9 @@ def audit(  # noqa: PLR0913 - the public surface
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b). `tolerance` is the gap to reach, in
     `unit`; a gap of the share `relative` of the upper bound ends the search as well (0.01: one per cent; 0: only the
     tolerance does). After `time_limit` seconds, `nodes` nodes of trees, or Ctrl-C, the best bracket so far is returned;
-    a limit in nodes is the same on every machine. `progress` is a callable that receives the bracket on the way, or True
-    for a line on standard error. settings: how hard, in which order and how finely to search, a dl.Settings; they change
-    how close the bracket comes, and nothing that is proved.
+    a limit in nodes is the same on every machine. `progress` is a callable that receives the bracket on the way, or
+    True for a line on standard error. settings: how hard, in which order and how finely to search, a dl.Settings; they
+    change how close the bracket comes, and nothing that is proved.
 
     verify: whether the certificate is checked at once, within the time limit. "auto" checks it where the estimate is at
     most 0.1 s or a fifth of the time that the audit took. `verified` of the answer says whether it was checked; its
@@ -124,7 +124,7 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
         run = options.run(deadline)
         if options.paper:
             repairs = options.approach.repairs
-            found = search_leakage(problem.mechanism, problem.adversary, deadline, options.seed, repairs)
+            found = search_leakage(problem, deadline, options.seed, repairs)
             return paper_audit_answer(problem, found, run)
         if problem.mechanism.route == "points":
             return real_answer(problem, run)

@@ -32,7 +32,7 @@ class Adversary:
     value: float
     reference: Reference = UNIFORM
     free: bool = False  # every prior is allowed, where the reference has mass
-    # Of the difference log|X| - entropy.
+    # Digits of the difference log|X| - entropy.
     digits: ClassVar[int] = 50
 
     @classmethod

@@ -17,7 +17,7 @@ from dalenius.verifier.limits import TIME_LIMIT
 Verify = Literal["auto"] | bool
 Result = TypeVar("Result", Audit, Design)
 
-NOT_CHECKED = "not checked:"  # how the verifier begins when it gave up for want of time or memory
+NOT_CHECKED = "not checked:"  # how the verifier begins when it ran out of time or memory
 
 
 def check_option(verify: Verify) -> None:
@@ -61,8 +61,8 @@ def checked(result: Result, verify: Verify, left: float, *, share: float = 0.2, 
 def check(result: Audit | Design, time_limit: float = TIME_LIMIT) -> verifier.Verification:
     """Check the certificate of a result, and that it is about its mechanism and its bounds; note the answer in it.
 
-    Results are frozen, so that nobody changes what was found. Whether it was checked is no part of what was found: it
-    becomes known later, and holds for everyone who has the result. It alone is set, and only from here.
+    Results are frozen: what was found does not change. Whether it was checked becomes known later, and holds for
+    everyone who has the result. Only this field is set afterwards, and only here.
     """
     verdict = _verify(result, time_limit)
     if verdict.verified and not _states(result, verdict):

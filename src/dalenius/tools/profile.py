@@ -108,7 +108,7 @@ def _adversaries(
 
 
 def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: list[str]) -> Measure | None:
-    """A measure, or None with a note where it would not fit: one measure less is no reason to refuse the rest."""
+    """A measure, or None with a note where it would not fit: the other measures stay."""
     try:
         return compute()
     except InputError as error:
