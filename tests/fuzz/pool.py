@@ -138,6 +138,7 @@ def samples() -> dict[str, Sample]:
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
         "tied": unlisted("geometric(epsilon=1)", knowledge=0.2),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
+        "power": unwritten("gaussian(sigma=4)", knowledge=0.3),
         "local": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3),
         "local, looks": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=9.0),
         "local, values": local("randomized_response(epsilon=1)", "histogram(n=4, k=3)", knowledge=0.3),

@@ -17,6 +17,7 @@ from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.choices import obvious
 from dalenius.bounds.closed_forms import Blend, Centre, Formula, Sibson
 from dalenius.bounds.output_law import OutputLaw
+from dalenius.bounds.power import Power
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
@@ -53,6 +54,8 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
         Sibson.best(log_joint, knowledge, settings),
         Centre.best(mechanism, knowledge, reference, settings),
     ]
+    if isinstance(about, int) and (power := Power.best(mechanism, knowledge, reference, settings)) is not None:
+        proofs.append(power)
     # Without a reference all values have the same probability, and Sibson's choice of r is better.
     if not reference.uniform:
         proofs.append(Blend.best(log_joint, knowledge, settings=settings))

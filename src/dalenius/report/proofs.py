@@ -46,6 +46,11 @@ KINDS = {
         "4.12",
     ),
     "looks": Kind("the bound of n looks", "The capacity of one bit that is looked at n times.", "4.12"),
+    "power": Kind(
+        "the entropy-power bound",
+        "The entropy of a count and Gaussian noise is at least what their entropies give together.",
+        "4.13",
+    ),
     "choices": Kind(
         "a search over choices of rows", "The capacity of the best choice of one row for each secret value.", "4.1"
     ),
