@@ -122,8 +122,8 @@ class Audit:
     why it did not accept it, which is a defect of ours. Both belong to this object: a changed copy has them not.
     `extremes` is None where nothing is known of them.
 
-    `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. For a group or
-    function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
+    `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. For a group
+    or function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
     """
 
     mechanism: Mechanism
