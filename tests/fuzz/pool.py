@@ -136,6 +136,7 @@ def samples() -> dict[str, Sample]:
         "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
+        "own-count": audited(lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05),
         "tied": unlisted("geometric(epsilon=1)", knowledge=0.2),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
         "power": unwritten("gaussian(sigma=4)", knowledge=0.3),
