@@ -13,7 +13,7 @@ from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
 from dalenius.model.written import Written
-from dalenius.results.archive import load_any
+from dalenius.results.bundles import load_any
 from dalenius.results.design import Design, Frontier
 from dalenius.results.history import Step
 
