@@ -162,10 +162,10 @@ def test_load_tells_audits_from_designs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.json is not a saved design"):
         Design.load(path)
     path.write_text('{"format": "dalenius/mechanism"}')
-    with pytest.raises(InputError, match="neither a saved audit nor a saved design"):
+    with pytest.raises(InputError, match="is not a saved result"):
         load_any(path)
     path.write_text("[]")
-    with pytest.raises(InputError, match="neither a saved audit nor a saved design"):
+    with pytest.raises(InputError, match="is not a saved result"):
         load_any(path)
 
 
