@@ -1,4 +1,4 @@
-"""What one given prior leaks: `leakage`, enclosed in balls, and `g_leakage`, as libraries of information flow define it."""
+"""What one given prior leaks: `leakage`, enclosed in balls, and `g_leakage` as in quantitative information flow."""
 
 import math
 from collections.abc import Callable
