@@ -685,7 +685,7 @@ class Portfolio(_Checked):
     )
     # Far more cells than outputs, and posteriors of few dimensions: matrices without structure, votes. Their trees come
     # first; finding groups of outputs took three quarters of the time of a 256 x 4 matrix, and found none.
-    shallow: Plan = (Turn("posteriors", 16, doubles=True), _ROWS, Turn("boxes", 2), Turn("simplices", 2))
+    shallow: Plan = (Turn("posteriors", 64, doubles=True), _ROWS, Turn("boxes", 2), Turn("simplices", 2))
     # A binary secret whose posteriors have fewer dimensions than its conditionals.
     narrow: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), Turn("simplices", 8, doubles=True), Turn("boxes", 2))
     # The same where a secret value has more cells than there are outputs.
@@ -865,6 +865,20 @@ class Calibrating(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class IndependentRecords(_Checked):
+    """Audits against an adversary with independent records."""
+
+    # Chance of noise beyond which outputs are put together, where that loses anything: far below every margin.
+    hidden: float = 1e-14
+    # Outputs around the values of one record, as many as the verifier rebuilds.
+    most_outputs: int = 2**15
+    # Entries of all channels from one record, one for everything that the others may be: some 5 s of checking.
+    most_entries: int = 2**22
+    # Rounds of alternating optimisation for all of these channels at once; what is still open is closed one by one.
+    rounds: int = 60
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings(_Checked):
     """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses."""
 
@@ -881,6 +895,7 @@ class Settings(_Checked):
     designing: Designing = field(default_factory=Designing)
     quantising: Quantising = field(default_factory=Quantising)
     calibrating: Calibrating = field(default_factory=Calibrating)
+    independent: IndependentRecords = field(default_factory=IndependentRecords)
 
 
 DEFAULT = Settings()

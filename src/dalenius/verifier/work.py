@@ -101,6 +101,9 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         audit = content.get("audit")
         inside = estimate(audit, mechanism) if isinstance(audit, dict) else Work()
         return inside + _part(lambda: _design(content))
+    adversary = content.get("adversary")
+    if isinstance(adversary, dict) and "independent" in adversary:
+        return Work(0.0, COST.start) + _part(lambda: _independent(content, mechanism))
     witness = content.get("witness")
     if isinstance(witness, dict) and {"blocks", "kind"} & witness.keys():
         return Work(0.0, COST.start) + _part(lambda: _large(content))
@@ -119,6 +122,24 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     else:
         parts += _information(shape)
     return parts + _proofs(content.get("proofs"), shape)
+
+
+def _independent(content: dict[str, Any], mechanism: dict[str, Any] | None) -> Work:
+    """One law of outputs for everything that the others may be, or one for all where noise is on a sum."""
+    proofs = content["proofs"]
+    if any(proof["kind"] == "shift" for proof in proofs):
+        data = named.query(content["problem"]["query"], listed=False).statistic
+        added = _contributions(data)
+        reach = sum(proof["reach"] for proof in proofs) + content["witness"].get("reach", 0)
+        wide = len(added) * (max(added) - min(added) + 2 * reach) * (len(proofs) + 1)
+        return Work(COST.ball * wide, 4 * COST.function * wide)
+    shape = _shape(content["problem"], content.get("secret"))
+    parts = _rebuilt(shape) + (_part(lambda: _rebuilt(_shape(mechanism, None))) if mechanism is not None else Work())
+    lines = sum(len(proof["weights"]) for proof in proofs if proof["kind"] == "lines")
+    averaged = sum(proof["kind"] != "lines" for proof in proofs) + 1
+    terms = lines * shape.outputs * shape.values + averaged * shape.cells * shape.outputs
+    others = [proof for proof in proofs if proof["kind"] not in ("lines", "averaged")]
+    return parts + Work(COST.ball * shape.classes * shape.values, COST.function * terms) + _proofs(others, shape)
 
 
 def _proofs(listed: object, shape: Shape) -> Work:
