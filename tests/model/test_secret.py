@@ -96,7 +96,7 @@ def test_what_is_no_secret_is_refused_in_a_sentence(secret: object, says: str) -
 
 def test_a_secret_that_changes_its_mind_is_no_function() -> None:
     calls = iter(range(10**6))
-    with pytest.raises(InputError, match="no function of the dataset: at x = 0,0,0 it gave 0, then 1"):
+    with pytest.raises(InputError, match="not a function of the dataset: at x = 0,0,0 it gave 0, then 1"):
         from_user(lambda _: next(calls), RECORDS)
 
 
