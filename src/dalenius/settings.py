@@ -195,6 +195,8 @@ class Trees(_Checked):
     carried: float = 2e-14
     # The same for edges that the relaxation hardly uses.
     unused_edge: float = 1e-9
+    # Parts of a box between which the largest excess of a secant is looked for.
+    excess_points: int = 8
     # The numbers of a leaf are rounded to this share of the tolerance.
     digits: float = 0.003
     # Leaves that may share parameters in a certificate are sought among this many neighbours; of 9,092 leaves of the
@@ -413,6 +415,16 @@ class ClosedForms(_Checked):
     tied_margin: float = 1e-9
     tied_rounding: float = 2e-15
     tied_least_total: float = 1e-11
+    # Tables of few people, from above, by a tilt of the own count: multipliers s that are tried, rounds of the tilt at
+    # each, shares of the reference that bound what is far; counts rarer than this are far. At 0 none are: with some
+    # left out s cannot come near 1, and 150 people in 3 cells gained 1 %. Outputs up to order that are added up; the
+    # power of masses by which tilts are fitted, where 0.25 was a little better than 0.5 and 1.
+    own_s: tuple[float, ...] = (1.6, 1.3, 1.15, 1.08, 1.04, 1.02, 1.01)
+    own_rounds: int = 4
+    own_outside: tuple[float, ...] = (1e-3, 1e-5)
+    own_rare: float = 0.0
+    own_outputs: int = 2**21
+    own_fit: float = 0.25
     count_terms: int = 2**22
     count_pairs: int = 2**26
 
@@ -671,6 +683,9 @@ class Portfolio(_Checked):
         _ROWS,
         Turn("boxes", 2),
     )
+    # Far more cells than outputs, and posteriors of few dimensions: matrices without structure, votes. Their trees come
+    # first; finding groups of outputs took three quarters of the time of a 256 x 4 matrix, and found none.
+    shallow: Plan = (Turn("posteriors", 16, doubles=True), _ROWS, Turn("boxes", 2), Turn("simplices", 2))
     # A binary secret whose posteriors have fewer dimensions than its conditionals.
     narrow: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), Turn("simplices", 8, doubles=True), Turn("boxes", 2))
     # The same where a secret value has more cells than there are outputs.
@@ -691,6 +706,9 @@ class Portfolio(_Checked):
     most_outputs: int = 400
     # Multipliers of all posteriors beyond which a Newton step over them is too dear.
     most_posteriors: int = 256
+    # Shallow: at least so many cells for each output, and at most so many posteriors.
+    shallow_cells: float = 6.0
+    shallow_posteriors: int = 24
     # Posteriors for each dimension of the conditionals up to which they are the better tree.
     narrowness: float = 0.8
 
@@ -756,7 +774,7 @@ class Portfolio(_Checked):
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("first", "few", "designed", "narrow", "narrow_and_tall", "tall", "general", "many")
+        lines = ("first", "few", "shallow", "designed", "narrow", "narrow_and_tall", "tall", "general", "many")
         return {line: getattr(self, line) for line in lines}
 
     def table(self) -> str:
@@ -847,6 +865,20 @@ class Calibrating(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class IndependentRecords(_Checked):
+    """Audits against an adversary with independent records."""
+
+    # Chance of noise beyond which outputs are put together, where that loses anything: far below every margin.
+    hidden: float = 1e-14
+    # Outputs around the values of one record, as many as the verifier rebuilds.
+    most_outputs: int = 2**15
+    # Entries of all channels from one record, one for everything that the others may be: some 5 s of checking.
+    most_entries: int = 2**22
+    # Rounds of alternating optimisation for all of these channels at once; what is still open is closed one by one.
+    rounds: int = 60
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings(_Checked):
     """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses."""
 
@@ -863,6 +895,7 @@ class Settings(_Checked):
     designing: Designing = field(default_factory=Designing)
     quantising: Quantising = field(default_factory=Quantising)
     calibrating: Calibrating = field(default_factory=Calibrating)
+    independent: IndependentRecords = field(default_factory=IndependentRecords)
 
 
 DEFAULT = Settings()

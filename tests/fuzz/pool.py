@@ -147,6 +147,10 @@ def samples() -> dict[str, Sample]:
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),
+        "independent": audited(small, adversary="independent"),
+        "independent, shift": audited(count, adversary="independent"),
+        "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),
+        "independent, knowledge": audited(small, adversary="independent", knowledge=0.2),
         "saved": saved(small, knowledge=2.0),
     }
 

@@ -53,7 +53,12 @@ def test_the_golden_certificates_have_every_other_part_of_the_format() -> None:
         "dalenius/audit",
         "dalenius/design",
     }
-    assert {key for data in audits for key in data["adversary"]} == {"entropy", "knowledge", "reference"}
+    assert {key for data in audits for key in data["adversary"]} == {
+        "entropy",
+        "knowledge",
+        "reference",
+        "independent",
+    }
     references = {key for data in audits for key in data["adversary"].get("reference", {})}
     assert references == {"marginal", "marginals", "weights"}
     assert {tuple(sorted(data["problem"])) for data in audits} >= {

@@ -36,6 +36,13 @@ if TYPE_CHECKING:
 @click.option("--load", type=FILE, help="A saved mechanism (.json).")
 @click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
 @REFERENCE
+@click.option(
+    "--adversary",
+    type=click.Choice(["bounded", "independent"]),
+    default="bounded",
+    show_default=True,
+    help="Any prior that knows at most K, or any under which the records are independent.",
+)
 @solving(tolerance=1e-6, time_limit=60.0)
 @click.option(
     "--relative",
@@ -76,6 +83,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
     time_limit: float,
     seed: int,
     certificate: Path | None,
+    adversary: Literal["bounded", "independent"],
     verify: str,
     save: Path | None,
     plot: Path | None,
@@ -86,6 +94,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
     The adversary may have any prior whose entropy is at least B (or that knows at most K). With --method paper it is
     the paper's local search, which proves the lower bound only. Its text is run as printed but for what cannot run and
     for wrong formulas; --repairs names other choices: gradient, entropy_share, escort, hinge, penalty_owner.
+
+    With --adversary independent it is any prior under which the records are independent, and neither B nor K is needed.
 
     With --at-most L the exit code decides: 0 the upper bound is within L, 1 the lower bound is above it, 3 undecided.
 
@@ -99,7 +109,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
       dalenius audit --load mechanism.json --secret 0,1 --reference law.csv --knowledge 0.5
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     check_outputs([("--certificate", certificate), ("--save", save), ("--plot", plot)], [channel, load, reference])
-    exactly_one(entropy=entropy, knowledge=knowledge)
+    if adversary == "bounded":
+        exactly_one(entropy=entropy, knowledge=knowledge)
     group = secret_from(secret)
     described = mechanism_from(query, mechanism, channel, records, load)
     known = reference_from(reference, described.records)
@@ -111,6 +122,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
             described,
             entropy=entropy,
             knowledge=knowledge,
+            adversary=adversary,
             unit=unit,
             secret=group,
             reference=known,

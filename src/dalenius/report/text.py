@@ -256,6 +256,8 @@ def _records(audit: Audit) -> str:
 
 def adversary_words(audit: Audit) -> str:
     """Return how much the adversary may know; the number that was given with all its digits."""
+    if audit.adversary.kind == "independent":
+        return _independent_words(audit)
     if not audit.reference.uniform:
         return _beyond(audit)
     most = in_unit(audit.mechanism.log_universe, audit.unit)
@@ -267,6 +269,17 @@ def adversary_words(audit: Audit) -> str:
     if audit.adversary.free:
         return f"may know everything: all {short(most)} {audit.unit}, {bound}"
     return f"knows at most {knows} of {short(most)} {audit.unit}: {bound}"
+
+
+def _independent_words(audit: Audit) -> str:
+    """What an adversary with independent records believes."""
+    words = "any prior under which the records are independent"
+    if not audit.adversary.unlimited:
+        beyond = "" if audit.reference.uniform else f" beyond the reference prior: {reference_words(audit.reference)}"
+        return f"{words}, and knows at most {audit.knowledge:.12g} {audit.unit}{beyond}"
+    if audit.reference.uniform:
+        return f"{words}: it may know all records but one"
+    return f"{words}; all records but the secret follow the reference exactly: {reference_words(audit.reference)}"
 
 
 def reference_words(reference: Reference) -> str:

@@ -146,6 +146,9 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
 
 def _of_adversary(adversary: Adversary) -> dict[str, Any]:
     """Its numbers; its reference is in the certificate."""
+    if adversary.kind == "independent":
+        numbers = {key: finite(getattr(adversary, key)) for key in ("knowledge", "entropy", "value")}
+        return {**numbers, "kind": adversary.kind, "given": adversary.given, "free": adversary.free}
     numbers = {key: getattr(adversary, key) for key in OF_ADVERSARY}
     return {**numbers, "entropy": finite(adversary.entropy), "free": adversary.free}
 

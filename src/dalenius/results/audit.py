@@ -196,6 +196,7 @@ class Audit:
             "unit": self.unit,
             "entropy": finite(self.entropy),
             "knowledge": finite(self.knowledge),
+            "adversary": self.adversary.kind,
             "record": self.record,
             "records": self._record_list(),
             "secret": self._secret(),
@@ -281,7 +282,9 @@ class Audit:
         note += ", read from a file" if self.loaded else ""
         digits = decimals(self.upper)
         knows = (
-            f"knowledge <= {self.knowledge:.6g}"
+            "independent records"
+            if self.adversary.unlimited
+            else f"knowledge <= {self.knowledge:.6g}"
             if self.adversary.given == "knowledge"
             else f"H(X) >= {self.entropy:.9g}"
         )
@@ -317,6 +320,11 @@ class Curve:
     def upper(self) -> Floats:
         """Upper bound at each entropy."""
         return np.array([audit.upper for audit in self.audits])
+
+    @property
+    def knowledges(self) -> tuple[float, ...]:
+        """What the adversary knows at each point, in the unit of the audits."""
+        return tuple(audit.knowledge for audit in self.audits)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the curve as plain data."""
