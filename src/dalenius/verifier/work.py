@@ -23,8 +23,8 @@ T = TypeVar("T")
 class Costs:
     """Memory in bytes, measured with python-flint 0.8 on CPython 3.11; time in seconds, on one core at 2.9 GHz."""
 
-    # Bytes of an entry of a list, and of a float with its entry; a ball of 128 bits and its entry in a list; an entry of
-    # a FLINT matrix; a ball in a dictionary, with its key.
+    # Bytes of an entry of a list, and of a float with its entry; a ball of 128 bits and its entry in a list; an entry
+    # of a FLINT matrix; a ball in a dictionary, with its key.
     link: int = 8
     real: int = 32
     ball: int = 72
