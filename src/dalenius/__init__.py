@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dalenius.tools.calibration import calibrate
     from dalenius.tools.composition import compose
     from dalenius.tools.ledger import Account, Ledger
+    from dalenius.tools.measures import g_leakage, leakage
     from dalenius.verifier.verify import Verification
     from dalenius.verifying import verify
 
@@ -56,6 +57,8 @@ __all__ = [
     "curve",
     "design",
     "frontier",
+    "g_leakage",
+    "leakage",
     "load",
     "mechanisms",
     "paper",
@@ -76,6 +79,8 @@ _HOME = {
     "frontier": "dalenius.api",
     "calibrate": "dalenius.tools.calibration",
     "compose": "dalenius.tools.composition",
+    "g_leakage": "dalenius.tools.measures",
+    "leakage": "dalenius.tools.measures",
     "Ledger": "dalenius.tools.ledger",
     "load": "dalenius.api",
     "paper": "dalenius.paper",

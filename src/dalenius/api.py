@@ -38,8 +38,8 @@ from dalenius.paper.method import search_leakage, search_mechanism
 from dalenius.reductions.symmetry import Domain, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import certified_answer, design_answer
-from dalenius.results.archive import load_any
 from dalenius.results.audit import Audit, Curve
+from dalenius.results.bundles import Bundle, load_any
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
@@ -390,8 +390,8 @@ def _named_points(
     return tuple(points)
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design:
-    """Read what `audit.save` or `design.save` wrote.
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design | Bundle:
+    """Read what `save` of any result wrote: an audit, a design, a curve, a frontier, a calibration or a profile.
 
     A file whose bounds, mechanism, adversary, secret or budget are not those of the certificate inside it is refused.
     With verify=True the certificate is re-checked too: `verified` is then True, and a file whose certificate proves

@@ -685,7 +685,7 @@ class Portfolio(_Checked):
     )
     # Far more cells than outputs, and posteriors of few dimensions: matrices without structure, votes. Their trees come
     # first; finding groups of outputs took three quarters of the time of a 256 x 4 matrix, and found none.
-    shallow: Plan = (Turn("posteriors", 16, doubles=True), _ROWS, Turn("boxes", 2), Turn("simplices", 2))
+    shallow: Plan = (Turn("posteriors", 64, doubles=True), _ROWS, Turn("boxes", 2), Turn("simplices", 2))
     # A binary secret whose posteriors have fewer dimensions than its conditionals.
     narrow: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), Turn("simplices", 8, doubles=True), Turn("boxes", 2))
     # The same where a secret value has more cells than there are outputs.

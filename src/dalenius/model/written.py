@@ -189,6 +189,23 @@ def of_matrix(
         raise InputError(message) from error
 
 
+def processed(mechanism: Mechanism, post: object) -> Written:
+    """Return a mechanism whose output is processed by a matrix or by a function of its label."""
+    before = mechanism.written()
+    if callable(post):
+        found = [_label(post(label)) for label in before.labels]
+        labels: tuple[Label, ...] = tuple(dict.fromkeys(found))
+        matrix = (np.array([[y == z for z in labels] for y in found])).astype(float)
+    else:
+        matrix = _numbers(post)  # type: ignore[arg-type]
+        if matrix.ndim != 2 or matrix.shape[0] != before.n_outputs:  # noqa: PLR2004 - a matrix
+            message = f"post has shape {matrix.shape}; give one row for each of the {before.n_outputs} outputs"
+            raise InputError(message)
+        Written(Table.everything([matrix.shape[0]]), matrix, tuple(range(matrix.shape[1])))
+        labels = tuple(range(matrix.shape[1]))
+    return Written(before.statistic, before.rows @ matrix, labels, before.query)
+
+
 def of_rows(query: Query, rows: ArrayLike, labels: Sequence[Label] | None) -> Written:
     """Return the mechanism with one row per class of a query."""
     if not isinstance(query, Query):
