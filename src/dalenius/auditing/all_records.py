@@ -248,7 +248,7 @@ def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: b
     share of the upper bound is asked for, since that is a quick answer.
     """
     settings = found[0].audit.cells.settings.portfolio
-    spent, turn, open_ones = 0, settings.record_batches, found
+    spent, turn, open_ones = 0, settings.record_batches if others else settings.quick_record_batches, found
     while open_ones:
         still = []
         for item in open_ones:
