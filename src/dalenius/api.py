@@ -39,8 +39,8 @@ from dalenius.paper.method import search_leakage, search_mechanism
 from dalenius.reductions.symmetry import Domain, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import certified_answer, design_answer
-from dalenius.results.archive import load_any
 from dalenius.results.audit import Audit, Curve
+from dalenius.results.bundles import Bundle, load_any
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
@@ -137,7 +137,7 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
         run = options.run(deadline)
         if options.paper:
             repairs = options.approach.repairs
-            found = search_leakage(problem.mechanism, problem.adversary, deadline, options.seed, repairs)
+            found = search_leakage(problem, deadline, options.seed, repairs)
             return paper_audit_answer(problem, found, run)
         if problem.adversary.kind == "independent":
             return independent_answer(problem, deadline, run)
@@ -394,8 +394,8 @@ def _named_points(
     return tuple(points)
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design:
-    """Read what `audit.save` or `design.save` wrote.
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design | Bundle:
+    """Read what `save` of any result wrote: an audit, a design, a curve, a frontier, a calibration or a profile.
 
     A file whose bounds, mechanism, adversary, secret or budget are not those of the certificate inside it is refused.
     With verify=True the certificate is re-checked too: `verified` is then True, and a file whose certificate proves

@@ -101,6 +101,7 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
     assert solver.asked == {
         "entropy": None,
         "knowledge": math.inf,
+        "adversary": "bounded",
         "unit": "bits",
         "secret": None,
         "reference": None,

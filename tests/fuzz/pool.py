@@ -16,7 +16,8 @@ import dalenius as dl
 from dalenius.settings import ClosedForms, Limits, only
 
 Json = Any
-# Histograms through one noisy count only.
+# Histograms at one multiplier, so that it takes no time; and through one noisy count only.
+OWN_COUNT = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4))
 ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0))
 
 
@@ -141,6 +142,9 @@ def samples() -> dict[str, Sample]:
         "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
+        "own-count": audited(
+            lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=OWN_COUNT
+        ),
         "tied": unlisted("geometric(epsilon=1)", knowledge=0.2),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
         "power": unwritten("gaussian(sigma=4)", knowledge=0.3),

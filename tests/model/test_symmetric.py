@@ -35,14 +35,15 @@ def test_all_measures_are_those_of_the_rows(mechanism: str, query: str) -> None:
     for epsilon in (0.0, 0.5, 3.0, 800.0):
         assert large.dp_delta(epsilon) == pytest.approx(dense.dp_delta(epsilon), abs=1e-12)
     assert large.log_most_likely() == pytest.approx(dense.log_most_likely(), abs=1e-12)
-    assert large.expected_distortion() == pytest.approx(dense.expected_distortion(), rel=1e-12)
+    cost = dense.expected_distortion()
+    assert large.expected_distortion() == (None if cost is None else pytest.approx(cost, rel=1e-12))
     assert large.describe() == {"query": query, "mechanism": mechanism}
     information = np.where(rows > 0, rows * np.log(np.where(rows > 0, rows, 1.0) * large.k), 0.0).sum() / large.k
     assert large.capacity() == pytest.approx(information, abs=1e-13)
 
 
 @pytest.mark.parametrize(("mechanism", "query"), CASES)
-@pytest.mark.parametrize("knowledge", [0.0, 0.1, 50.0])
+@pytest.mark.parametrize("knowledge", [0.1, 50.0])
 def test_the_closed_form_is_what_the_rows_leak(mechanism: str, query: str, knowledge: float) -> None:
     large, dense = both_symmetric(mechanism, query)
     audit = dl.audit(large, knowledge=knowledge)

@@ -38,8 +38,6 @@ Draw = Callable[[], int]
 Chances = Callable[[int, int], Ball]  # (j, bits of precision) -> P(Y <= j)
 Tails = Callable[[], Callable[[int], Ball]]  # P(noise >= k) by k, as fine as the balls of the moment
 
-BITS = 64  # of U to begin with, and once more whenever they do not decide
-
 
 def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
     """Return the columns of `size` independent outputs on a dataset; rng is only there to be refused."""
@@ -78,7 +76,7 @@ def local_outputs(mechanism: Local, dataset: Sequence[int], size: int, rng: obje
         return [list(accumulate(row)) for row in products.local_rows(family, given, mechanism.k)]
 
     def answer(value: int) -> int:
-        return _least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])
+        return least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])
 
     return [[answer(value) for value in dataset] for _ in range(many)]
 
@@ -98,7 +96,7 @@ def symmetric_outputs(mechanism: Symmetric, value: int, size: int, rng: object) 
         channel = at(bits)
         return channel.other * (y + 1) + (channel.kept - channel.other if y >= value else ZERO)
 
-    return [_least(mechanism.k, chance) for _ in range(many)]
+    return [least(mechanism.k, chance) for _ in range(many)]
 
 
 def unclamped(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
@@ -167,13 +165,14 @@ def _refusal(reason: Refused) -> str:
     )
 
 
-def _least(many: int, chances: Chances, guard: int = 64) -> int:
+def least(many: int, chances: Chances, *, step: int = 64, guard: int = 64) -> int:
     """Return the least j < many with U < C(j), where C rises to C(many-1) = 1 and U is uniform on [0, 1).
 
+    step: bits of U to begin with, and once more whenever they do not decide.
     guard: bits by which balls are finer than U.
     """
     # u <= 2^bits U < u + 1
-    bits, u = BITS, randbits(BITS)
+    bits, u = step, randbits(step)
     low, high = -1, many - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -185,14 +184,17 @@ def _least(many: int, chances: Chances, guard: int = 64) -> int:
         elif below:
             low = middle
         else:
-            bits, u = bits + BITS, (u << BITS) | randbits(BITS)
+            bits, u = bits + step, (u << step) | randbits(step)
     return high
 
 
-def _any_integer(chances: Chances, guard: int = 64) -> int:
-    """Return the least integer k with U < C(k), where C rises from 0 to 1 and U is uniform on [0, 1)."""
+def _any_integer(chances: Chances, *, step: int = 64, guard: int = 64) -> int:
+    """Return the least integer k with U < C(k), where C rises from 0 to 1 and U is uniform on [0, 1).
+
+    step, guard: as for `least`.
+    """
     # u <= 2^bits U < u + 1
-    bits, u = BITS, randbits(BITS)
+    bits, u = step, randbits(step)
 
     def below(k: int) -> bool:
         """Whether U < C(k)."""
@@ -203,7 +205,7 @@ def _any_integer(chances: Chances, guard: int = 64) -> int:
                 above, beneath = arb(u + 1) <= edge, edge <= arb(u)
             if above or beneath:
                 return bool(above)
-            bits, u = bits + BITS, (u << BITS) | randbits(BITS)
+            bits, u = bits + step, (u << step) | randbits(step)
 
     low, high = -1, 1
     while below(low):
@@ -225,7 +227,7 @@ def _clamped(noise: Tails) -> Callable[[int, int], int]:
     tail = cache(lambda k, bits: noise_at(bits)(k))
 
     def clamped(f: int, width: int) -> int:
-        return _least(width, lambda y, bits: tail(f - y, bits) if y < f else ONE - tail(y - f + 1, bits))
+        return least(width, lambda y, bits: tail(f - y, bits) if y < f else ONE - tail(y - f + 1, bits))
 
     return clamped
 
@@ -260,7 +262,7 @@ def _exponential(query: Query, t: int, rate: Fraction | None) -> Draw:
         sums = list(accumulate(weight[d] for d in distances))
         return [c / sums[-1] for c in sums]
 
-    return lambda: _least(len(distances), lambda j, bits: cumulative(bits)[j])
+    return lambda: least(len(distances), lambda j, bits: cumulative(bits)[j])
 
 
 def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
@@ -271,7 +273,7 @@ def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
         return (arb(epsilon) * (c - most) / 2).exp()
 
     def taken(value: int) -> bool:
-        return _least(2, lambda _, __: chance(counts[value])) == 0
+        return least(2, lambda _, __: chance(counts[value])) == 0
 
     def flipped() -> int:
         left = list(range(len(counts)))
@@ -286,7 +288,7 @@ def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
 
     if given["noise"] == "permute_and_flip":
         return flipped
-    return lambda: _least(len(counts), lambda j, bits: cumulative(bits)[j])
+    return lambda: least(len(counts), lambda j, bits: cumulative(bits)[j])
 
 
 def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], given: dict[str, Any]) -> Draw:
@@ -294,7 +296,7 @@ def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], giv
     epsilon = number(given["epsilon"], "epsilon")
 
     def answer(x: int, k: int) -> int:
-        changed = _least(2, lambda _, __: 1 / (1 + (k - 1) * (-arb(epsilon)).exp()))
+        changed = least(2, lambda _, __: 1 / (1 + (k - 1) * (-arb(epsilon)).exp()))
         return (x + 1 + randbelow(k - 1)) % k if changed else x
 
     return lambda: _joined([answer(int(x), k) for x, k in zip(dataset, records, strict=True)], records)
