@@ -118,6 +118,20 @@ def test_with_a_reference_the_others_follow_it() -> None:
     assert audit.verified
 
 
+def test_a_value_that_the_reference_leaves_out_is_not_left_out_of_the_bound() -> None:
+    mechanism, reference = M.symmetric(Q.modular_sum(2, 2), flip=0.1), [[1.0, 0.0], [0.9, 0.1]]
+    with pytest.raises(InputError, match="no mass to value 1 of record 0, but the adversary may"):
+        dl.audit(mechanism, adversary="independent", reference=reference, secret=0)
+    near = dl.audit(mechanism, adversary="independent", reference=[[0.5, 0.5], [0.9, 0.1]], secret=0)
+    assert near.lower > 0.2
+    data = json.loads(near.certificate.text())
+    data["adversary"]["reference"]["marginals"] = reference
+    data["proofs"][0] |= {"upper": 1e-9, "weights": [1.0, 0.0]}
+    data |= {"lower": 0.0, "upper": 1e-9}
+    data["witness"]["law"] = [1.0, 0.0]
+    assert "value 1 of record 0 has no mass" in dl.verify(data).reason
+
+
 def test_with_knowledge_the_bracket_holds_what_a_product_prior_in_the_ball_leaks() -> None:
     mechanism = M.geometric(Q.count(3), epsilon=1.0)
     audit = dl.audit(mechanism, adversary="independent", knowledge=0.3, verify=True)

@@ -140,6 +140,19 @@ def test_other_channels_are_refused(sound: dict) -> None:
     assert "exceeds claimed" in dl.verify(data).reason
 
 
+def test_outputs_of_noise_that_still_tells_counts_apart_are_not_put_together(sound: dict) -> None:
+    data = copy.deepcopy(sound)
+    proof = data["proofs"][0]
+    proof |= {"tilt": proof["tilt"][:8], "others": proof["others"][:9], "outside": 0.1}
+    for mechanism in ("discrete_gaussian(sigma=40.0, clamp=True)", "gaussian(sigma=40.0)"):
+        data["problem"]["mechanism"] = mechanism
+        data["lower"] = 0.0
+        assert "does not cover" in dl.verify(data).reason
+    noise = dl.mechanisms.discrete_gaussian(dl.queries.histogram(n=14, k=4), sigma=1.0, clamp=True)
+    few = ClosedForms(own_rare=0.41, own_outputs=5000)
+    assert OwnCount.best(noise, 0.05, Deadline(60), few) is None
+
+
 def test_tables_of_many_people_are_left_to_other_bounds() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=200, k=6), epsilon=1)
     assert OwnCount.best(mechanism, 0.3, Deadline(60), ClosedForms()) is None

@@ -23,7 +23,7 @@ import numpy as np
 from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.proof import Rounding
 from dalenius.model.counting import log_binomial
-from dalenius.model.noise import Clamped, Gaussian
+from dalenius.model.noise import Clamped, Geometric, Laplace
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.numerics.deferred import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints
@@ -94,8 +94,8 @@ class _Table:
         n, k = mechanism.n, mechanism.k
         tail = np.cumsum(np.exp(log_binomial(n, (1 - 1 / k, 1 / k)))[::-1])[::-1]
         top = min(n, int(np.searchsorted(-tail, -settings.own_rare)))
-        # Beyond all counts Gaussian noise still tells them apart; and s near 1 needs all counts.
-        if isinstance(mechanism.noise, Gaussian) or _outputs(n, n, k) <= settings.own_outputs:
+        # Beyond all counts other noise still tells them apart; and s near 1 needs all counts.
+        if not isinstance(mechanism.noise, (Geometric, Laplace)) or _outputs(n, n, k) <= settings.own_outputs:
             top = n
         if _outputs(n, top, k) > settings.own_outputs:
             return None

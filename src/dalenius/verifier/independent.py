@@ -175,14 +175,15 @@ class Independent:
         return [self.channel.rows[self.channel.row_of[t]] for t in classes]
 
     def _averaged(self, record: int, law: Sequence[Ball]) -> Rows:
-        """Q(.|a) for every value a of the record; any row for values that have no mass at all."""
+        """Q(.|a) for every value a of the record; any row for values that no law within the knowledge has."""
         if isinstance(self.channel, Shifted):
             refuse("the others of noise on a sum follow no law here; its rows are needed")
         question = Question(self.channel, Group((record,)), Knowledge(ZERO, none=True, free=False), self.reference)
         shares, result = self.channel.cells(question.shares), []
         for a, share in enumerate(shares):
             total = sum(share.values(), ZERO)
-            if not share and not law[a].is_zero():
+            # The law of the record is free where others follow the reference, and a value without mass has no row here.
+            if not share and (self.follows or not law[a].is_zero()):
                 refuse(f"value {a} of record {record} has no mass under the reference")
             z = [ZERO] * self.channel.outputs
             for row, p in share.items():
@@ -220,13 +221,7 @@ class Independent:
             if not self.follows:
                 refuse(f"{where}: the others do not follow the reference")
             law = law_of(given, k, f"weights of {where}")
-            # Values without mass under the reference have no row.
-            pairs = [
-                (p, row)
-                for p, row in zip(law, self._averaged(record, law), strict=True)
-                if not all(q.is_zero() for q in row)
-            ]
-            yield from (d + lost for d in divergences([row for _, row in pairs], [p for p, _ in pairs]))
+            yield from (d + lost for d in divergences(self._averaged(record, law), law))
             return
         many = 0
         for line in lines(self.statistic, record):

@@ -163,8 +163,15 @@ def _tuples(channel: Channel, columns: list[list[int]]) -> list[int]:
     if not columns:
         refuse("the ranks are of no part")
     many = [max(part) + 1 for part in columns]
+    # First of all, so that no number below is large.
+    everything = 1
+    for size in ticking(many):
+        everything *= size
+        if everything > channel.outputs:
+            refuse("the ranks leave out a tuple of the parts' ranks")
     found = []
     for y in range(channel.outputs):
+        tick()
         ranks = [part[y] for part in columns]
         if min(ranks) < 0:
             if max(ranks) >= 0 or any(not row[y].is_zero() for row in channel.rows):
@@ -175,10 +182,7 @@ def _tuples(channel: Channel, columns: list[list[int]]) -> list[int]:
         for k, size in zip(ranks, many, strict=True):
             number = number * size + k
         found.append(number)
-    everything = 1
-    for size in many:
-        everything *= size
-    if everything > channel.outputs or len(set(found) - {-1}) != everything:
+    if len(set(found) - {-1}) != everything:
         refuse("the ranks leave out a tuple of the parts' ranks")
     return found
 

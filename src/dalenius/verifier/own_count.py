@@ -52,7 +52,9 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     others = numbers(field(proof, "others", where), top + 1, f"'others' of {where}")
     if not s > 1:
         refuse(f"{where}: s must be above 1")
-    if not 1 <= top <= n or (top < n and (share == 0 or channel.noise.family == "gaussian")):
+    # Only these have outputs beyond the counts that may be put together.
+    proportional = channel.noise.family in ("geometric", "laplace")
+    if not 1 <= top <= n or (top < n and (share == 0 or not proportional)):
         refuse(f"{where}: a tilt of {top} counts does not cover {n} records with this noise and 'outside' {share!r}")
     wide = min(n, top + 1) + 1
     if comb(wide + k - 2, k - 1) * wide > (most := largest().own_outputs):

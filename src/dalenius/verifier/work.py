@@ -23,9 +23,10 @@ T = TypeVar("T")
 class Costs:
     """Memory in bytes, measured with python-flint 0.8 on CPython 3.11; time in seconds, on one core at 2.9 GHz."""
 
-    # Bytes of an entry of a list; a ball of 128 bits and its entry in a list; an entry of a FLINT matrix; a ball in a
-    # dictionary, with its key.
+    # Bytes of an entry of a list, and of a float with its entry; a ball of 128 bits and its entry in a list; an entry
+    # of a FLINT matrix; a ball in a dictionary, with its key.
     link: int = 8
+    real: int = 32
     ball: int = 72
     held: int = 48
     share: int = 260
@@ -293,7 +294,7 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
     if kind == "posteriors" and proof.get("ratios"):
-        phi += _ratios(_groups(nested), shape)
+        phi += _ratios(proof["tree"], _groups(nested), shape)
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
 
 
@@ -314,10 +315,18 @@ def _chains(proof: dict[str, Any], shape: Shape) -> Work:
     return Work(size, repair + 2 * (abs(int(proof["rounds"])) + 2) * step)
 
 
-def _ratios(groups: int, shape: Shape) -> Work:
-    """Floats below and above every entry, and a quotient of both for every pair of groups."""
+def _ratios(tree: Sequence[Any], groups: int, shape: Shape) -> Work:
+    """Floats below and above every entry, and a quotient of both for every pair of groups.
+
+    Quotients are remembered, of every value at the groups where the tree is split; and every end of a box that waits
+    is a float of its own.
+    """
     entries = shape.cells * groups
-    return Work(4 * COST.link * entries, COST.function * entries + 8 * COST.term * entries * groups)
+    leaves, waiting = _leaves(tree)
+    split = min(len(tree) - leaves, groups)
+    remembered = groups * (4 * shape.values * split + 2 * shape.values * waiting)
+    size = 4 * COST.link * entries + COST.real * remembered
+    return Work(size, COST.function * entries + 8 * COST.term * entries * groups)
 
 
 def _grid(proof: dict[str, Any], shape: Shape) -> Work:
