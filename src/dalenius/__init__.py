@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dalenius import paper
+    from dalenius import paper, settings
     from dalenius.api import audit, curve, design, frontier, load
     from dalenius.certificates.certificate import Certificate
     from dalenius.errors import InputError
@@ -63,6 +63,7 @@ __all__ = [
     "mechanisms",
     "paper",
     "queries",
+    "settings",
     "verify",
 ]
 
@@ -84,6 +85,7 @@ _HOME = {
     "Ledger": "dalenius.tools.ledger",
     "load": "dalenius.api",
     "paper": "dalenius.paper",
+    "settings": "dalenius.settings",
     # What they take and return.
     "Account": "dalenius.tools.ledger",
     "Adversary": "dalenius.model.adversary",
@@ -110,7 +112,7 @@ def __getattr__(name: str) -> "Any":  # noqa: ANN401 - any public object
     from importlib import import_module  # noqa: PLC0415 - only here
 
     module = import_module(_HOME[name])
-    return module if name in ("queries", "mechanisms", "paper") else getattr(module, name)
+    return module if name in ("queries", "mechanisms", "paper", "settings") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -135,7 +135,7 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
         run = options.run(deadline)
         if options.paper:
             repairs = options.approach.repairs
-            found = search_leakage(problem.mechanism, problem.adversary, deadline, options.seed, repairs)
+            found = search_leakage(problem, deadline, options.seed, repairs)
             return paper_audit_answer(problem, found, run)
         if problem.adversary.kind == "independent":
             return independent_answer(problem, deadline, run)

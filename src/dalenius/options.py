@@ -169,7 +169,7 @@ def design_problem(
         message = f"give exactly one of distortion and leakage, the budget to keep; {how}"
         raise InputError(message)
     if options.paper:
-        check_designable(task)
+        check_designable(task, options.settings.paper)
     gap, settings = options.solver_tolerance, options.settings
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf) * options.nats

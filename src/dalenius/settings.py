@@ -16,7 +16,7 @@ class _Checked:
     """A group of settings: every field is known, of the type of its default, finite and not negative."""
 
     def __new__(cls, *unnamed: object, **named: object) -> Self:
-        """Refuse names that are no fields, and say which one was meant."""
+        """Raise InputError for names that are not fields, and suggest the nearest one."""
         known = [item.name for item in fields(cls)]
         if unnamed:
             message = f"{cls.__name__} takes its fields by name, such as {cls.__name__}({known[0]}=...)"
@@ -322,7 +322,7 @@ class Newton(_Checked):
     capacity_rounds: int = 200
     capacity_stalled: int = 10
     capacity_inside: float = 0.99
-    # Of many rows: how many begin, evenly spread; rows with less mass are left out again.
+    # Where there are many rows: how many begin, evenly spread; rows with less mass are left out again.
     capacity_first_rows: int = 48
     capacity_used: float = 1e-12
 
@@ -379,7 +379,7 @@ class ClosedForms(_Checked):
 
     # Ascents on the coarse problem of a sum: rounds, and the gain of a round that is not worth another. They start from
     # the reference tilted by shares of the tilt that uses up the knowledge, and from a secret that follows the sum up
-    # and down in so many waves.
+    # and down, once in every wave.
     sum_rounds: int = 400
     sum_still: float = 1e-9
     sum_tilts: tuple[float, ...] = (0.1, 0.5, 1.0)
@@ -408,8 +408,8 @@ class ClosedForms(_Checked):
     tied_step: float = 0.8
     tied_left: float = 1e-5
     tied_right: float = 16.0
-    # Multipliers between which the one that uses all knowledge is found, by so many bisections; what rounding may reach
-    # in the bound, and in a product of transforms, whose least total is the next number.
+    # Multipliers between which the one that uses all knowledge is found, and the number of bisections; what rounding
+    # may reach in the bound, and in a product of transforms, whose least total is the next number.
     tied_s_range: tuple[float, float] = (1e-3, 1e9)
     tied_bisections: int = 60
     tied_margin: float = 1e-9
@@ -868,6 +868,23 @@ class Calibrating(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PaperMethod(_Checked):
+    """How much an audit or a design by the paper's algorithms does."""
+
+    # Random starts: of Algorithm 1 in an audit, of Algorithm 6 or 9 in a design, and of Algorithm 1 for each mechanism
+    # that a design finds.
+    starts: int = 20
+    design_starts: int = 5
+    check_starts: int = 5
+    # Share of a design's time that is for its starts; the rest is for the audit.
+    search_share: float = 0.7
+    # Datasets x outputs at most, in an audit and in a design, which runs Algorithm 1 in every round. A dense channel of
+    # 2^15 entries takes half a minute a start.
+    most_audited: int = 2**15
+    most_designed: int = 2**10
+
+
+@dataclass(frozen=True, kw_only=True)
 class IndependentRecords(_Checked):
     """Audits against an adversary with independent records."""
 
@@ -898,6 +915,7 @@ class Settings(_Checked):
     designing: Designing = field(default_factory=Designing)
     quantising: Quantising = field(default_factory=Quantising)
     calibrating: Calibrating = field(default_factory=Calibrating)
+    paper: PaperMethod = field(default_factory=PaperMethod)
     independent: IndependentRecords = field(default_factory=IndependentRecords)
 
 

@@ -37,11 +37,11 @@ Other = Group | Function
 class Audited:
     """The audit of one orbit of records, through its first member; or of another secret."""
 
-    members: range | tuple[int, ...]  # none where the secret is no record
+    members: range | tuple[int, ...]  # none where the secret is not a record
     audit: SecretAudit
     lift: Lift
     grid: Grid | None = None  # where the cells are coarse
-    other: Group | Function | None = None  # the secret that is no record
+    other: Group | Function | None = None  # the secret that is not a record
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
     count: NoisyCount | LocalPart | None = None
     # A better prior of a noisy histogram than any on the cells.
@@ -49,7 +49,7 @@ class Audited:
 
     @property
     def record(self) -> int:
-        """The member that was audited; 0 where the secret is no record."""
+        """The member that was audited; 0 where the secret is not a record."""
         return self.members[0] if self.members else 0
 
     @property

@@ -56,7 +56,7 @@ class SecretAudit(Bracket):
     # With other records of the same audit.
     common: SharedBounds = field(default_factory=SharedBounds)
     known: WarmStart = field(default_factory=WarmStart)
-    # Of the channel's rows, where their likelihood ratios are monotone.
+    # The order of the channel's rows, where their likelihood ratios are monotone.
     order: Order | None = None
     # Over very many cells: how many ascents there were, and whether the convex bound is done.
     ascents: int = 0

@@ -80,7 +80,7 @@ def closed_forms(problem: AuditProblem, mechanism: NoisyHistogram, law: Floats) 
 
 
 def _all_alike(mechanism: NoisyHistogram) -> float:
-    """Guarantee: result <= L(0), by the k datasets in which all records have one value, all as likely.
+    """Guarantee: result <= L(0), by the k datasets in which all records have one value, equally likely.
 
     The value with the highest noisy count is a wrong guess only if some noise is n/2 or more the wrong way.
     """

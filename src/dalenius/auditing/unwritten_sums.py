@@ -184,7 +184,7 @@ def _apart(mechanism: Additive, alive: NDArray[np.bool_]) -> float:
 
 
 def fano(many: int, error: float) -> float:
-    """Guarantee: result <= I(A;Y) where A has this many values, all as likely, and is guessed wrong no oftener.
+    """Guarantee: result <= I(A;Y) where A is uniform on this many values and guesses of A err at most this often.
 
     The bound falls while the chance of a wrong guess is below 1 - 1/many; beyond it nothing is known.
     """

@@ -35,7 +35,7 @@ class Adversary:
     # "independent": priors under which the records are independent, and no others. Without knowledge, `knowledge` and
     # `entropy` are nan; a reference is then the law that the other records follow exactly.
     kind: Literal["bounded", "independent"] = "bounded"
-    # Of the difference log|X| - entropy.
+    # Digits of the difference log|X| - entropy.
     digits: ClassVar[int] = 50
 
     @classmethod

@@ -39,7 +39,9 @@ class Written(Mechanism):
 
     def __post_init__(self) -> None:
         if not hasattr(self.statistic, "class_of"):
-            message = f"{self.statistic!r} is no statistic; build mechanisms by from_matrix, from_rows or dl.mechanisms"
+            message = (
+                f"{self.statistic!r} is not a statistic; build mechanisms by from_matrix, from_rows or dl.mechanisms"
+            )
             raise InputError(message)
         given = _numbers(self.rows)
         object.__setattr__(self, "labels", _listed(self.labels))

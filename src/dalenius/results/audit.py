@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dalenius.verifier.verify import Verification
 
 Floats = NDArray[np.float64]
-Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
+Members = range | tuple[int | None, ...]  # None stands for a secret that is not a record
 Group = tuple[Members, float, float]
 Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
 
@@ -122,8 +122,8 @@ class Audit:
     why it did not accept it, which is a defect of ours. Both belong to this object: a changed copy has them not.
     `extremes` is None where nothing is known of them.
 
-    `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. Of a group or
-    function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
+    `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. For a group
+    or function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
     """
 
     mechanism: Mechanism

@@ -119,7 +119,7 @@ class Ledger:
     is accounted for as if it had been fixed beforehand.
     """
 
-    # Of an audit that is begun at all.
+    # Seconds that every audit has at least.
     least_seconds: ClassVar[float] = 0.05
 
     def __init__(  # noqa: PLR0913 - the public surface
