@@ -23,7 +23,7 @@ def test_the_numbers_of_the_page() -> None:
     assert f"uppers by {audits.MARGIN_UP:.0e} and more, lowers by {audits.MARGIN_DOWN:.0e}" in WORDS
     assert f"balls of {balls.PRECISION} bits or more" in WORDS
     assert f"within {SUM_TOLERANCE:.0e} of sum 1".replace("e-0", "e-") in WORDS
-    assert f"revealed {exact_sampling.BITS} bits at a time" in WORDS
+    assert f"revealed {exact_sampling.least.__kwdefaults__['step']} bits at a time" in WORDS
 
 
 def test_the_size_of_the_verifier() -> None:
