@@ -35,7 +35,8 @@ class Power(Formula):
         bits = isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus is None
         if not (isinstance(noise, Gaussian) and bits and mechanism.n > 1 and str(mechanism.query).startswith("count")):
             return None
-        if noise.sigma**2 <= settings.power_s1:
+        # Where the square of sigma is not a float, nothing leaks anyway.
+        if noise.sigma > 1e150 or noise.sigma**2 <= settings.power_s1:  # noqa: PLR2004 - root of the largest float
             return None
         p = math.exp(float(reference.log_law_of(0, 2)[1]))
         if not 0 < p < 1:
@@ -89,7 +90,9 @@ class _Curve:
         total = 1 + 2 * sum(math.exp(-2 * math.pi**2 * self.s1 * k * k) for k in range(1, 40))
 
         def parts(m: float) -> tuple[float, float]:
-            e = math.exp(2 * (alpha + beta * m - self.knowledge)) / (2 * math.pi * math.e)
+            exponent = 2 * (alpha + beta * m - self.knowledge)
+            # Far outside, where exp is not a float, there is no room in any case.
+            e = math.inf if exponent > 700 else math.exp(exponent) / (2 * math.pi * math.e)  # noqa: PLR2004 - exp(709)
             return e, m + 1 / 12 - e
 
         def at(m: float) -> tuple[float, float]:
