@@ -709,7 +709,7 @@ class Portfolio(_Checked):
     most_outputs: int = 400
     # Multipliers of all posteriors beyond which a Newton step over them is too dear.
     most_posteriors: int = 256
-    # Shallow: at least so many cells for each output, and at most so many posteriors.
+    # Shallow: the least number of cells for each output, and the largest number of posteriors.
     shallow_cells: float = 6.0
     shallow_posteriors: int = 24
     # Posteriors for each dimension of the conditionals up to which they are the better tree.

@@ -100,7 +100,7 @@ def test_small_knowledge_closes_the_gap() -> None:
 )
 def test_audits_hold_and_verify(records: list[int], outputs: int, knowledge: float) -> None:
     mechanism = random_channel(records, outputs, 6)
-    found = audit(mechanism, knowledge=knowledge, time_limit=20, settings=FEW_ARE_MANY)
+    found = audit(mechanism, knowledge=knowledge, time_limit=300, settings=FEW_ARE_MANY)
     verdict = verify(found.certificate)
     assert verdict.verified, verdict.reason
     known = audit(mechanism, knowledge=knowledge, time_limit=5)
