@@ -17,6 +17,7 @@ from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.choices import obvious
 from dalenius.bounds.closed_forms import Blend, Centre, Formula, Sibson
 from dalenius.bounds.output_law import OutputLaw
+from dalenius.bounds.unwritten_rows import PointRows, Points, suits
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
@@ -58,8 +59,23 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
         proofs.append(Blend.best(log_joint, knowledge, settings=settings))
     if (eta := mechanism.contraction()) < settings.least_contraction_used:
         proofs.append(Blend.best(log_joint, knowledge, eta, settings))
+    if (rows := _monotone(problem, mechanism, log_joint, deadline)) is not None:
+        proofs.append(rows)
     least = min(proof.upper for proof in proofs)
     return [*proofs, *OutputLaw.below(mechanism, knowledge, deadline, reference, settings, known=least)]
+
+
+def _monotone(problem: AuditProblem, mechanism: Additive, log_joint: Floats, deadline: Deadline) -> PointRows | None:
+    """Monotone rows on points, for noise whose rows are mixtures of theirs."""
+    settings = problem.settings
+    few = (
+        len(log_joint) * settings.monotone.points_per_spread * settings.monotone.spreads
+        <= settings.monotone.point_cells
+    )
+    tried = "monotone" in settings.portfolio.bounds and problem.knowledge > settings.ascent.small_knowledge
+    if not (few and tried and suits(mechanism) and len(log_joint) > 1 and mechanism.answers.size > 1):
+        return None
+    return Points(mechanism, log_joint, problem.knowledge, settings, deadline).best()
 
 
 def from_below(  # noqa: PLR0913 - a problem, and what is known of it
