@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint check fuzz bench paper docs clean
+.PHONY: setup demo test test-extras lint check fuzz bench paper docs clean
 
 setup: .venv/.ready
 
@@ -26,7 +26,20 @@ demo: setup
 
 # Two workers, each with one thread: linear algebra that takes more would have them wait for each other.
 test: setup
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "" -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not extras" -n 2
+
+# Optional packages in an environment of their own, and Debian's chromium, which is installed where that is possible.
+.venv-extras/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-extras
+	@echo '*' > .venv-extras/.gitignore
+	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,extras-test]"
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	  echo "there is no chromium, and it cannot be installed here: tests of pages in a browser are skipped" >&2
+	@touch $@
+
+test-extras: .venv-extras/.ready
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m extras
 
 lint: setup
 	$(BIN)/python -m ruff check .
@@ -66,5 +79,5 @@ docs: .venv/.ready-docs
 	@echo "out/docs/index.html"
 
 clean:
-	rm -rf .venv .venv-bench out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-extras out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,9 +4,11 @@ from unittest.mock import patch
 
 import numpy as np
 
+from dalenius.gallery import mechanisms
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks
 from dalenius.model.additive import Additive
+from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.numerics.information import kl
@@ -32,6 +34,15 @@ def both(mechanism: str, query: str) -> tuple[Additive, Mechanism]:
         large = parse_mechanism(mechanism, parse_query(query))
     assert isinstance(large, Additive)
     return large, parse_mechanism(mechanism, parse_query(query))
+
+
+def both_local(mechanism: str, query: str) -> tuple[Local, Mechanism]:
+    """Records that each go through their own channel, and the same release with its rows."""
+    with patch.object(mechanisms, "MOST_RESPONSES", 1):
+        large = parse_mechanism(mechanism, parse_query(query))
+    assert isinstance(large, Local)
+    rows = large.written()
+    return large, Mechanism.from_matrix(rows.rows, large.records)
 
 
 def both_histograms(mechanism: str, query: str) -> tuple[NoisyHistogram, Mechanism]:

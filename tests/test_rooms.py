@@ -21,6 +21,7 @@ FORWARD = {
     ("model/additive.py", "sample", "tools"),
     ("model/unclamped.py", "sampled", "tools"),
     ("model/noisy_histogram.py", "sample", "tools"),
+    ("model/local.py", "sample", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
     ("results/audit.py", "report", "report"),
     ("results/design.py", "report", "report"),

@@ -91,6 +91,11 @@ def unlisted(mechanism: str, **options: Json) -> Sample:
     return beside(*large_samples.both_histograms(mechanism, "histogram(n=4, k=3)"), **options)
 
 
+def local(mechanism: str, query: str, **options: Json) -> Sample:
+    """Records that each have their own channel; what is true of them is known from the same release with its rows."""
+    return beside(*large_samples.both_local(mechanism, query), **options)
+
+
 def beside(large: dl.Mechanism, dense: dl.Mechanism, **options: Json) -> Sample:
     found, best = audited(lambda: large, **options), dl.audit(dense, **options, tolerance=1e-5, time_limit=1)
     return Sample(found.data, best.lower, best.upper)
@@ -134,6 +139,11 @@ def samples() -> dict[str, Sample]:
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
         "tied": unlisted("geometric(epsilon=1)", knowledge=0.2),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
+        "local": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3),
+        "local, looks": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=9.0),
+        "local, values": local("randomized_response(epsilon=1)", "histogram(n=4, k=3)", knowledge=0.3),
+        "local, reference": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.2, reference=[0.8, 0.2]),
+        "local, bits": local("unary_encoding(epsilon=1)", "histogram(n=3, k=2)", knowledge=0.2),
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),

@@ -177,7 +177,9 @@ COUNT = queries.count(n=3)
         (lambda: mechanisms.gaussian(COUNT, sigma=1, output="Real"), "output = 'Real' is unknown"),
         (lambda: mechanisms.gaussian(COUNT, sigma=-1), "sigma = -1"),
         (lambda: mechanisms.gaussian(COUNT, sigma="1"), "not a number"),  # type: ignore[arg-type]
-        (lambda: mechanisms.randomized_response(queries.count(n=13), epsilon=1), "8192 datasets, too many"),
+        (lambda: mechanisms.randomized_response(queries.function([2] * 13, sum), epsilon=1), "8192 datasets, too many"),
+        (lambda: mechanisms.unary_encoding(queries.histogram(n=3, k=11), epsilon=1), "at most 10 values"),
+        (lambda: mechanisms.randomized_response(queries.identity(k=5000), epsilon=1), "5000 x 5000 entries"),
         (lambda: mechanisms.geometric(queries.modular_sum(n=5000, modulus=4000), epsilon=1), "4000 x 4000 entries"),
         (lambda: mechanisms.geometric(queries.histogram(n=3, k=70), epsilon=1), "above the limit"),
         (lambda: mechanisms.geometric(queries.function([2], str), epsilon=1), "are not integers"),

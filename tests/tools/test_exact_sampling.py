@@ -14,6 +14,7 @@ import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.additive import Additive
+from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
 from dalenius.tools import exact_sampling
 from dalenius.verifier import channel, named
@@ -217,4 +218,26 @@ def test_studies_keep_their_seeds() -> None:
 def test_every_family_is_tried_here() -> None:
     """One that exact_sampling does not know would be drawn by its rows of floats."""
     tried = {named.call(mechanism, named.MECHANISMS, "")[0] for _, mechanism, _ in NUMERIC + OTHERS}
-    assert tried | {"constant"} == set(named.MECHANISMS)
+    assert tried | {"constant", "unary_encoding"} == set(named.MECHANISMS)
+
+
+@pytest.mark.usefixtures("seeded")
+@pytest.mark.parametrize(
+    ("query", "mechanism", "dataset"),
+    [
+        ("histogram(n=2, k=2)", "unary_encoding(epsilon=1)", [1, 0]),
+        ("count(n=13)", "randomized_response(epsilon=1)", [1] * 13),
+    ],
+)
+def test_records_that_have_their_own_channel_follow_it(query: str, mechanism: str, dataset: list[int]) -> None:
+    """All outputs of two records; of more, the output of the first, and how many are kept."""
+    local = _mechanism(query, mechanism)
+    assert isinstance(local, Local)
+    drawn = [label.split(",") for label in local.sample(dataset, size=2000, secure=True).tolist()]
+    for i in (0, len(dataset) - 1):
+        met = Counter(y[i] for y in drawn)
+        assert chisquare([met[y] for y in local.parts], 2000 * local.rows[dataset[i]]).pvalue > 1e-3
+    both = Counter((y[0], y[-1]) for y in drawn)
+    chances = [p * q for p in local.rows[dataset[0]] for q in local.rows[dataset[-1]]]
+    pairs = [(y, z) for y in local.parts for z in local.parts]
+    assert chisquare([both[pair] for pair in pairs], 2000 * np.array(chances)).pvalue > 1e-3

@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
+from dalenius.auditing.local_records import audit_local
+from dalenius.auditing.local_records import refusal as refused_by_records
 from dalenius.auditing.one_secret import SecretAudit, WarmStart
 from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.convex_bound import SharedBounds
-from dalenius.gallery.parse import unwritten
+from dalenius.gallery.parse import local, unwritten
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
+from dalenius.model.local import Local, LocalPart
 from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
@@ -39,8 +42,10 @@ class Audited:
     lift: Lift
     grid: Grid | None = None  # where the cells are coarse
     other: Group | Function | None = None  # the secret that is no record
-    count: NoisyCount | None = None  # the part of a noisy histogram that the cells are about
-    tied: Tied | None = None  # a better prior of a noisy histogram than any on the cells
+    # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
+    count: NoisyCount | LocalPart | None = None
+    # A better prior of a noisy histogram than any on the cells.
+    tied: Tied | None = None
 
     @property
     def record(self) -> int:
@@ -77,7 +82,34 @@ def audit_records(
         orbits = problem.reference.orbits(mechanism.statistic)
     if mechanism.route in ROUTES:
         return ROUTES[mechanism.route](problem, deadline, orbits, other)
-    rng = np.random.default_rng(seed)
+    first = _record_by_record(problem, deadline, other)
+    if first and _closed(first, problem, enough):
+        return first
+    found = _by_rows(problem, deadline, orbits, other, seed=seed, enough=enough, known=known)
+    return first if first and _gap(first) < _gap(found) else found
+
+
+def _gap(found: list[Audited]) -> float:
+    low, high = bracket(found)
+    return high - low
+
+
+def _closed(found: list[Audited], problem: AuditProblem, enough: float) -> bool:
+    return _gap(found) <= problem.tolerance or bracket(found)[1] <= enough
+
+
+def _by_rows(  # noqa: PLR0913 - a problem, and what is known of it
+    problem: AuditProblem,
+    deadline: Deadline,
+    orbits: Orbits,
+    other: Other | None,
+    *,
+    seed: int,
+    enough: float,
+    known: dict[int, WarmStart] | None,
+) -> list[Audited]:
+    """Audit a channel that is written out."""
+    mechanism, rng = problem.mechanism, np.random.default_rng(seed)
     found = _opened(problem, orbits, other, deadline, rng=rng, known={} if known is None else known)
     for k, item in enumerate(found):
         if all(item.audit is not earlier.audit for earlier in found[:k]):
@@ -150,10 +182,37 @@ def _by_counts(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other:
     return [Audited(members, audit, lift, grid, other, count, tied)]
 
 
+def _by_records(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+    """Audit records that each go through their own channel."""
+    mechanism, rng, found = cast("Local", problem.mechanism), np.random.default_rng(0), list[Audited]()
+    for members in orbits:
+        audit, lift, part = audit_local(problem, mechanism, members[0] if other is None else other, deadline, rng)
+        found.append(Audited(members, audit, lift, None, other, part))
+    return found
+
+
+def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | None) -> list[Audited]:
+    """Audit randomised response that is written out as records that each have their channel; none where it is not that.
+
+    Its closed forms use what the rows do not show: records have no noise in common.
+    """
+    whole = local(problem.mechanism)
+    if whole is None or problem.mechanism.log_universe < np.log(problem.settings.locals.least_datasets) - 1e-9:
+        return []
+    about = problem.secret
+    if refused_by_records(problem, whole, 0 if about is None else about) is not None:
+        return []
+    orbits: Orbits = ((about,) if isinstance(about, int) else (),)
+    if about is None:
+        orbits = problem.reference.orbits(whole.statistic)
+    return _by_records(replace(problem, mechanism=whole), deadline, orbits, other)
+
+
 # The audits that need no rows, by the route of the mechanism.
 ROUTES: dict[Route, Callable[[AuditProblem, Deadline, Orbits, Other | None], list[Audited]]] = {
     "sum": _by_sums,
     "counts": _by_counts,
+    "local": _by_records,
 }
 
 

@@ -58,14 +58,18 @@ class GridBound(Bound):
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """A coarse grid first: what it leaks more than the given rows, about 1/k^2, tells how fine the next must be."""
         settings, outputs = bracket.cells.settings.portfolio, bracket.cells.n_outputs
-        k, most = finest(outputs, settings.first_grid_rows), finest(outputs, settings.grid_rows)
-        k = max(k, 2)
+        most = finest(outputs, settings.grid_rows)
+        # What served another record serves this one: rows are the same, and masses differ little.
+        k = bracket.grids.served or max(finest(outputs, settings.first_grid_rows), 2)
         while True:
             grid = bracket.grids.at(bracket.cells.lumped.channel, k)
             inner = self._problem(bracket, grid, deadline)
             yield from self._run(bracket, grid, inner, deadline)
             wanted = settings.grid_finer * k * math.sqrt(max(inner.lower - bracket.floor, 0.0) / bracket.tolerance)
-            if k >= most or bracket.upper <= bracket.floor + bracket.tolerance:
+            closed = bracket.upper <= bracket.floor + bracket.tolerance
+            if closed:
+                bracket.grids.served = k
+            if k >= most or closed:
                 return
             k = min(most, max(math.ceil(settings.grid_step * k), math.ceil(min(wanted, most))))
 

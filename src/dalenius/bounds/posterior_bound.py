@@ -182,8 +182,7 @@ def evaluate(
     h = cells.dot_rows(cells.q, by_output) if problem.eta > 0 else cells.dot_rows(problem.coarse, by_group)
     # w(t|a) ~ rho exp(h / sigma), log Z(a) its normaliser, p(a) ~ exp( sigma / (1+sigma) log Z(a) )
     exponent = cells.log_rho + h / sigma
-    log_z = cells.row_lse(exponent)
-    w = np.exp(exponent - log_z[:, cells.secret])
+    w, log_z = cells.row_laws(exponent)
     log_p = sigma / (1 + sigma) * log_z
     # bound = (1+sigma) log sum_a exp( sigma / (1+sigma) log Z(a) ) + s K,   s = sigma + eta
     total = lse(log_p)

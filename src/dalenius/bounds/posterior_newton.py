@@ -60,7 +60,7 @@ def _derivatives(
             e[:, a - 1] -= 1
         p, w, u, q = seen.p[:, a], seen.w[:, part], laws[:, a], problem.coarse[part]
         # by m, m:   p_a e e' Cov_w(Q) / sigma
-        spread = (w[:, :, None] * q).transpose(0, 2, 1) @ q - u[:, :, None] * u[:, None, :]
+        spread = _second_moments(w, q) - u[:, :, None] * u[:, None, :]
         inside = e[:, :, :, None, None] * spread[:, None, :, None, :] * e[:, None, None, :, :]
         hessian[:, :size, :size] += (p / sigma)[:, None, None] * inside.reshape(many, size, size)
         # by m, sigma:   -p_a e Cov_w(Q, h) / sigma^2
@@ -98,6 +98,14 @@ def _derivatives(
     hessian[:, :, size] *= s
     hessian[:, size, size] += np.maximum(gradient[:, size], 0.0)
     return gradient, hessian
+
+
+def _second_moments(w: Floats, q: Floats, narrow: int = 8) -> Floats:
+    """E_w( Q Q' ) of every node, (B, G, G); of few groups by one product, which took a quarter of the time."""
+    if q.shape[1] > narrow:
+        return np.asarray((w[:, :, None] * q).transpose(0, 2, 1) @ q)
+    pairs = (q[:, :, None] * q[:, None, :]).reshape(len(q), -1)
+    return np.asarray((w @ pairs).reshape(len(w), q.shape[1], q.shape[1]))
 
 
 def _moved(problem: PosteriorProblem, x: Point, step: Floats, length: Floats, floor: Floats) -> Point:

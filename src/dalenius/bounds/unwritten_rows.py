@@ -86,7 +86,7 @@ class Points:
         settings = self.settings.monotone
         found: PointRows | None = None
         step = max(1, int(self.spread / settings.points_per_spread))
-        width = settings.spreads
+        width, whole = settings.spreads, int(self.mechanism.answers[-1] - self.mechanism.answers[0])
         for _ in range(settings.refinements):
             if self.deadline.expired():
                 break
@@ -94,10 +94,16 @@ class Points:
             if tried is None:
                 break
             found = tried if found is None or tried.upper < found.upper else found
-            if max(lost) <= settings.lost * tried.upper or 2 * width * self.spread / step > settings.most_points:
+            share = settings.lost * tried.upper
+            if lost[1] > share and width * self.spread < whole:
+                # Where s is small, answers beyond cost too much: the points reach as far as the answers do.
+                width, step = whole / self.spread, max(step, -(-whole // settings.most_points))
+            elif (
+                lost[0] > share and step > 1 and min(whole, 2 * width * self.spread) / step <= settings.most_points / 2
+            ):
+                step //= 2
+            else:
                 break
-            step = max(1, step // 2) if lost[0] > settings.lost * tried.upper else step
-            width = 1.5 * width if lost[1] > settings.lost * tried.upper else width
         return found
 
     def _at(self, step: int, width: float) -> tuple[PointRows | None, tuple[float, float]]:

@@ -11,8 +11,10 @@ from dalenius.bounds.proof import Proof, Rounding
 from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
+from dalenius.model.local import LocalPart
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
+from dalenius.model.parts import Part
 from dalenius.model.prior import Prior
 from dalenius.model.secret import Secret
 from dalenius.model.tied import TiedPrior
@@ -82,6 +84,8 @@ def certificate_data(
 
 
 def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
+    if isinstance(witness.mechanism, LocalPart):
+        return _some_records(witness, witness.mechanism.looked_at)
     grid = next((item.grid for item in found if item.secret == witness.secret), None)
     if grid is None:
         return {"masses": witness.masses.tolist()}
@@ -91,6 +95,13 @@ def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
     part = witness.mechanism.part
     cell = {} if part is None else {"cell": part}
     return {**cell, "blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
+
+
+def _some_records(witness: Prior, part: Part) -> dict[str, Any]:
+    """The first few others, counted or not, and masses by the value of the secret and what is looked at of them."""
+    at = np.arange(part.values)
+    masses = witness.masses.reshape(part.values, part.values, part.inside)[at, at]
+    return {"part": {"others": len(part.others), "counted": part.counted}, "masses": masses.tolist()}
 
 
 def _tied(witness: TiedPrior) -> dict[str, Any]:
@@ -112,5 +123,9 @@ def _tied(witness: TiedPrior) -> dict[str, Any]:
 def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
     mechanism = witness.mechanism
     proof, upper = with_rounding_margin(mechanism, item, witness.reference)
-    outputs = None if item.grid is not None else OriginalOutputs(mechanism.written().rows, item.lift)
+    outputs = (
+        None
+        if item.grid is not None or item.count is not None
+        else OriginalOutputs(mechanism.written().rows, item.lift)
+    )
     return {"upper": upper, "kind": proof.kind, **proof.to_certificate(outputs)}

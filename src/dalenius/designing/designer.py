@@ -17,7 +17,7 @@ from dalenius.model.written import Written
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Designing
+from dalenius.settings import DEFAULT, Designing, Settings
 
 # Probabilities of a mechanism are multiples of the inverse: sums of them are exact, and rows sum to one exactly.
 GRID = 2.0**48
@@ -201,12 +201,18 @@ class Designer:
         mechanism = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
         expired = self.deadline.expired()
         deadline = Deadline(self.chosen.grace) if expired else self.deadline.part(share * self.deadline.left)
-        audit = self.asked.audit(mechanism, self._fine(lower))
+        audit = replace(self.asked.audit(mechanism, self._fine(lower)), settings=self._audit_settings)
         found = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
         self.deadline.nodes += deadline.nodes
         leakage = max(with_rounding_margin(mechanism, item, domain.reference)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)
         return Designed(mechanism, distortion, leakage, found, lower, rounds)
+
+    @property
+    def _audit_settings(self) -> Settings:
+        """Mechanisms of designs have a line of their own in the portfolio where cells are few."""
+        settings = self.asked.settings
+        return replace(settings, portfolio=replace(settings.portfolio, few=settings.portfolio.designed))
 
     def _price(self, lower: LowerBound) -> float:
         """What a nat of leakage costs in distortion when it is saved by mixing in a constant (dual)."""

@@ -43,6 +43,7 @@ FAMILIES: dict[str, Family] = {
     "laplace": Family(mechanisms.laplace, Epsilon(80.0), mechanisms.laplace_noise, shown=(0.5, 1.0, 2.0, 4.0)),
     "exponential": Family(mechanisms.exponential, Epsilon(80.0), integers=False, shown=(1.0, 2.0, 4.0, 8.0)),
     "randomized_response": Family(mechanisms.randomized_response, Epsilon(of_record=True), integers=False),
+    "unary_encoding": Family(mechanisms.unary_encoding, Epsilon(of_record=True), integers=False),
     "discrete_gaussian": Family(
         mechanisms.discrete_gaussian, Sigma(), mechanisms.discrete_gaussian_noise, clamped=False
     ),

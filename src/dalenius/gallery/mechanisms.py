@@ -15,6 +15,7 @@ from dalenius.gallery.parameters import Epsilon, Flip, Sigma
 from dalenius.model import checks, unclamped
 from dalenius.model.additive import Additive
 from dalenius.model.datasets import commas
+from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noise import Clamped, DiscreteGaussian, Gaussian, Geometric, Laplace, times
 from dalenius.model.noisy_histogram import NoisyHistogram
@@ -28,8 +29,12 @@ from dalenius.model.written import Written
 
 Floats = NDArray[np.float64]
 
-MOST_RESPONSES = 2**12  # datasets of randomized_response: its matrix has their square
-MOST_SIGMA = 50_000  # of discrete Gaussian noise, whose tails are sums
+# Datasets of randomized_response with a matrix, which has their square.
+MOST_RESPONSES = 2**12
+# Values of a record of unary_encoding, whose channel has 2^k outputs.
+MOST_BITS = 10
+# Of discrete Gaussian noise, whose tails are sums.
+MOST_SIGMA = 50_000
 
 
 def symmetric(query: Query, *, flip: float) -> Written:
@@ -172,22 +177,49 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
     return _named(query, "exponential", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
 
 
-def randomized_response(query: Query, *, epsilon: float) -> Written:
+def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
     """Release the noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
 
-    Otherwise another value of its alphabet, uniformly; epsilon is per record.
+    Otherwise another value of its alphabet, uniformly; epsilon is per record. Of more than 2^12 datasets there is no
+    matrix: each record goes through its own channel.
     """
     _asked(query)
     rate = Epsilon().checked(epsilon)
+    name = _call("randomized_response", {"epsilon": epsilon})
+    if Local.fits(query) and checks.log_universe(query.records) > math.log(MOST_RESPONSES) + 1e-9:
+        return Local(query, name, response(query.records[0], rate), tuple(map(query.words, range(query.records[0]))))
     checks.universe(query.records, MOST_RESPONSES)
     matrix: Floats = np.ones((1, 1))
     for k in query.records:
-        other = math.exp(-rate) / (1 + (k - 1) * math.exp(-rate))
-        kept = 1 / (1 + (k - 1) * math.exp(-rate))
-        matrix = np.asarray(np.kron(matrix, np.where(np.eye(k) > 0, kept, other)), dtype=float)
+        matrix = np.asarray(np.kron(matrix, response(k, rate)), dtype=float)
     labels = tuple(commas(map(query.words, x)) for x in product(*map(range, query.records)))
-    name = call_string("randomized_response", (("epsilon", epsilon),))
     return Written(Table.everything(query.records), matrix, labels, query, name)
+
+
+def response(k: int, epsilon: float) -> Floats:
+    """Return the channel of one record of `randomized_response`."""
+    checks.entries(k, k, f"the channel of a record of {k} values", Local.most_local)
+    kept = 1 / (1 + (k - 1) * math.exp(-epsilon))
+    return np.where(np.eye(k) > 0, kept, math.exp(-epsilon) * kept)
+
+
+def unary_encoding(query: Query, *, epsilon: float) -> Local:
+    """Release every record as k noisy bits: bit v says whether the record is v, and is kept or flipped by itself.
+
+    Kept with probability e^(epsilon/2) / (1 + e^(epsilon/2)), so that epsilon is per record: two bits change.
+    """
+    _asked(query)
+    rate = Epsilon().checked(epsilon)
+    k = query.records[0] if query.named else 1
+    if k > MOST_BITS:
+        message = f"unary_encoding of records of {k} values has 2^{k} outputs each; at most {MOST_BITS} values"
+        raise InputError(message)
+    kept = 1 / (1 + math.exp(-rate / 2))
+    bits = np.array(list(product((0, 1), repeat=k)))
+    hit = bits[None] == np.eye(k, dtype=int)[:, None]
+    rows = np.where(hit, kept, math.exp(-rate / 2) * kept).prod(axis=2)
+    labels = tuple("".join(map(str, row)) for row in bits.tolist())
+    return Local(query, _call("unary_encoding", {"epsilon": epsilon}), rows, labels)
 
 
 def constant(query: Query) -> Written:

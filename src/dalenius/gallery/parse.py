@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from dalenius.errors import InputError
-from dalenius.gallery import queries
+from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.families import FAMILIES
 from dalenius.model.additive import Additive
+from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.unclamped import UnclampedSum
@@ -61,6 +62,23 @@ def unwritten(mechanism: Mechanism) -> Additive | None:
         return None
     kind = Additive if arguments.pop("clamp", family.clamped) else UnclampedSum
     return kind(query, name, noise(query, **arguments))
+
+
+def local(mechanism: Mechanism) -> Local | None:
+    """Return randomised response with a matrix as a channel for each record; None where it is something else.
+
+    It has the same description, so that whatever is certified of one is certified of the other.
+    """
+    if isinstance(mechanism, Local):
+        return mechanism
+    query, name = mechanism.query, mechanism.name
+    if mechanism.route != "rows" or query is None or name is None or not Local.fits(query):
+        return None
+    build, arguments = _call(name, "mechanism", MECHANISMS, skip=1)
+    if build is not mechanisms.randomized_response:
+        return None
+    k = query.records[0]
+    return Local(query, name, mechanisms.response(k, arguments["epsilon"]), tuple(map(query.words, range(k))))
 
 
 def _call(

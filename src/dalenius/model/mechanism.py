@@ -1,6 +1,7 @@
 """A mechanism: a channel q(y|x) from datasets to outputs, and what every one of them can do."""
 
 import html
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 # How an audit goes about a mechanism: by its rows, by noise on a sum or on every count of a histogram that is never
-# written out, or by finitely many points in place of the real line.
-Route = Literal["rows", "sum", "counts", "points"]
+# written out, by the channel that each record has to itself, or by finitely many points in place of the real line.
+Route = Literal["rows", "sum", "counts", "local", "points"]
 
 
 class Mechanism(ABC):
@@ -150,6 +151,10 @@ class Mechanism(ABC):
     def most_likely(self) -> float:
         """Return sum_y max_x q(y|x), whose logarithm is the maximal leakage."""
         return float(self.written().rows.max(axis=0).sum())
+
+    def log_most_likely(self) -> float:
+        """Return the maximal leakage, log sum_y max_x q(y|x)."""
+        return math.log(self.most_likely())
 
     def witnessed(self, cell: int | None) -> "Mechanism":  # noqa: ARG002 - a count has its value
         """Return the part of the release that a witness on blocks of classes is about: all of it, or one count."""

@@ -23,6 +23,7 @@ from dalenius.model import secret as secrets
 from dalenius.model.counting import Law, Parts, log_law, log_multinomial, mixed_law, sum_law
 from dalenius.model.datasets import checked
 from dalenius.model.laws import WAYS, checked_law, listed_in, of_pandas
+from dalenius.model.parts import Everything, LogLaws, Part
 from dalenius.model.pickling import set_state
 from dalenius.model.secret import Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
@@ -141,7 +142,7 @@ class Reference:
         """Refuse a reference under which a class of the mechanism never occurs."""
         if self.uniform:
             return
-        if isinstance(statistic, Histogram) and not statistic.listed:
+        if (isinstance(statistic, Histogram) and not statistic.listed) or isinstance(statistic, Everything):
             self._check_values()
             return
         dead = np.flatnonzero(~np.isfinite(self.log_classes(statistic)))
@@ -161,10 +162,17 @@ class Reference:
 
     def log_classes(self, statistic: Statistic) -> Floats:
         """Return log P_rho(T = t), (K,)."""
-        return statistic.log_class_sizes() if self.uniform else self.log_joint(statistic, Group(()))[0]
+        if self.uniform:
+            return statistic.log_class_sizes()
+        if isinstance(statistic, Part):
+            joint = self.log_joint(statistic, Group(statistic.members))
+            return np.asarray(np.logaddexp.reduce(joint, axis=0), dtype=float)
+        return np.asarray(self.log_joint(statistic, Group(()))[0])
 
     def log_joint(self, statistic: Statistic, secret: Secret) -> Floats:
         """Return log P_rho(secret = a, T = t) as (A, K); -inf where impossible."""
+        if isinstance(statistic, Part):
+            return statistic.log_joint(self._log_law_in(statistic))
         if self.uniform and isinstance(secret, int):
             return statistic.log_reference(secret)
         _check_size(secrets.size(secret, statistic.records), statistic.size)
@@ -182,6 +190,8 @@ class Reference:
         held = np.isfinite(log_rho)
         if self.uniform:
             return np.where(held, -checks.log_universe(statistic.records), 0.0)
+        if isinstance(statistic, Part):
+            return statistic.mean_log(self._log_law_in(statistic), self._mean_outside(statistic))
         if group is None or not self._in_closed_form(statistic):
             log_x = self.log_table(statistic.records)
             cell = secrets.table(secret, statistic.records) * statistic.size + statistic.class_table()
@@ -223,6 +233,8 @@ class Reference:
     def draw(self, statistic: Statistic, secret: Secret, a: int, cls: int, rng: np.random.Generator) -> Ints:
         """Draw a dataset with the law rho(x | secret = a, T = cls)."""
         group, records = secrets.members(secret), statistic.records
+        if isinstance(statistic, Part):
+            return statistic.draw(cls, self._log_law_in(statistic), rng)
         if group is not None and self._in_closed_form(statistic):
             fixed = np.full(len(records), -1, dtype=np.int64)
             fixed[list(group)] = secrets.values(secret, a, records)
@@ -237,6 +249,22 @@ class Reference:
 
     def _law_of(self, record: int) -> Law:
         return self.laws[0] if len(self.laws) == 1 else self.laws[record]
+
+    def _log_law_in(self, part: Part) -> LogLaws:
+        """The logarithms of the law of a record, by its index."""
+        if self.weights is not None:
+            message = "weights over datasets need a channel that is written out; give laws of records instead"
+            raise InputError(message)
+        return lambda i: self.log_law_of(i, part.k)
+
+    def log_law_of(self, record: int, k: int) -> Floats:
+        """Return the logarithms of the law of a record of k values, records independent."""
+        return np.full(k, -math.log(k)) if self.uniform else log_law(self._law_of(record))
+
+    def _mean_outside(self, part: Part) -> float:
+        """E log rho over the records that a part does not look at."""
+        parts = self._parts((*part.members, *part.others), part.n)
+        return math.fsum(many * float(xlogy(p := np.exp(log_law(law)), p).sum()) for law, many in parts)
 
     def _parts(self, group: tuple[int, ...], n: int) -> Parts:
         """The different laws of the records outside a group, and how many have each."""

@@ -97,6 +97,16 @@ class Cells:
         peak = np.maximum.reduceat(x, self.starts, axis=-1)
         return np.asarray(peak + np.log(self.row_sum(np.exp(x - peak[..., self.secret]))))
 
+    def row_laws(self, x: Floats) -> tuple[Floats, Floats]:
+        """exp(x) over its sum in each row, (..., C), and the log sums, (..., A): one exponential a cell."""
+        peak = np.maximum.reduceat(x, self.starts, axis=-1)
+        w = np.concatenate([x[..., part] - peak[..., a, None] for a, part in enumerate(self.slices)], axis=-1)
+        np.exp(w, out=w)
+        total = self.row_sum(w)
+        for a, part in enumerate(self.slices):
+            w[..., part] /= total[..., a, None]
+        return w, np.asarray(peak + np.log(total))
+
     def dot_rows(self, left: Floats, by_row: Floats) -> Floats:
         """Return left_c . by_row_a(c) for every cell: (C, D), (B, A, D) -> (B, C)."""
         parts = [by_row[:, a] @ left[cells].T for a, cells in enumerate(self.slices)]

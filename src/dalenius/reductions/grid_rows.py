@@ -101,6 +101,8 @@ class SharedGrids:
 
     given: Floats | None = None
     known: dict[int, GridRows] = field(default_factory=dict)
+    # The grid that closed a record; 0 before there is one.
+    served: int = 0
 
     @classmethod
     def of(cls, mechanism: Mechanism, merged: Merged) -> "SharedGrids":

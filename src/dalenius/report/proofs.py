@@ -40,6 +40,12 @@ KINDS = {
     "law": Kind(
         "the output-law bound", "Divergence of every row from a law of outputs that is constant by steps.", "4.9"
     ),
+    "product": Kind(
+        "the local-randomiser bound",
+        "What one record's own noisy answer tells, and what the answers of the others keep of the knowledge.",
+        "4.12",
+    ),
+    "looks": Kind("the bound of n looks", "The capacity of one bit that is looked at n times.", "4.12"),
     "choices": Kind(
         "a search over choices of rows", "The capacity of the best choice of one row for each secret value.", "4.1"
     ),

@@ -218,9 +218,9 @@ def _why(results: dict[str, list[Row]]) -> str:
         f"**Why the printed numbers fall.** Up to $(n-1) \\ln 2$ the medians as printed miss up to "
         f"{percent(max(map(missed, rows)))} of the leakage; with Algorithm 5 repaired, and nothing else, up to "
         f"{percent(escort)}. Whenever the entropy of a row is corrected by a little, the printed softmax moves the row "
-        "far from where the gradient step has put it (row 4 of the errata). The decline of $L(b)$ in the printed "
-        "table, and in Figure 3 below $(n-1) \\ln 2$, has this cause. The printed numbers lie lower still; why, we do "
-        "not know."
+        "far from where the gradient step has put it (row 4 of the errata). In our runs this makes $L(b)$ "
+        "decline below $(n-1) \\ln 2$, as it does in the printed table and in Figure 3. The printed numbers lie lower "
+        "still; why, we do not know."
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_query
+from dalenius.gallery.parse import local, parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
@@ -23,7 +23,7 @@ from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.secret import Function, Secret, describe, from_user
+from dalenius.model.secret import Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Table
 from dalenius.model.tied import Decoder, TiedPrior
 from dalenius.model.written import Written
@@ -286,7 +286,24 @@ def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], 
     if "blocks" in witness:
         part = mechanism.witnessed(witness.get("cell"))
         return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
+    if "part" in witness:
+        return _on_some_records(mechanism, secret, witness, reference)
     return Prior(mechanism, secret, witness["masses"], reference)
+
+
+def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
+    """The prior on a few records of a local randomiser, its masses by the secret and what is looked at of others."""
+    whole, group, about = local(mechanism), members(secret), witness["part"]
+    if whole is None or group is None:
+        message = "its witness looks at some records, but its mechanism has no channel for each"
+        raise InputError(message)
+    law = np.exp(reference.log_law_of(0, whole.k))
+    part = whole.look_at(group, checks.whole("others", about["others"], 0), counted=about["counted"], law=law)
+    looked_at, given = part.looked_at, np.asarray(witness["masses"], dtype=float)
+    masses = np.zeros((looked_at.values, looked_at.values, looked_at.inside))
+    at = np.arange(looked_at.values)
+    masses[at, at] = given
+    return Prior(part, secret, masses.reshape(looked_at.values, -1) / given.sum(), reference)
 
 
 def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> TiedPrior:

@@ -14,6 +14,7 @@ from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.counting import log_binomial, log_multinomial
+from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
@@ -234,6 +235,11 @@ def _around_the_mean(mechanism: NoisyHistogram, known: float, _: Deadline) -> fl
     return centres.upper + MARGIN * (1 + centres.upper)
 
 
+def _record_by_record(mechanism: Local, _: float, deadline: Deadline) -> float:
+    """Channels side by side: the capacity of one, n times."""
+    return mechanism.n * capacity(mechanism.look_at((0,), 0), deadline).upper
+
+
 def _dual_bound(
     mechanism: Mechanism, known: float, deadline: Deadline, iterations: int = 300, largest_s: float = 1e6
 ) -> float:
@@ -274,4 +280,5 @@ def _dual_bound(
 INFORMATION_BOUNDS: dict[Route, Callable[[Any, float, Deadline], float]] = {
     "sum": knowledge_bound,
     "counts": _around_the_mean,
+    "local": _record_by_record,
 }

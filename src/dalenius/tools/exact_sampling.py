@@ -24,11 +24,12 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError
 from dalenius.gallery.families import FAMILIES
 from dalenius.model import checks
+from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.tables import integer_row
-from dalenius.verifier import named
+from dalenius.verifier import named, products
 from dalenius.verifier.balls import ONE, Ball, precision
 from dalenius.verifier.reading import Refused, number
 
@@ -59,6 +60,26 @@ def noisy_counts(mechanism: NoisyHistogram, counts: Sequence[int], size: int, rn
         raise InputError(_refusal(reason)) from reason
     clamped = _clamped(lambda: named.added(name, asked).tail)
     return [[clamped(t, mechanism.n + 1) for t in counts] for _ in range(many)]
+
+
+def local_outputs(mechanism: Local, dataset: Sequence[int], size: int, rng: object) -> list[list[int]]:
+    """Return `size` independent lists of the output of every record; rng is only there to be refused."""
+    _check_bits(rng)
+    many = checks.size(size, 1)
+    try:
+        family, given = named.call(mechanism.name, named.MECHANISMS, "the mechanism")
+        products.local_rows(family, given, mechanism.k)  # what it refuses it refuses now
+    except Refused as reason:
+        raise InputError(_refusal(reason)) from reason
+
+    @cache
+    def cumulative(_: int) -> list[list[Ball]]:
+        return [list(accumulate(row)) for row in products.local_rows(family, given, mechanism.k)]
+
+    def answer(value: int) -> int:
+        return _least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])
+
+    return [[answer(value) for value in dataset] for _ in range(many)]
 
 
 def unclamped(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:

@@ -14,6 +14,7 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
+from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
 from dalenius.options import Options, entropies_of
 from dalenius.results.audit import Audit, Curve
@@ -117,6 +118,10 @@ def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: lis
 
 def _capacity(mechanism: Mechanism, deadline: Deadline, share: float = 0.25) -> Capacity:
     """The capacity of the channel; by convolution in this share of the time, where it is not written out."""
+    if isinstance(mechanism, Local):
+        # Channels side by side: capacities add up.
+        one = capacity(mechanism.look_at((0,), 0), deadline)
+        return Capacity(mechanism.n * one.lower, mechanism.n * one.upper, one.prior)
     if mechanism.route == "sum":
         return capacity_by_convolution(cast("Additive", mechanism), deadline.part(share * deadline.time_limit))
     return capacity(mechanism, deadline)
@@ -124,12 +129,14 @@ def _capacity(mechanism: Mechanism, deadline: Deadline, share: float = 0.25) -> 
 
 def _maximal(mechanism: Mechanism) -> float:
     """log sum_y max_x q(y|x), never below 0 by rounding."""
-    return max(0.0, math.log(mechanism.most_likely()))
+    return max(0.0, mechanism.log_most_likely())
 
 
 def _record_guessing(mechanism: Mechanism) -> float:
     """max_i log sum_y max_a P(y|X_i=a) under the uniform prior, over one record of every orbit."""
     worst = 0.0
+    if isinstance(mechanism, Local):
+        return math.log(float(mechanism.rows.max(axis=0).sum()))
     for members in mechanism.statistic.orbits:
         record = members[0]
         given = np.exp(mechanism.statistic.log_reference(record) + math.log(mechanism.records[record]))

@@ -102,6 +102,13 @@ class Sizes:
     tied_weight: int = 2**16
     tied_terms: int = 2**23
 
+    # Local randomisers: entries of the channel of one record; values of the secret; pairs of a value and an output of
+    # the part that a witness is on; looks at a bit that are added up.
+    local_entries: int = 2**16
+    local_values: int = 2**10
+    local_joint: int = 2**20
+    looks: int = 2**20
+
     # Designs: pairs of a class and an output; products of numbers for the whole pool, or for all symmetries;
     # differences of counts for the distances of vectors.
     design_pairs: int = 2**20

@@ -43,6 +43,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "noisy_max": {"epsilon": ..., "noise": "gumbel"},
     "exponential": {"epsilon": ..., "sensitivity": None},
     "randomized_response": {"epsilon": ...},
+    "unary_encoding": {"epsilon": ...},
     "constant": {},
 }
 
@@ -220,6 +221,8 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
     name, given = call(text, MECHANISMS, "the mechanism")
     if given.get("output", "integer") != "integer":
         refuse(f"{spelled(name, given)} has no table of finitely many outputs; its certificate needs a quadrature")
+    if name == "unary_encoding":
+        refuse(f"{spelled(name, given)} has no table of the whole release; its certificate needs a part of it")
     if name == "randomized_response":
         table, rows = _randomized_response(asked.statistic, _positive(given, "epsilon"))
         return table, rows, spelled(name, given)

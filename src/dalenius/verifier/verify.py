@@ -8,7 +8,7 @@ multiplicities are rebuilt from the problem's description, then in ball arithmet
 3. lower <= upper.
 A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of very
 many records, whose rows would not fit, is checked in unwritten_sums.py, noise on every count of a histogram in
-unwritten_histograms.py; real outputs are in real.py.
+unwritten_histograms.py, channels that each record has to itself in products.py; real outputs are in real.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
@@ -23,7 +23,7 @@ from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import design, process, real, reference, saved, secret, unwritten_histograms, unwritten_sums, work
+from . import design, process, products, real, reference, saved, secret, unwritten_histograms, unwritten_sums, work
 from .balls import ZERO, Ball, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
@@ -151,7 +151,7 @@ def _check(content: dict[str, Any], mechanism: Description | None, report: _Repo
     """Return what a certificate of either kind establishes."""
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
-    if {"blocks", "kind"} & mapping(content.get("witness", {}), "the witness").keys():
+    if {"blocks", "kind", "part"} & mapping(content.get("witness", {}), "the witness").keys():
         return _large_audit(content, mechanism, report)
     if "quadrature" in mapping(content.get("problem", {}), "the problem"):
         return _real_audit(content, mechanism, report)
@@ -261,14 +261,16 @@ def _real_audit(content: dict[str, Any], mechanism: Description | None, report: 
 
 
 def _large_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
-    """Check an audit certificate whose witness is on blocks of classes; see unwritten_sums.py.
+    """Check an audit certificate whose witness is on blocks of classes, or on some records; see unwritten_sums.py.
 
     Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    counts = {"cell", "kind"} & mapping(content["witness"], "the witness").keys()
-    kind: Any = unwritten_histograms if counts else unwritten_sums
+    keys = mapping(content["witness"], "the witness").keys()
+    counts = {"cell", "kind"} & keys
+    unwritten = unwritten_histograms if counts else unwritten_sums
+    kind: Any = unwritten if {"blocks", "kind"} & keys else products
     channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None and mechanism != description:
@@ -280,8 +282,9 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     asked = kind.ask(channel, posed.about, posed.reference)
     kind.check_witness(content["witness"], asked, posed.knowledge, lower)
 
-    def check_one(_: Secret, proof: dict[str, Any], where: str) -> float:
-        bound: float = kind.check_proof(asked, posed.knowledge, proof, where)
+    def check_one(about: Secret, proof: dict[str, Any], where: str) -> float:
+        this = asked if about == posed.about else kind.ask(channel, about, posed.reference)
+        bound: float = kind.check_proof(this, posed.knowledge, proof, where)
         return bound
 
     proofs = _proofs(field(content, "proofs", "the certificate"), posed, channel.statistic, check_one, upper)

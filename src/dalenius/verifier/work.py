@@ -104,6 +104,8 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     witness = content.get("witness")
     if isinstance(witness, dict) and {"blocks", "kind"} & witness.keys():
         return Work(0.0, COST.start) + _part(lambda: _large(content))
+    if isinstance(witness, dict) and "part" in witness:
+        return Work(0.0, COST.start) + _part(lambda: _local(content))
     problem = content.get("problem")
     real = isinstance(problem, dict) and "quadrature" in problem
     shape = _found(lambda: _shape(content["problem"], content.get("secret")))
@@ -368,6 +370,26 @@ def _large(content: dict[str, Any]) -> Work:
     if "kind" in content["witness"]:
         time += _tied(content["witness"], data.alphabet(0))
     return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4, time)
+
+
+def _local(content: dict[str, Any]) -> Work:
+    """Local randomisers: the channel of one record, the part of the release that the witness is on, one-line proofs."""
+    data = named.query(content["problem"]["query"], listed=False).statistic
+    name, _ = named.call(content["problem"]["mechanism"], named.MECHANISMS, "the mechanism")
+    k, about = data.alphabet(0), content["witness"]["part"]
+    width = k if name == "randomized_response" else 2 ** min(k, 40)
+    asked, others = len((content.get("secret") or {}).get("records", [0])), min(about["others"], data.n)
+    told = (others + 1) ** (width - 1) if about["counted"] else max(width, k) ** min(others, 64)
+    joint = k**asked * width**asked * told
+    if k * width > largest().local_entries or joint > largest().local_joint:
+        # It is refused at once.
+        return Work()
+    grown = others * k * told if about["counted"] else others * k * joint
+    kinds = [p.get("kind") for p in content["proofs"] if isinstance(p, dict)]
+    looked = kinds.count("looks") * min(data.n, largest().looks)
+    pairs = k**2 * width * len(content["proofs"])
+    time = COST.operation * (grown + 2 * joint) + COST.function * (2 * joint + 6 * looked + 4 * pairs)
+    return Work(COST.ball * (k * width + k**asked * width**asked + 3 * k**asked * told) + COST.share * others, time)
 
 
 def _tied(witness: dict[str, Any], values: int) -> float:

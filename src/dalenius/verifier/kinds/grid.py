@@ -18,6 +18,11 @@ corners is S. A corner of positive weight is a law: S falls in y, hence so does 
 below f_{y+1}, so that y is not raised later than y+1 but where they are equal, and then corners between have no weight;
 S_1 <= k, and where w_1 = k its fraction is 0 and it is raised with weight 0 only. All of this is worked out in whole
 numbers, from the rows as they were given.
+
+Grid rows make a leaf of "posteriors" quick. Where outputs are not grouped it needs sum_j rho'_j exp( V_j . c ). With
+b_y = exp( c_y / k ) that is a polynomial, sum_j rho'_j prod_y b_y^(k V_jy): products of powers, no exponentials.
+The outputs are cut into a left and a right half, V_j = (l, r), and for each sum of l the polynomial is a bilinear form
+in the products of either half.
 """
 
 import math
@@ -28,18 +33,21 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from flint import arb
+from flint import arb, arb_mat
 
-from dalenius.verifier.balls import ZERO, Ball
+from dalenius.verifier.balls import ONE, ZERO, Ball, Matrix, column
 from dalenius.verifier.channel import Channel
 from dalenius.verifier.kinds import boxes, posteriors
+from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.limits import largest, tick
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field as entry
 from dalenius.verifier.reading import mapping, refuse, show, whole
 
+Law = tuple[int, ...]
+
 # What may be proved about grid rows: kinds that use of the reference only that D(pi || rho) <= K.
-INSIDE = {"posteriors": posteriors.bounds, "boxes": boxes.bounds}
+INSIDE = ("posteriors", "boxes")
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,9 @@ class OnGrid(Question):
     """The question on grid rows, with masses that are no less than rho'."""
 
     masses: list[dict[int, Ball]] = field(default_factory=list)
+    # The grid rows, times k.
+    k: int = 1
+    laws: list[tuple[int, ...]] = field(default_factory=list)
 
     @cached_property
     def cells(self) -> list[dict[int, Ball]]:
@@ -125,7 +136,65 @@ def on_grid(question: Question, k: int) -> OnGrid:
         masses.append({j: mass.upper() for j, mass in sorted(held.items())})
     rows = [[arb(x) / k for x in law] for law in found.grid]
     channel = replace(question.channel, rows=rows, row_of=range(len(rows)), given=None, _phi={}, grids={})
-    return OnGrid(channel, question.secret, question.knowledge, question.reference, masses)
+    return OnGrid(channel, question.secret, question.knowledge, question.reference, masses, k, found.grid)
+
+
+class Form:
+    """sum_j rho'_j prod_y b_y^n_jy over the grid rows n_j / k of one secret value."""
+
+    def __init__(self, k: int, laws: list[tuple[int, ...]], cell: dict[int, Ball]) -> None:
+        """Cut every law in two halves; laws whose left halves have the same sum make a matrix of masses."""
+        self.k, self.half = k, len(laws[0]) // 2
+        parts: dict[int, dict[tuple[Law, Law], Ball]] = {}
+        for j, mass in cell.items():
+            left, right = laws[j][: self.half], laws[j][self.half :]
+            parts.setdefault(sum(left), {})[left, right] = mass
+        self.blocks: list[tuple[list[Law], list[Law], Matrix]] = []
+        for part in parts.values():
+            lefts, rights = sorted({left for left, _ in part}), sorted({right for _, right in part})
+            entries = [part.get((left, right), ZERO) for left in lefts for right in rights]
+            self.blocks.append((lefts, rights, arb_mat(len(lefts), len(rights), entries)))
+
+    def value(self, b: list[Ball]) -> Ball:
+        """The polynomial at b > 0: all its terms are positive, so that nothing cancels."""
+        tick()
+        powers = []
+        for x in b:
+            row = [ONE]
+            for _ in range(self.k):
+                row.append(row[-1] * x)
+            powers.append(row)
+        total = ZERO
+        for lefts, rights, masses in self.blocks:
+            before = arb_mat(1, len(lefts), [_product(powers, left) for left in lefts])
+            after = column([_product(powers[self.half :], right) for right in rights])
+            total += (before * masses * after).entries()[0]
+        return total
+
+
+def _product(powers: list[list[Ball]], law: Law) -> Ball:
+    found = ONE
+    for row, n in zip(powers, law, strict=False):
+        if n:
+            found *= row[n]
+    return found
+
+
+class OnGridPosteriors(posteriors.Posteriors):
+    """Posteriors on grid rows: their sums of exponentials are polynomials."""
+
+    def __init__(self, question: OnGrid, proof: dict[str, Any]) -> None:
+        """Prepare the polynomials where outputs stand by themselves."""
+        super().__init__(question.cells, question.channel, question.knowledge.most, proof)
+        self.k = question.k
+        single = self.rows[0].singletons
+        self.forms = [Form(question.k, question.laws, cell) for cell in question.cells] if single else []
+
+    def log_mass(self, a: int, coefficients: list[Ball]) -> Ball:
+        """Guarantee: the result holds log sum_c rho_c exp( sum_G Q_cG coefficient_G ) over the cells of a."""
+        if not self.forms:
+            return super().log_mass(a, coefficients)
+        return self.forms[a].value([(coefficients[g] / self.k).exp() for g in self.groups]).log()
 
 
 def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
@@ -138,4 +207,8 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     kind = entry(inside, "kind", "the proof about grid rows")
     if not isinstance(kind, str) or kind not in INSIDE:
         refuse(f"the proof about grid rows has the kind {show(kind)}, which is none of {', '.join(INSIDE)}")
-    yield from INSIDE[kind](on_grid(question, k), inside, where)
+    asked = on_grid(question, k)
+    if kind == "boxes":
+        yield from boxes.bounds(asked, inside, where)
+    else:
+        yield from leaves(inside, OnGridPosteriors(asked, inside), where)

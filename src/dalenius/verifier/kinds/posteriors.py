@@ -128,13 +128,18 @@ class Posteriors:
         values = []
         for a, row in enumerate(self.rows):
             if fine is None:
-                h = self._coarse[a].times(linear[a])
+                lz = self.log_mass(a, [x / sigma for x in linear[a]])
             else:
                 coefficients = [x + linear[a][g] for x, g in zip(fine[a], self.groups, strict=True)]
                 h = row.fine.times(coefficients)
-            lz = log_sum_exp([p + x / sigma for p, x in zip(row.log_rho, h, strict=True)])
+                lz = log_sum_exp([p + x / sigma for p, x in zip(row.log_rho, h, strict=True)])
             values.append(sigma / (1 + sigma) * lz)
         return (1 + sigma) * log_sum_exp(values) + (sigma + self.eta) * self.knowledge
+
+    def log_mass(self, a: int, coefficients: list[Ball]) -> Ball:
+        """Guarantee: the result holds log sum_c rho_c exp( sum_G Q_cG coefficient_G ) over the cells of a."""
+        h = self._coarse[a].times(coefficients)
+        return log_sum_exp([p + x for p, x in zip(self.rows[a].log_rho, h, strict=True)])
 
     @cached_property
     def _coarse(self) -> list[Rows]:

@@ -1,0 +1,151 @@
+"""Audits of local randomisers of any number of records: the release is never written out.
+
+Lower bound: ascents on a part of the release, with all other records as in the reference: the values of a few records,
+or one record and how many of some hundred others equal it (docs/mathematics.md 4.12). Upper bound by formula.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from dalenius.auditing.one_secret import SecretAudit
+from dalenius.bounds.closed_forms import AtReference, Formula
+from dalenius.bounds.products import Looks, Product, looks, symmetric_bits
+from dalenius.errors import InputError
+from dalenius.model import secret as secrets
+from dalenius.model.local import Local, LocalPart
+from dalenius.model.problem import AuditProblem
+from dalenius.model.secret import Function, Secret
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import Lift, lump
+from dalenius.search.ascent import Ascent, ascend, polish, random_priors
+from dalenius.search.deadline import Deadline
+
+
+def audit_local(
+    problem: AuditProblem, mechanism: Local, about: Secret, deadline: Deadline, rng: np.random.Generator
+) -> tuple[SecretAudit, Lift, LocalPart]:
+    """Bracket max I(about;Y), with the way from cells to classes of the part of the release that the prior is on."""
+    if (reason := refusal(problem, mechanism, about)) is not None:
+        raise InputError(reason)
+    trivial = math.log(min(secrets.size(about, mechanism.records), mechanism.n_outputs))
+    proofs = closed_forms(problem, mechanism, about)
+    found: tuple[SecretAudit, Lift, LocalPart] | None = None
+    for part in _parts(problem, mechanism, about):
+        lumped, lift = lump(part, about, None, problem.reference)
+        audit = SecretAudit(Cells(lumped, problem.knowledge, problem.settings), trivial, problem.tolerance)
+        audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
+        best = _climbed(audit.cells, lift, part, deadline, rng)
+        audit.pi, audit.lower = best.pi, best.value
+        if problem.knowledge <= 0:
+            audit.proofs = [AtReference(audit.lower)]
+        deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
+        if found is None or audit.lower > found[0].lower:
+            found = audit, lift, part
+        if not audit.open or deadline.expired():
+            break
+    assert found is not None  # noqa: S101 - for the type checker: there is a first part
+    low, high = _unconstrained(mechanism, about, trivial)
+    found[0].unconstrained = (max(found[0].lower, low), high)
+    return found
+
+
+def closed_forms(problem: AuditProblem, mechanism: Local, about: Secret) -> list[Formula]:
+    """Upper bounds of I(about;Y) that need no rows."""
+    if "formulas" not in problem.settings.portfolio.opening:
+        return []
+    members = secrets.members(about) or ()
+    proofs: list[Formula] = [
+        Product.best(mechanism, members, problem.knowledge, problem.reference, problem.settings.locals)
+    ]
+    if len(members) == 1 and symmetric_bits(mechanism):
+        proofs.append(Looks.of(mechanism))
+    return proofs
+
+
+def refusal(problem: AuditProblem, mechanism: Local, secret: Secret) -> str | None:
+    """Why not: other secrets than groups, and weights of datasets, need a list of datasets."""
+    most = problem.settings.locals.group_values
+    if isinstance(secret, Function) or problem.reference.kind == "weights":
+        what = "a secret that is a function" if isinstance(secret, Function) else "a reference of weights"
+        return (
+            f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; name a "
+            "group of records, give laws of records, or use fewer records"
+        )
+    values = secrets.size(secret, mechanism.records)
+    if not isinstance(secret, int) and values > most:
+        return (
+            f"{secrets.name(secret)} have {values} values, above the limit of {most} for this number of records; "
+            "name fewer"
+        )
+    return None
+
+
+def _parts(problem: AuditProblem, mechanism: Local, about: Secret) -> Iterator[LocalPart]:
+    """The parts of the release that priors are searched on, cheapest first."""
+    members, settings = secrets.members(about) or (), problem.settings.locals
+    k, outputs, left = mechanism.k, len(mechanism.parts), mechanism.n - len(members)
+    others, each = 0, math.log(k) + math.log(outputs)
+    while (
+        others < left
+        and k ** (len(members) + others + 1) <= settings.part_cells
+        and (len(members) + others + 1) * each <= math.log(settings.part_entries)
+    ):
+        others += 1
+    yield mechanism.look_at(members, others)
+    reference = problem.reference
+    if len(members) > 1 or len(reference.laws) > 1:
+        return
+    counted = min(left, settings.counted_records)
+    while counted > others and _entries(k, outputs, counted) > settings.counted_entries:
+        counted = counted * 9 // 10
+    if counted > others:
+        yield mechanism.look_at(members, counted, counted=True, law=np.exp(reference.log_law_of(0, k)))
+
+
+def _entries(k: int, outputs: int, counted: int) -> int:
+    """Entries of the channel of a part whose others are counted, and of the laws that it is made of."""
+    return int(k * (counted + 1) * outputs * (counted + 1) ** (outputs - 1))
+
+
+def _climbed(cells: Cells, lift: Lift, part: LocalPart, deadline: Deadline, rng: np.random.Generator) -> Ascent:
+    """Ascents from the reference tilted towards datasets in which the others agree with the secret, and random ones."""
+    settings = cells.settings.ascent
+    if cells.knowledge < settings.small_knowledge:
+        return ascend(cells, deadline, rng)
+    statistic = part.looked_at
+    alike = _alike(part)
+    held = lift.cell_of >= 0
+    score = np.zeros(cells.size)
+    score[lift.cell_of[held]] = np.broadcast_to(alike, lift.cell_of.shape)[held]
+    spread = max(1, len(statistic.others))
+    tilts = np.array([0.1, 0.5, 1.0, 2.0, 4.0]) * math.sqrt(2 * cells.knowledge / spread)
+    log_pi = cells.log_rho + np.outer([*tilts, 30.0], score)
+    log_pi -= np.logaddexp.reduce(log_pi, axis=1, keepdims=True)
+    starts = np.concatenate([np.exp(log_pi), random_priors(cells, 4, rng)])
+    return polish(cells, starts, deadline, settings.rounds)
+
+
+def _alike(part: LocalPart) -> Floats:
+    """How many of the others equal the first member, in every class."""
+    statistic = part.looked_at
+    cls = np.arange(statistic.size)
+    a, t = np.divmod(cls, statistic.inside)
+    if statistic.counted:
+        return np.asarray(t, dtype=float)
+    first = a // statistic.k ** (len(statistic.members) - 1)
+    total = np.zeros(cls.size)
+    for _ in statistic.others:
+        t, last = np.divmod(t, statistic.k)
+        total += last == first
+    return total
+
+
+def _unconstrained(mechanism: Local, about: Secret, trivial: float) -> tuple[float, float]:
+    """A bracket on L(0): all records equal to the secret is the best that symmetric bits can do."""
+    if not isinstance(about, int) or not symmetric_bits(mechanism):
+        return 0.0, trivial
+    value = looks(mechanism.n, float(mechanism.rows[0, 1]))
+    return value, min(trivial, value)

@@ -1,0 +1,231 @@
+"""Local randomisers from above, by formula: any number of records (docs/mathematics.md 4.12).
+
+Record i has the channel W_i and the law rho_i, all independent. With
+
+    eta   = sup D(w W || rho_i W) / D(w || rho_i) over the records that are not asked about,
+    sigma = inf D(v W_0 || u W_0) / D(v || u) for a law u of the secret,    D_a = D(W_0(.|a) || u W_0),
+
+every prior of knowledge K leaks at most, for lam >= (1-sigma) eta and tau = sigma + lam,
+
+    lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.contraction import coefficient
+from dalenius.model.counting import log_binomial
+from dalenius.model.local import Local
+from dalenius.model.reference import Reference
+from dalenius.numerics.deferred import logsumexp, minimize, xlogy
+from dalenius.numerics.types import Floats
+from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.settings import Locals
+
+
+@dataclass(frozen=True)
+class Product(Formula):
+    """lam K + tau log sum_a u_a^(sigma/tau) rho(a)^(lam/tau) e^(D_a/tau)."""
+
+    kind = "product"
+    eta: float = 1.0
+    sigma: float = 0.0
+    lam: float = 1.0
+    law: Floats = field(default_factory=lambda: np.ones(1))
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
+        """Return the parameters of the formula."""
+        return {"eta": self.eta, "sigma": self.sigma, "lambda": self.lam, "law": self.law.tolist()}
+
+    @classmethod
+    def best(
+        cls, mechanism: Local, members: tuple[int, ...], knowledge: float, reference: Reference, settings: Locals
+    ) -> "Product":
+        """Choose u and lam."""
+        w, k = mechanism.rows, mechanism.k
+        laws = [np.exp(reference.log_law_of(i, k)) for i in members]
+        eta = max((contraction(w, law, settings) for law in _other_laws(mechanism, members, reference)), default=0.0)
+        rows: Floats = np.ones((1, 1))
+        rho: Floats = np.ones(1)
+        for law in laws:
+            rows, rho = np.asarray(np.kron(rows, w), dtype=float), np.asarray(np.kron(rho, law), dtype=float)
+        return _Choice(rows, rho, eta, knowledge, settings).best(alone=len(members) == 1)
+
+
+@dataclass(frozen=True)
+class Looks(Formula):
+    """The capacity of n looks at one bit through a symmetric channel: what an adversary without limits learns.
+
+    I(A;Y) is convex in the laws of the others given A, so at a fixed dataset of theirs for each value of A; a record
+    that is the same in both tells nothing, and one that differs is one more look.
+    """
+
+    kind = "looks"
+
+    @classmethod
+    def of(cls, mechanism: Local) -> "Looks":
+        """log 2 - H(A|Y) at equal chances: the sum over how many outputs are 1."""
+        n, flip = mechanism.n, float(mechanism.rows[0, 1])
+        return cls(looks(n, flip))
+
+
+def looks(n: int, flip: float) -> float:
+    """Capacity of n looks at one bit, each wrong with this probability."""
+    log_p = log_binomial(n, (flip, 1 - flip))
+    return max(0.0, math.log(2) - float(np.exp(log_p) @ np.logaddexp(0.0, log_p[::-1] - log_p)))
+
+
+def symmetric_bits(mechanism: Local) -> bool:
+    """Whether W is a symmetric channel on bits."""
+    w = mechanism.rows
+    return w.shape == (2, 2) and bool(w[0, 0] == w[1, 1] and w[0, 1] == w[1, 0])
+
+
+def _other_laws(mechanism: Local, members: tuple[int, ...], reference: Reference) -> list[Floats]:
+    """The different laws of the records that are not asked about."""
+    if len(reference.laws) <= 1:
+        return [np.exp(reference.log_law_of(0, mechanism.k))] if mechanism.n > len(members) else []
+    different = {law: i for i, law in enumerate(reference.laws) if i not in members}
+    return [np.exp(reference.log_law_of(i, mechanism.k)) for i in different.values()]
+
+
+def contraction(w: Floats, law: Floats, settings: Locals) -> float:
+    """Return at least sup D(v W || law W) / D(v || law) over laws v, up to rounding and a share of margin.
+
+    Bits, and k-ary randomised response at the uniform law, in one variable; else the coefficient over all laws.
+    """
+    margin, k = 1 + settings.coefficient_margin, len(w)
+    kept = _kept(w)
+    if w.shape == (2, 2):
+        largest = -_least(lambda x: -_ratio(np.stack([1 - x, x], axis=1), w, law, settings), 0.0, 1.0, settings)
+        return min(1.0, margin * max(largest, _local(w, law)))
+    if kept is None or not _even(law):
+        return min(1.0, margin * coefficient(w))
+
+    def apart(x: Floats) -> Floats:
+        """Laws (x, y, .., y)."""
+        others = np.repeat((1 - x[:, None]) / (k - 1), k - 1, axis=1)
+        return -_ratio(np.concatenate([x[:, None], others], axis=1), w, law, settings)
+
+    return min(1.0, margin * max(-_least(apart, 1 / k, 1.0, settings), kept**2))
+
+
+def expansion(w: Floats, law: Floats, settings: Locals) -> float:
+    """Return at most inf D(v W || law W) / D(v || law) over laws v, up to rounding and a share of margin; 0 serves."""
+    margin, k = 1 - settings.coefficient_margin, len(w)
+    kept = _kept(w)
+    if w.shape == (2, 2):
+        ends = _divergence(w, law @ w) / -np.log(law)
+        return max(0.0, margin * min(float(ends.min()), _local(w, law)))
+    if kept is None or not _even(law):
+        return 0.0
+
+    def apart(y: Floats, j: int) -> Floats:
+        """Laws (x, .., x, y, 0, .., 0) with j entries x."""
+        laws = np.zeros((y.size, k))
+        laws[:, :j], laws[:, j] = ((1 - y) / j)[:, None], y
+        return _ratio(laws, w, law, settings)
+
+    least = min(_least(lambda y, j=j: apart(y, j), 0.0, 1 / (j + 1), settings) for j in range(1, k))  # type: ignore[misc]
+    return max(0.0, margin * min(least, kept**2))
+
+
+def _even(law: Floats) -> bool:
+    """Whether a law is uniform but for rounding."""
+    return bool(np.ptp(law) <= 1e-15 * law.max())
+
+
+def _ratio(laws: Floats, w: Floats, law: Floats, settings: Locals) -> Floats:
+    """D(v W || law W) / D(v || law) of every v; not a number so near the law that it is rounding."""
+    apart = _divergence(laws, law)
+    near = apart < settings.coefficient_near
+    return np.where(near, np.nan, _divergence(laws @ w, law @ w) / np.where(near, 1.0, apart))
+
+
+def _least(f: Callable[[Floats], Floats], low: float, high: float, settings: Locals) -> float:
+    """The least value of f on a grid, then on a finer one around it; inf where f is no number anywhere."""
+    best = math.inf
+    for _ in range(settings.coefficient_rounds):
+        share = (1 - np.cos(math.pi * np.linspace(0.0, 1.0, settings.coefficient_points))) / 2
+        x = low + (high - low) * share
+        values = np.where(np.isnan(y := f(x)), np.inf, y)
+        at = int(values.argmin())
+        best = min(best, float(values[at]))
+        low, high = float(x[max(at - 1, 0)]), float(x[min(at + 1, x.size - 1)])
+    return best
+
+
+def _kept(w: Floats) -> float | None:
+    """c where W = c I + (1-c) U, the uniform U: randomised response; else None."""
+    k = len(w)
+    if w.shape != (k, k) or np.ptp(np.diag(w)) > 0 or np.ptp(w[~np.eye(k, dtype=bool)]) > 0:
+        return None
+    return float(w[0, 0] - w[0, 1])
+
+
+def _local(w: Floats, law: Floats) -> float:
+    """The limit of the ratio of divergences at laws near this one; two values."""
+    out, step = law @ w, w[1] - w[0]
+    return float((step**2 / out).sum() * law[0] * law[1])
+
+
+def _divergence(laws: Floats, law: Floats) -> Floats:
+    return np.asarray((xlogy(laws, laws) - xlogy(laws, law)).sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The bound as a function of u and lam."""
+
+    rows: Floats
+    rho: Floats
+    eta: float
+    knowledge: float
+    settings: Locals
+
+    def at(self, law: Floats, sigma: float, excess: float) -> tuple[float, float]:
+        """The bound, and lam = (1-sigma) eta + excess."""
+        lam = (1 - sigma) * self.eta + excess
+        tau = sigma + lam
+        out = law @ self.rows
+        told = (xlogy(self.rows, self.rows) - xlogy(self.rows, out)).sum(axis=1)
+        if tau <= 0:
+            return float(told.max()) + lam * self.knowledge, lam
+        terms = (sigma * np.log(law) + lam * np.log(self.rho) + told) / tau
+        return lam * self.knowledge + tau * float(logsumexp(terms)), lam
+
+    def best(self, *, alone: bool) -> Product:
+        """u = rho and the least lam, and what a search from there finds; with and without sigma."""
+        uses = [True, False] if alone else [False]
+        found = [item for use in uses for item in self._searched(use_sigma=use)]
+        return min(found, key=lambda proof: proof.upper)
+
+    def _searched(self, *, use_sigma: bool) -> list[Product]:
+        def proof(point: Floats) -> Product:
+            law = np.exp(point[1:] - logsumexp(point[1:]))
+            law = np.maximum(law, 1e-12) / np.maximum(law, 1e-12).sum()
+            sigma = expansion(self.rows, law, self.settings) if use_sigma else 0.0
+            excess = math.exp(point[0]) if point[0] > -25 else 0.0  # noqa: PLR2004 - as good as none
+            upper, lam = self.at(law, sigma, excess)
+            return Product(upper, self.eta, sigma, lam, law)
+
+        start = np.log(self.rho)
+        found = [proof(np.append(-30.0, start))]
+        few = self.rho.size <= self.settings.searched_values
+        # With sigma the law has to stay uniform but for bits.
+        if (use_sigma and self.rows.shape != (2, 2)) or not few:
+            return found
+        for excess in self.settings.excess_starts:
+            got = minimize(
+                lambda x: proof(x).upper,
+                np.append(math.log(excess), start),
+                method="Nelder-Mead",
+                options={"maxiter": self.settings.search_steps, "xatol": 1e-7, "fatol": 1e-12},
+            )
+            found.append(proof(np.asarray(got.x)))
+        return found

@@ -1,0 +1,216 @@
+"""Datasets too many to be listed: each a class of its own, and the partitions that look at some of their records."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.counting import log_binomial
+from dalenius.model.datasets import checked, commas
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+# The logarithms of the law of a record, by its index.
+LogLaws = Callable[[int], Floats]
+
+
+@dataclass(frozen=True)
+class Everything:
+    """T(x) = x: n records of k values, whose datasets are never listed. All records are interchangeable."""
+
+    n: int
+    k: int
+
+    @cached_property
+    def records(self) -> tuple[int, ...]:
+        return (self.k,) * self.n
+
+    @property
+    def size(self) -> int:
+        return int(self.k**self.n)
+
+    @property
+    def log_universe(self) -> float:
+        return self.n * math.log(self.k)
+
+    @property
+    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
+        return (range(self.n),)
+
+    def class_of(self, datasets: ArrayLike) -> NoReturn:  # noqa: ARG002 - of any
+        self._refuse()
+
+    def class_table(self) -> NoReturn:
+        self._refuse()
+
+    def log_class_sizes(self) -> NoReturn:
+        self._refuse()
+
+    def log_reference(self, record: int) -> NoReturn:  # noqa: ARG002 - of any
+        self._refuse()
+
+    def neighbours(self) -> Iterator[Ints]:
+        self._refuse()
+
+    def class_name(self, cls: int) -> str:
+        return f"dataset {cls}"
+
+    def _refuse(self) -> NoReturn:
+        message = (
+            f"{self.n} records have {checks.size_text(self.records)} datasets, which are never listed where each "
+            "record goes through its own channel; it can be audited, profiled, run and saved, and for anything else "
+            "use fewer records"
+        )
+        raise InputError(message)
+
+
+@dataclass(frozen=True)
+class Part:
+    """T(x): the values of a few records, the `members`, and what is looked at of the `others`.
+
+    That is their values or, where they are `counted` and there is one member, how many of them equal it. Members come
+    first: class a C + t has the values a of the members, numbered lexicographically, and t of the C classes of the
+    others. Records that are neither are not looked at.
+    """
+
+    n: int
+    k: int
+    members: tuple[int, ...]
+    others: tuple[int, ...]
+    counted: bool = False
+
+    @cached_property
+    def records(self) -> tuple[int, ...]:
+        return (self.k,) * self.n
+
+    @property
+    def values(self) -> int:
+        """How many values the members have together."""
+        return int(self.k ** len(self.members))
+
+    @property
+    def inside(self) -> int:
+        """C, the classes of the others."""
+        return len(self.others) + 1 if self.counted else int(self.k ** len(self.others))
+
+    @property
+    def size(self) -> int:
+        return self.values * self.inside
+
+    @property
+    def log_universe(self) -> float:
+        return self.n * math.log(self.k)
+
+    @property
+    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
+        return tuple((i,) for i in range(self.n))
+
+    def class_of(self, datasets: ArrayLike) -> Ints:
+        x = checked(datasets, self.records)
+        a, others = self._numbered(x[..., self.members]), x[..., self.others]
+        if not self.counted:
+            return np.asarray(a * self.inside + self._numbered(others))
+        return np.asarray(a * self.inside + (others == x[..., self.members]).sum(axis=-1))
+
+    def _numbered(self, values: Ints) -> Ints:
+        """Numbers of tuples in lexicographic order."""
+        total = np.zeros(values.shape[:-1], dtype=np.int64)
+        for i in range(values.shape[-1]):
+            total = total * self.k + values[..., i]
+        return total
+
+    def class_table(self) -> Ints:
+        checks.universe(self.records)
+        return self.class_of(np.stack(np.unravel_index(np.arange(self.k**self.n), self.records), axis=-1))
+
+    def log_class_sizes(self) -> Floats:
+        return np.asarray(np.logaddexp.reduce(self.log_joint(self._uniform), axis=0))
+
+    def log_reference(self, record: int) -> Floats:
+        if (record,) != self.members:
+            message = f"this partition is about the records {commas(self.members)}, not about record {record}"
+            raise InputError(message)
+        return self.log_joint(self._uniform)
+
+    def neighbours(self) -> Iterator[Ints]:
+        message = "a part of a release has no neighbours of its own; ask the release"
+        raise InputError(message)
+
+    def class_name(self, cls: int) -> str:
+        a, t = divmod(cls, self.inside)
+        own = commas(np.unravel_index(a, (self.k,) * len(self.members)))
+        if self.counted:
+            return f"the datasets with record {self.members[0]} = {own} and {t} of {len(self.others)} others equal"
+        return f"the datasets with {own} and {commas(np.unravel_index(t, (self.k,) * len(self.others)))}"
+
+    def log_joint(self, log_laws: LogLaws) -> Floats:
+        """Return log P(members = a, T = t) as (A, K), records independent; -inf where impossible.
+
+        Where others are counted they have one law, and t given a is binomial.
+        """
+        own = self._log_product(log_laws, self.members)
+        result = np.full((self.values, self.values, self.inside), -np.inf)
+        for a, mass in enumerate(own):
+            result[a, a] = mass + (self._log_count(log_laws, a) if self.counted else 0.0)
+        if not self.counted:
+            at = np.arange(self.values)
+            result[at, at] += self._log_product(log_laws, self.others)
+        return result.reshape(self.values, -1)
+
+    def mean_log(self, log_laws: LogLaws, rest: float) -> Floats:
+        """Return E[ log rho(X) | a, t ] as (A, K), 0 where impossible; rest: the mean over records not looked at."""
+        own = self._log_product(log_laws, self.members)[:, None] + rest
+        if self.counted:
+            t = np.arange(self.inside)
+            law = np.exp(log_laws(self.others[0])) if self.others else np.ones(self.k)
+            missed = np.array([_mean_without(law, a) for a in range(self.k)])
+            inside = t * np.log(law)[:, None] + (len(self.others) - t) * missed[:, None]
+        else:
+            inside = self._log_product(log_laws, self.others)[None]
+        result = np.zeros((self.values, self.values, self.inside))
+        at = np.arange(self.values)
+        result[at, at] = own + inside
+        return result.reshape(self.values, -1)
+
+    def draw(self, cls: int, log_laws: LogLaws, rng: np.random.Generator) -> Ints:
+        """Draw a dataset of a class, records independent."""
+        x = np.array([rng.choice(self.k, p=np.exp(log_laws(i))) for i in range(self.n)])
+        a, t = divmod(cls, self.inside)
+        x[list(self.members)] = np.unravel_index(a, (self.k,) * len(self.members))
+        if not self.counted:
+            x[list(self.others)] = np.unravel_index(t, (self.k,) * len(self.others))
+            return x
+        equal = rng.permutation(self.others)
+        x[equal[:t]] = a
+        law = np.exp(log_laws(self.others[0])) if self.others else np.ones(self.k)
+        law[a] = 0.0
+        x[equal[t:]] = rng.choice(self.k, size=len(self.others) - t, p=law / law.sum())
+        return x
+
+    def _uniform(self, _: int) -> Floats:
+        return np.full(self.k, -math.log(self.k))
+
+    def _log_product(self, log_laws: LogLaws, records: tuple[int, ...]) -> Floats:
+        total = np.zeros(1)
+        for i in records:
+            total = np.add.outer(total, log_laws(i)).ravel()
+        return total
+
+    def _log_count(self, log_laws: LogLaws, a: int) -> Floats:
+        """log P(t of the others equal a)."""
+        if not self.others:
+            return np.zeros(1)
+        law = np.exp(log_laws(self.others[0]))
+        return log_binomial(len(self.others), (1 - law[a], law[a]))
+
+
+def _mean_without(law: Floats, a: int) -> float:
+    """E[ log rho(x) | x != a ]."""
+    other = np.delete(law, a)
+    return float(other @ np.log(other) / other.sum()) if other.size else 0.0

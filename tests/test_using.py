@@ -1,0 +1,43 @@
+"""docs/using.md: its code runs from top to bottom, and prints what stands below it; what takes long is left out."""
+
+import contextlib
+import io
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parent.parent / "docs" / "using.md"
+BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<printed>.*?)```)?", re.DOTALL)
+# These take minutes together: very many records, designs, a frontier, twenty starts of the paper's algorithm.
+LONG = ("n=10**", "dl.design(", "dl.frontier(", 'method="paper"')
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?(?P<counted> s\b| nodes)?")
+
+
+def same(shown: str, printed: str) -> bool:
+    """The same words, and numbers within 1e-3; seconds and nodes are the machine's and the search's."""
+    words = [NUMBER.sub("#", text).split() for text in (shown, printed)]
+    numbers = [[x[0] for x in NUMBER.finditer(text) if x["counted"] is None] for text in (shown, printed)]
+    return words[0] == words[1] and [float(x) for x in numbers[0]] == pytest.approx(
+        [float(x) for x in numbers[1]], rel=1e-3, abs=1e-3
+    )
+
+
+@pytest.mark.slow
+def test_the_code_of_the_page_runs_and_prints_what_stands_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, object] = {}
+    different = []
+    for block in BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
+        code, printed = compile(block["code"], "using.md", "exec"), block["printed"]
+        if any(word in block["code"] for word in LONG) or ("pandas" in block["code"] and find_spec("pandas") is None):
+            continue
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            exec(code, space)  # noqa: S102 - our own page
+        if printed is not None and not same(shown.getvalue(), printed):
+            different.append(f"{block['code']}prints\n{shown.getvalue()}and not\n{printed}")
+    assert not different, "\n".join(different)
