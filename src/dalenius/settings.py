@@ -527,14 +527,19 @@ class MonotoneRows(_Checked):
     # points reach to either side, at first; how often they are refined, and to which number at most. With 16 points
     # count(n=10^5) with rate .0045 loses 0.2 %.
     points_per_spread: float = 16.0
-    spreads: float = 14.0
+    spreads: float = 9.0
     refinements: int = 4
     most_points: int = 1200
     # The share of the bound that may be lost between points, or beyond them; and to which the chains are run.
     lost: float = 2e-3
     near: float = 1e-3
-    # The share of the output law that answers beyond the points have together.
+    # The share of the output law that answers beyond the points have together; how many nats below the rest they are to
+    # stay; and by which factor the points reach farther where they do not.
     beyond: float = 1e-5
+    beyond_nats: float = 15.0
+    farther: float = 1.4
+    # Steps x points x values, which a verifier repeats in some ten seconds.
+    chain_work: int = 6 * 10**5
     # Pairs of a secret value and a point, and values, up to which the points are tried.
     point_cells: int = 2**13
 

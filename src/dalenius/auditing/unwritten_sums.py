@@ -41,7 +41,11 @@ def audit_large(
     if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
     proofs = closed_forms(problem, mechanism, about, deadline)
-    return from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
+    audit, lift, grid = from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
+    if audit.worth_more and (rows := _monotone(problem, mechanism, about, deadline)) is not None:
+        audit.keep_upper(rows)
+        deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
+    return audit, lift, grid
 
 
 def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline) -> list[Formula]:
@@ -59,15 +63,14 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
         proofs.append(Blend.best(log_joint, knowledge, settings=settings))
     if (eta := mechanism.contraction()) < settings.least_contraction_used:
         proofs.append(Blend.best(log_joint, knowledge, eta, settings))
-    if (rows := _monotone(problem, mechanism, log_joint, deadline)) is not None:
-        proofs.append(rows)
     least = min(proof.upper for proof in proofs)
     return [*proofs, *OutputLaw.below(mechanism, knowledge, deadline, reference, settings, known=least)]
 
 
-def _monotone(problem: AuditProblem, mechanism: Additive, log_joint: Floats, deadline: Deadline) -> PointRows | None:
+def _monotone(problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline) -> PointRows | None:
     """Monotone rows on points, for noise whose rows are mixtures of theirs."""
     settings = problem.settings
+    log_joint = problem.reference.log_joint(mechanism.statistic, about)
     few = (
         len(log_joint) * settings.monotone.points_per_spread * settings.monotone.spreads
         <= settings.monotone.point_cells

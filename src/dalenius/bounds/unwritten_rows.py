@@ -21,6 +21,7 @@ from dalenius.bounds.proof import Rounding
 from dalenius.model.additive import Additive
 from dalenius.model.noise import Geometric, Laplace
 from dalenius.numerics.deferred import logsumexp
+from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Bools, Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped
@@ -85,98 +86,99 @@ class Points:
         """Refine the points while what they lose is more than a small share of the bound."""
         settings = self.settings.monotone
         found: PointRows | None = None
-        step = max(1, int(self.spread / settings.points_per_spread))
-        width, whole = settings.spreads, int(self.mechanism.answers[-1] - self.mechanism.answers[0])
+        place = Place(max(1, int(self.spread / settings.points_per_spread)), settings.spreads * self.spread)
+        whole = int(self.mechanism.answers[-1] - self.mechanism.answers[0])
         for _ in range(settings.refinements):
             if self.deadline.expired():
                 break
-            tried, lost = self._at(step, width)
-            if tried is None:
+            cells, inside, first = self._cells(place)
+            pi, s, value = self._climb(cells)
+            if s <= self.settings.closed_forms.row_least_s:
                 break
+            outside = int((~inside).sum())
+            reach = self.spread * math.sqrt(2 * (self._price(outside) / s + settings.beyond_nats)) if outside else 0.0
+            if reach > place.reach < whole:
+                place = place.farther(min(reach, whole), settings.most_points)
+                continue
+            tolerance, order = settings.near * value, Order(np.arange(len(cells.lumped.channel)))
+            scan = Scan(cells, order, self.deadline, settings.chain_work // cells.size)
+            rows = scan.run(pi, s, value, tolerance)
+            if rows is None:
+                break
+            upper, rare = self._with_outside(rows, inside)
+            between = between_points(self.rate, place.step) * math.log(len(self.log_p))
+            tried = PointRows(upper + between, rows, first, place.step, settings.beyond if outside else 0.0)
             found = tried if found is None or tried.upper < found.upper else found
             share = settings.lost * tried.upper
-            if lost[1] > share and width * self.spread < whole:
-                # Where s is small, answers beyond cost too much: the points reach as far as the answers do.
-                width, step = whole / self.spread, max(step, -(-whole // settings.most_points))
-            elif (
-                lost[0] > share and step > 1 and min(whole, 2 * width * self.spread) / step <= settings.most_points / 2
-            ):
-                step //= 2
+            if rare > share and place.reach < whole:
+                place = place.farther(min(settings.farther * place.reach, whole), settings.most_points)
+            elif between > share and place.step > 1 and 2 * cells.n_outputs <= settings.most_points:
+                place = Place(place.step // 2, place.reach)
             else:
                 break
         return found
 
-    def _at(self, step: int, width: float) -> tuple[PointRows | None, tuple[float, float]]:
-        """The bound on these points, and what it loses between them and beyond them."""
-        answers = self.mechanism.answers
-        first = max(int(answers[0]), math.floor(self.mean - width * self.spread))
-        many = -(-(min(int(answers[-1]), math.ceil(self.mean + width * self.spread)) - first) // step) + 1
+    def _price(self, outside: int) -> float:
+        """log(N / kappa), what an answer beyond the points may tell."""
+        return math.log(outside) - math.log(self.settings.monotone.beyond)
+
+    def _cells(self, place: "Place") -> tuple[Cells, Bools, int]:
+        """The problem on points, which classes have answers between them, and the first point."""
+        answers, step = self.mechanism.answers, place.step
+        first = max(int(answers[0]), math.floor(self.mean - place.reach))
+        many = max(1, -(-(min(int(answers[-1]), math.ceil(self.mean + place.reach)) - first) // step)) + 1
         inside = (answers >= first) & (answers <= first + (many - 1) * step)
-        reference = self._reference(first, step, many, inside)
-        cells = self._cells(reference, step)
-        rows = self._rows(cells)
-        if rows is None:
-            return None, (0.0, 0.0)
-        outside = int((~inside).sum())
-        between = between_points(self.rate, step) * math.log(len(self.log_p))
-        beyond = self.settings.monotone.beyond if outside else 0.0
-        upper, rare = self._with_outside(rows, inside, beyond, outside)
-        upper += between
-        return PointRows(upper, rows, first, step, beyond), (between, rare)
-
-    def _reference(self, first: int, step: int, many: int, inside: Bools) -> Floats:
-        """(A, J) log mass of pairs of a value and a point."""
-        place = self.mechanism.answers[inside] - first
-        j, offset = np.divmod(place, step)
-        j, offset = np.where(j == many - 1, j - 1, j), np.where(j == many - 1, step, offset)
-        left = np.sinh(self.rate * (step - offset)) / (
-            np.sinh(self.rate * (step - offset)) + np.sinh(self.rate * offset)
-        )
-        points = np.zeros((len(self.log_p), many))
-        for a, log_law in enumerate(self.log_joint[:, inside]):
-            law = np.exp(log_law)
-            points[a] += np.bincount(j, weights=law * left, minlength=many)
-            points[a] += np.bincount(j + 1, weights=law * (1 - left), minlength=many)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(points))
-
-    def _cells(self, log_reference: Floats, step: int) -> Cells:
-        a, j = np.nonzero(np.isfinite(log_reference))
-        log_rho = log_reference[a, j]
-        log_rho -= logsumexp(log_rho)
-        places = np.arange(float(log_reference.shape[1]))
+        j, offset = np.divmod(answers[inside] - first, step)
+        # A / (A + B) by the distance from the point below; sinh(x) = exp(x) (1 - exp(-2x)) / 2, without overflow
+        far, near = -np.expm1(-2 * self.rate * (step - offset)), -np.expm1(-2 * self.rate * offset)
+        left = far / (far + near * np.exp(self.rate * (2 * offset - step)))
+        points = np.zeros((len(self.log_p), many + 1))
+        for value, log_law in enumerate(self.log_joint[:, inside]):
+            mass = np.exp(log_law)
+            points[value] += np.bincount(j, weights=mass * left, minlength=many + 1)
+            points[value] += np.bincount(j + 1, weights=mass * (1 - left), minlength=many + 1)
+        a, row = np.nonzero(points[:, :many])
+        log_rho = np.log(points[a, row])
+        places = np.arange(float(many))
         channel = Geometric(self.rate * step).rows(places[:, None], places)
-        lumped = Lumped(a, channel, log_rho, len(log_reference), j)
-        return Cells(lumped, self.knowledge, self.settings)
+        lumped = Lumped(a, channel, log_rho - logsumexp(log_rho), len(points), row)
+        return Cells(lumped, self.knowledge, self.settings), inside, first
 
-    def _rows(self, cells: Cells) -> Monotone | None:
-        """The best prior on the points, and the row bound near its output law and multiplier."""
+    def _climb(self, cells: Cells) -> tuple[Floats, float, float]:
+        """The best prior on the points that ascents from tilts of the reference find, its multiplier, what it leaks."""
         closed = self.settings.closed_forms
         x = cells.lumped.row - float(cells.rho @ cells.lumped.row)
         lean = cells.secret - float(cells.rho @ cells.secret)
-        both = (x / math.sqrt(float(cells.rho @ x**2))) * (lean / max(math.sqrt(float(cells.rho @ lean**2)), 1e-9))
+        both = x * lean / math.sqrt(max(float(cells.rho @ x**2) * float(cells.rho @ lean**2), TINY))
         tilts = np.array(closed.sum_tilts)[:, None] * math.sqrt(2 * self.knowledge)
         log_pi = cells.log_rho + tilts * both
         starts = np.exp(log_pi - logsumexp(log_pi, axis=1, keepdims=True))
         pi, value, s = climb(cells, starts, self.deadline, closed.sum_rounds, still=closed.sum_still)
         k = int(np.argmax(value))
-        if s[k] <= closed.row_least_s:
-            return None
-        order = Order(np.arange(len(cells.lumped.channel)))
-        tolerance = self.settings.monotone.near * float(value[k])
-        return Scan(cells, order, self.deadline).run(pi[k], float(s[k]), float(value[k]), tolerance)
+        return pi[k], float(s[k]), float(value[k])
 
-    def _with_outside(self, rows: Monotone, inside: Bools, beyond: float, outside: int) -> tuple[float, float]:
+    def _with_outside(self, rows: Monotone, inside: Bools) -> tuple[float, float]:
         """s LSE_a( log rho(a) + G_a / s ) + s K with answers beyond the points, and what they add."""
-        s = rows.s
+        s, outside = rows.s, int((~inside).sum())
         # The bound on points alone has the reference inside as a law of its own.
-        log_inside = float(logsumexp(self.log_joint[:, inside]))
-        alone = rows.upper / s - self.knowledge + log_inside
+        near = rows.upper / s - self.knowledge + float(logsumexp(self.log_joint[:, inside]))
         if not outside:
-            return s * (alone + self.knowledge), 0.0
-        far = float(logsumexp(self.log_joint[:, ~inside])) + (math.log(outside) - math.log(beyond)) / s
-        near = alone - math.log1p(-beyond) / s
-        return s * (float(np.logaddexp(near, far)) + self.knowledge), s * float(np.logaddexp(near, far) - near)
+            return s * (near + self.knowledge), 0.0
+        near -= math.log1p(-self.settings.monotone.beyond) / s
+        both = float(np.logaddexp(near, float(logsumexp(self.log_joint[:, ~inside])) + self._price(outside) / s))
+        return s * (both + self.knowledge), s * (both - near)
+
+
+@dataclass(frozen=True)
+class Place:
+    """How far points are apart, and how far they reach from the mean to either side."""
+
+    step: int
+    reach: float
+
+    def farther(self, reach: float, most: int) -> "Place":
+        """As far as that, with no more points than these."""
+        return Place(max(self.step, math.ceil(2 * reach / most)), reach)
 
 
 def between_points(rate: float, step: int) -> float:
