@@ -5,6 +5,7 @@ python bench/releases.py --only votes         renews the lines whose id has thes
 python bench/releases.py --list more          runs bench/more_releases.json, a second list; prints its table, no more
 python bench/releases.py --processor          seconds of limits are processor seconds, for a machine that is busy
 python bench/releases.py --write FILE         writes lines to FILE (JSON) and no page: brackets of another version
+python bench/releases.py --page FILE          renews the page with the lines of FILE, and runs nothing
 
 Each release is audited in a process of its own, at default tolerance and with `relative=` its gap, and its certificate
 is checked afterwards. `build` and texts of `audit` that begin with "=" are expressions over dl, np and the helpers.
@@ -112,7 +113,7 @@ def closed(line: dict[str, Any]) -> bool:
 def row(line: dict[str, Any]) -> list[str]:
     """One row of the table."""
     if "failed" in line:
-        return [line["id"], f"{line['within']:.1%}", "", "", "", "", "", "", "", line["failed"]]
+        return [line["id"], f"{line['within']:.1%}", "", "", "", "", "", "", "", line["failed"][:120]]
     why = "yes" if closed(line) else "no: " + {"time_limit": "time"}.get(line["stopped"], line["stopped"])
     return [
         line["id"],
@@ -185,6 +186,16 @@ def write(path: Path, lines: list[dict[str, Any]]) -> None:
     path.write_text(json.dumps(lines, indent=1) + "\n")
 
 
+def show(lines: list[dict[str, Any]]) -> None:
+    """Keep the lines, draw them, and renew the page."""
+    write(FOUND, lines)
+    before = {line["id"]: line for line in json.loads(BEFORE.read_text())}
+    PICTURE.write_bytes(picture(lines, before))
+    listed = [release["id"] for release in json.loads(LISTS["releases"].read_text())["releases"]]
+    left_out = [name for name in listed if name not in {line["id"] for line in lines}]
+    renew(PAGE, MARK, table(lines) + (f"\nNot run yet: {'; '.join(left_out)}.\n" if left_out else ""))
+
+
 def main(given: list[str] | None = None) -> None:
     """Run a list, or a part of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -194,17 +205,23 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="releases that run at the same time")
     parser.add_argument("--processor", action="store_true", help="limits count processor seconds")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write lines here, and renew no page")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="renew the page with lines of an earlier run")
     asked = parser.parse_args(given)
     wanted = json.loads(LISTS[asked.list].read_text())
     releases = [release for release in wanted["releases"] if asked.only in release["id"]]
-    lines = list(measured(releases, asked.limit or wanted["limit"], asked.jobs, processor=asked.processor))
+    if asked.page is not None:
+        show(renewed(json.loads(asked.page.read_text()), wanted["releases"]))
+        return
+    lines: list[dict[str, Any]] = []
+    kept = asked.write or OUT / f"{asked.list}.json"
+    for line in measured(releases, asked.limit or wanted["limit"], asked.jobs, processor=asked.processor):
+        # At once: an hour of work is not lost where the last release is ended.
+        lines.append(line)
+        write(kept, lines)
     if asked.write is None and asked.list == "releases":
         lines = renewed(lines, wanted["releases"])
-        write(FOUND, lines)
-        before = {line["id"]: line for line in json.loads(BEFORE.read_text())} if BEFORE.exists() else {}
-        PICTURE.write_bytes(picture(lines, before))
-        renew(PAGE, MARK, table(lines))
-    write(asked.write or OUT / f"{asked.list}.json", lines)
+        show(lines)
+    write(kept, lines)
     (OUT / f"{asked.list}.md").parent.mkdir(parents=True, exist_ok=True)
     (OUT / f"{asked.list}.md").write_text(table(lines))
     print(table(lines).splitlines()[-1])

@@ -25,7 +25,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return built(mechanism, max(0.0, mechanism.log_universe - entropy))
 
     def curve(mechanism: Mechanism, entropies: list[float]) -> Curve:
-        return Curve(tuple(entropies), tuple(audit(mechanism, b) for b in entropies))
+        return Curve(tuple(entropies), tuple(audit(mechanism, entropy=b) for b in entropies))
 
     def design(query: Query, distortion: float, entropy: float, tolerance: float, *, verify: bool) -> Design:
         assert not verify

@@ -78,5 +78,5 @@ def test_every_folder_is_a_room() -> None:
 
 def test_no_room_has_the_name_of_a_public_function() -> None:
     """A package of that name would take its place as soon as it is imported."""
-    public = {name for name in dalenius.__all__ if name != "paper"}
+    public = set(dalenius.__all__) - {"paper", "settings"}  # these two names are the modules
     assert not public & set(ROOMS)

@@ -95,6 +95,28 @@ def test_a_smaller_share_of_the_tolerance_closes_more_of_the_gap() -> None:
     assert plain.lower <= finer.upper
 
 
+def test_users_choose_bounds_by_name() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
+    boxes = dl.audit(
+        mechanism, knowledge=0.5, tolerance=1e-2, settings=dl.Settings(portfolio=dl.settings.only("boxes"))
+    )
+    assert boxes.bounds == "boxes"
+    assert boxes.verified
+    others = dl.Settings(portfolio=dl.settings.without("boxes"), limits=dl.settings.Limits(many_cells=1000))
+    assert dl.audit(mechanism, knowledge=0.5, tolerance=1e-2, settings=others).bounds != "boxes"
+    with pytest.raises(dl.InputError, match=r"'box' is not a bound of the portfolio, .*; did you mean 'boxes'"):
+        dl.settings.only("box")
+
+
+def test_the_papers_starts_are_settings() -> None:
+    mechanism = named("modular_sum(n=2, modulus=2)", "laplace(epsilon=1)")
+    settings = dl.Settings(paper=dl.settings.PaperMethod(starts=2, most_audited=8))
+    audit = dl.audit(mechanism, entropy=0.5, method="paper", settings=settings)
+    assert {step.start for step in audit.history} == {0, 1}
+    with pytest.raises(dl.InputError, match="above its limit of 8 entries for an audit"):
+        dl.audit(named("count(n=3)", "geometric(epsilon=1)"), entropy=0.5, method="paper", settings=settings)
+
+
 def test_points_of_real_outputs_follow_the_settings() -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.count(n=2), epsilon=1, output="real")
     plain, coarse = (

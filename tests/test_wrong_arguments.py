@@ -130,7 +130,7 @@ def test_a_frontier_has_a_limit_of_points() -> None:
     "code",
     [
         "dl.mechanisms.gaussian(dl.queries.count(n=3), sigma=5e-324)",
-        "dl.audit(dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1), 1.5, tolerance=1e-299, time_limit=0.3)",
+        "dl.audit(dl.mechanisms.geometric(dl.queries.count(3), epsilon=1), entropy=1, tolerance=1e-299, time_limit=.3)",
         "dl.audit(dl.mechanisms.laplace(dl.queries.count(n=3), epsilon=1e-300), knowledge=5e-324, time_limit=0.3)",
     ],
 )

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dalenius import paper
+    from dalenius import paper, settings
     from dalenius.api import audit, curve, design, frontier, load
     from dalenius.certificates.certificate import Certificate
     from dalenius.errors import InputError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dalenius.tools.calibration import calibrate
     from dalenius.tools.composition import compose
     from dalenius.tools.ledger import Account, Ledger
+    from dalenius.tools.measures import g_leakage, leakage
     from dalenius.verifier.verify import Verification
     from dalenius.verifying import verify
 
@@ -56,10 +57,13 @@ __all__ = [
     "curve",
     "design",
     "frontier",
+    "g_leakage",
+    "leakage",
     "load",
     "mechanisms",
     "paper",
     "queries",
+    "settings",
     "verify",
 ]
 
@@ -76,9 +80,12 @@ _HOME = {
     "frontier": "dalenius.api",
     "calibrate": "dalenius.tools.calibration",
     "compose": "dalenius.tools.composition",
+    "g_leakage": "dalenius.tools.measures",
+    "leakage": "dalenius.tools.measures",
     "Ledger": "dalenius.tools.ledger",
     "load": "dalenius.api",
     "paper": "dalenius.paper",
+    "settings": "dalenius.settings",
     # What they take and return.
     "Account": "dalenius.tools.ledger",
     "Adversary": "dalenius.model.adversary",
@@ -105,7 +112,7 @@ def __getattr__(name: str) -> "Any":  # noqa: ANN401 - any public object
     from importlib import import_module  # noqa: PLC0415 - only here
 
     module = import_module(_HOME[name])
-    return module if name in ("queries", "mechanisms", "paper") else getattr(module, name)
+    return module if name in ("queries", "mechanisms", "paper", "settings") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

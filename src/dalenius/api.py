@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from dalenius.options import (
     Options,
     adversary_of,
     audit_problem,
+    check_named,
     checked_mechanism,
     design_problem,
     distortion_of,
@@ -37,9 +38,10 @@ from dalenius.paper.method import search_leakage, search_mechanism
 from dalenius.reductions.symmetry import Domain, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import certified_answer, design_answer
-from dalenius.results.archive import load_any
 from dalenius.results.audit import Audit, Curve
+from dalenius.results.bundles import Bundle, load_any
 from dalenius.results.design import Design, Frontier, NamedPoint
+from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings
@@ -47,9 +49,10 @@ from dalenius.settings import Settings
 
 def audit(  # noqa: PLR0913 - the public surface
     mechanism: Mechanism,
+    *bare: object,
     entropy: float | None = None,
     knowledge: float | None = None,
-    *,
+    adversary: Literal["bounded", "independent"] = "bounded",
     unit: str = "nats",
     secret: object = None,
     reference: object = None,
@@ -58,6 +61,7 @@ def audit(  # noqa: PLR0913 - the public surface
     reading: Reading | None = None,
     tolerance: float = 1e-6,
     relative: float = 0.0,
+    nodes: int | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -66,11 +70,17 @@ def audit(  # noqa: PLR0913 - the public surface
 ) -> Audit:
     """Return a certified bracket on L(b) = max_i max { I(X_i;Y) : H(X) >= b }.
 
-    Give exactly one of `entropy` (b) and `knowledge` (log|X| - b). `tolerance` is the gap to reach, in
+    Give exactly one of `entropy` (b) and `knowledge` (log|X| - b), by its name. `tolerance` is the gap to reach, in
     `unit`; a gap of the share `relative` of the upper bound ends the search as well (0.01: one per cent; 0: only the
-    tolerance does). After `time_limit` seconds, or Ctrl-C, the best bracket so far is returned. `progress` is a
-    callable that receives the bracket on the way, or True for a line on standard error. settings: how hard, in which
-    order and how finely to search, a dl.Settings; they change how close the bracket comes, and nothing that is proved.
+    tolerance does). After `time_limit` seconds, `nodes` nodes of trees, or Ctrl-C, the best bracket so far is returned;
+    a limit in nodes is the same on every machine. `progress` is a callable that receives the bracket on the way, or
+    True for a line on standard error. settings: how hard, in which order and how finely to search, a dl.Settings; they
+    change how close the bracket comes, and nothing that is proved.
+
+    adversary="independent": any prior under which the records are independent, in place of the limit of knowledge; the
+    answer is max_i max_x' of the capacity of q(.|., x') with the other records x' known. With reference= the others
+    follow that product law exactly, and the law of the record is free. With knowledge= the prior is in the ball too;
+    that bracket may stay open. Single records only.
 
     verify: whether the certificate is checked at once, within the time limit. "auto" checks it where the estimate is at
     most 0.1 s or a fifth of the time that the audit took. `verified` of the answer says whether it was checked; its
@@ -97,15 +107,19 @@ def audit(  # noqa: PLR0913 - the public surface
         unit=unit,
         tolerance=tolerance,
         relative=relative,
+        nodes=nodes,
         time_limit=time_limit,
         seed=seed,
         progress=progress,
         settings=settings,
     )
     checking.check_option(verify)
+    check_named(bare, "dl.audit(mechanism")
     records = checked_mechanism(mechanism).records
-    adversary = adversary_of(records, options, entropy=entropy, knowledge=knowledge, reference=reference)
-    problem = audit_problem(mechanism, options, adversary, secret)
+    against = adversary_of(
+        records, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
+    )
+    problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
     answer = solve(problem, replace(options, time_limit=checking.searching(time_limit, verify)))
     return checking.checked(answer, verify, time_limit - (time.monotonic() - began))
@@ -116,12 +130,15 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
 
     known: what was found against other adversaries of the same mechanism, secret and reference.
     """
-    with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
+    limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes)
+    with limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
         if options.paper:
             repairs = options.approach.repairs
-            found = search_leakage(problem.mechanism, problem.adversary, deadline, options.seed, repairs)
+            found = search_leakage(problem, deadline, options.seed, repairs)
             return paper_audit_answer(problem, found, run)
+        if problem.adversary.kind == "independent":
+            return independent_answer(problem, deadline, run)
         if problem.mechanism.route == "points":
             return real_answer(problem, run)
         return certified_answer(problem, deadline, run, known)
@@ -129,29 +146,61 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
 
 def curve(
     mechanism: Mechanism,
-    entropies: Iterable[float],
+    entropies: Iterable[float] | None = None,
+    *,
+    knowledges: Iterable[float] | None = None,
     **options: Any,  # noqa: ANN401 - as audit
 ) -> Curve:
-    """Return L(b) at each entropy b, each point a bracket; options as for `audit`, but for `verify`.
+    """Return L(b) at each entropy b, or at each knowledge, each point a bracket; options as for `audit`.
 
-    The certificates of the points are not checked: call `verify` of the audits that you rely on.
+    Give entropies or knowledges; with reference= knowledges. A `time_limit` is for all points together; without one
+    every point has 60 s. The certificates of the points are not checked: call `verify` of the audits that you rely on.
     """
     if "verify" in options:
         message = (
             "a curve does not check its points; call verify() of those that you rely on, as curve.audits[0].verify()"
         )
         raise InputError(message)
-    points = entropies_of(entropies)
+    if (entropies is None) == (knowledges is None):
+        how = "neither was given" if entropies is None else "both were given"
+        message = f"give exactly one of entropies and knowledges, the points of the curve; {how}"
+        raise InputError(message)
+    what = "entropy" if knowledges is None else "knowledge"
+    listed = entropies if knowledges is None else knowledges
+    points = entropies_of(() if listed is None else listed, what)
+    for name in ("entropy", "knowledge", "adversary"):
+        if name in options:
+            message = (
+                f"a curve has its own {name}; leave {name} = {options[name]!r} out, and list knowledges or entropies"
+            )
+            raise InputError(message)
     given = {**(audit.__kwdefaults__ or {}), **options}
-    reference, secret, _ = (given.pop(name) for name in ("reference", "secret", "verify"))
+    names = ("reference", "secret", "verify", "entropy", "knowledge", "adversary")
+    reference, secret, *_ = (given.pop(name) for name in names)
     approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
     wanted = Options.from_user(approach, **given)
     records = checked_mechanism(mechanism).records
-    adversaries = [adversary_of(records, wanted, entropy=b, reference=reference) for b in points]
+    adversaries = [
+        adversary_of(
+            records,
+            wanted,
+            entropy=b if what == "entropy" else None,
+            knowledge=b if what == "knowledge" else None,
+            reference=reference,
+        )
+        for b in points
+    ]
     first = audit_problem(mechanism, wanted, adversaries[0], secret)
     known: dict[int, WarmStart] = {}
-    audits = (solve(replace(first, adversary=adversary), wanted, known) for adversary in adversaries)
-    return Curve(tuple(points), tuple(audits))
+    audits: list[Audit] = []
+    began = time.monotonic()
+    for k, adversary in enumerate(adversaries):
+        left = wanted.time_limit
+        if "time_limit" in options:
+            left = (wanted.time_limit - (time.monotonic() - began)) / (len(adversaries) - k)
+        here = replace(wanted, time_limit=max(left, 1e-3))
+        audits.append(solve(replace(first, adversary=adversary), here, known))
+    return Curve(tuple(points) if what == "entropy" else tuple(a.entropy for a in audits), tuple(audits))
 
 
 def design(  # noqa: PLR0913 - the public surface
@@ -253,9 +302,9 @@ def _reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -
 
 def frontier(  # noqa: PLR0913 - the public surface
     query: Query,
+    *bare: object,
     entropy: float | None = None,
     knowledge: float | None = None,
-    *,
     points: int = 20,
     unit: str = "nats",
     reference: object = None,
@@ -279,6 +328,7 @@ def frontier(  # noqa: PLR0913 - the public surface
     options = Options.from_user(
         unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
     )
+    check_named(bare, "dl.frontier(query")
     task = distortion_of(query, measure, outputs, p0)
     adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = DesignProblem(task, adversary, "leakage", 0.0, options.solver_tolerance * options.nats, options.settings)
@@ -340,8 +390,8 @@ def _named_points(
     return tuple(points)
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design:
-    """Read what `audit.save` or `design.save` wrote.
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design | Bundle:
+    """Read what `save` of any result wrote: an audit, a design, a curve, a frontier, a calibration or a profile.
 
     A file whose bounds, mechanism, adversary, secret or budget are not those of the certificate inside it is refused.
     With verify=True the certificate is re-checked too: `verified` is then True, and a file whose certificate proves

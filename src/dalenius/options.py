@@ -62,6 +62,7 @@ class Options:
     settings: Settings
     # A gap of this share of the upper bound will do.
     relative: float = 0.0
+    nodes: float = math.inf
 
     @classmethod
     def from_user(  # noqa: PLR0913 - one for each option of the public functions
@@ -75,6 +76,7 @@ class Options:
         progress: bool | Report,
         settings: Settings | None = None,
         relative: float = 0.0,
+        nodes: int | None = None,
         least_tolerance: float = 1e-300,
     ) -> "Options":
         """Check every option; a tolerance below `least_tolerance` would vanish in floats."""
@@ -87,6 +89,7 @@ class Options:
             report=_report(progress),
             settings=checked(settings),
             relative=checks.real("relative", relative, 0.0, 0.99),
+            nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
         )
 
     @property
@@ -133,18 +136,27 @@ def checked_mechanism(mechanism: object) -> Mechanism:
     return mechanism
 
 
-def adversary_of(
+def adversary_of(  # noqa: PLR0913 - the public surface
     records: tuple[int, ...],
     options: Options,
     *,
     entropy: float | None = None,
     knowledge: float | None = None,
     reference: object = None,
+    adversary: str = "bounded",
 ) -> Adversary:
-    """Return the adversary of exactly one of entropy and knowledge, in the unit of the user."""
+    """Return the adversary of exactly one of entropy and knowledge, or with independent records, in the user's unit."""
     if options.paper:
-        _check_paper(reference=reference)
+        _check_paper(reference=reference, adversary=None if adversary == "bounded" else adversary)
     rho = Reference.from_user(reference, records)
+    if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
+        if entropy is not None:
+            message = (
+                f'entropy = {entropy} with adversary="independent"; give knowledge= for a limit beside independence, '
+                "or neither"
+            )
+            raise InputError(message)
+        return Adversary.independent(records, knowledge, options.unit, rho)
     return Adversary.from_user(records, entropy=entropy, knowledge=knowledge, unit=options.unit, reference=rho)
 
 
@@ -157,7 +169,7 @@ def design_problem(
         message = f"give exactly one of distortion and leakage, the budget to keep; {how}"
         raise InputError(message)
     if options.paper:
-        check_designable(task)
+        check_designable(task, options.settings.paper)
     gap, settings = options.solver_tolerance, options.settings
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf) * options.nats
@@ -176,17 +188,28 @@ def distortion_of(
     return Distortion.from_user(query, measure, outputs, p0)
 
 
-def entropies_of(values: Iterable[float]) -> list[float]:
-    """Return the values of b that a curve or a profile is asked for."""
+def entropies_of(values: Iterable[float], what: str = "entropy") -> list[float]:
+    """Return the values of b, or of knowledge, that a curve or a profile is asked for."""
+    one, many, of = (
+        ("an entropy", "entropies", "b") if what == "entropy" else ("a knowledge", "knowledges", "knowledge")
+    )
     try:
-        points = [checks.real("an entropy", b, -math.inf, math.inf) for b in values]
+        points = [checks.real(one, b, -math.inf, math.inf) for b in values]
     except TypeError:
-        message = f"entropies = {values!r} must list values of b, such as [0, 0.5, 1]"
+        message = f"{many} = {values!r} must list values of {of}, such as [0, 0.5, 1]"
         raise InputError(message) from None
     if not points:
-        message = "entropies is empty; give at least one value of b"
+        message = f"{many} is empty; give at least one value of {of}"
         raise InputError(message)
     return points
+
+
+def check_named(bare: tuple[object, ...], call: str) -> None:
+    """Refuse a number without a name: nobody knows whether it is an entropy or a knowledge."""
+    if bare:
+        shown = repr(bare[0])
+        message = f"{call}, {shown}): say what {shown} is, as entropy={shown} or knowledge={shown}"
+        raise InputError(message)
 
 
 def _check_paper(**given: object) -> None:

@@ -16,7 +16,7 @@ class _Checked:
     """A group of settings: every field is known, of the type of its default, finite and not negative."""
 
     def __new__(cls, *unnamed: object, **named: object) -> Self:
-        """Refuse names that are no fields, and say which one was meant."""
+        """Raise InputError for names that are not fields, and suggest the nearest one."""
         known = [item.name for item in fields(cls)]
         if unnamed:
             message = f"{cls.__name__} takes its fields by name, such as {cls.__name__}({known[0]}=...)"
@@ -195,6 +195,8 @@ class Trees(_Checked):
     carried: float = 2e-14
     # The same for edges that the relaxation hardly uses.
     unused_edge: float = 1e-9
+    # Parts of a box between which the largest excess of a secant is looked for.
+    excess_points: int = 8
     # The numbers of a leaf are rounded to this share of the tolerance.
     digits: float = 0.003
     # Leaves that may share parameters in a certificate are sought among this many neighbours; of 9,092 leaves of the
@@ -320,7 +322,7 @@ class Newton(_Checked):
     capacity_rounds: int = 200
     capacity_stalled: int = 10
     capacity_inside: float = 0.99
-    # Of many rows: how many begin, evenly spread; rows with less mass are left out again.
+    # Where there are many rows: how many begin, evenly spread; rows with less mass are left out again.
     capacity_first_rows: int = 48
     capacity_used: float = 1e-12
 
@@ -356,6 +358,10 @@ class ClosedForms(_Checked):
     most_share_log_odds: float = 30.0
     # Where the search for a blend begins: log odds of the share, log(order - 1). One start alone misses the best.
     blend_starts: tuple[tuple[float, float], ...] = ((-1.0, -3.0), (1.0, -3.0), (5.0, -6.0), (1.0, -1.0))
+    # Entropy power: the variance of the noise that makes a count smooth, 5e-9 lost at 1; and how far from its maximum a
+    # tangent is taken, relatively.
+    power_s1: float = 1.0
+    power_width: float = 1e-6
     # A contraction above this is not worth a bound of its own.
     least_contraction_used: float = 0.999
     # Groups of outputs of a law r that is given by steps. Without a limit on knowledge 32 come within 1e-3 of the best
@@ -373,7 +379,7 @@ class ClosedForms(_Checked):
 
     # Ascents on the coarse problem of a sum: rounds, and the gain of a round that is not worth another. They start from
     # the reference tilted by shares of the tilt that uses up the knowledge, and from a secret that follows the sum up
-    # and down in so many waves.
+    # and down, once in every wave.
     sum_rounds: int = 400
     sum_still: float = 1e-9
     sum_tilts: tuple[float, ...] = (0.1, 0.5, 1.0)
@@ -402,13 +408,23 @@ class ClosedForms(_Checked):
     tied_step: float = 0.8
     tied_left: float = 1e-5
     tied_right: float = 16.0
-    # Multipliers between which the one that uses all knowledge is found, by so many bisections; what rounding may reach
-    # in the bound, and in a product of transforms, whose least total is the next number.
+    # Multipliers between which the one that uses all knowledge is found, and the number of bisections; what rounding
+    # may reach in the bound, and in a product of transforms, whose least total is the next number.
     tied_s_range: tuple[float, float] = (1e-3, 1e9)
     tied_bisections: int = 60
     tied_margin: float = 1e-9
     tied_rounding: float = 2e-15
     tied_least_total: float = 1e-11
+    # Tables of few people, from above, by a tilt of the own count: multipliers s that are tried, rounds of the tilt at
+    # each, shares of the reference that bound what is far; counts rarer than this are far. At 0 none are: with some
+    # left out s cannot come near 1, and 150 people in 3 cells gained 1 %. Outputs up to order that are added up; the
+    # power of masses by which tilts are fitted, where 0.25 was a little better than 0.5 and 1.
+    own_s: tuple[float, ...] = (1.6, 1.3, 1.15, 1.08, 1.04, 1.02, 1.01)
+    own_rounds: int = 4
+    own_outside: tuple[float, ...] = (1e-3, 1e-5)
+    own_rare: float = 0.0
+    own_outputs: int = 2**21
+    own_fit: float = 0.25
     count_terms: int = 2**22
     count_pairs: int = 2**26
 
@@ -687,6 +703,9 @@ class Portfolio(_Checked):
         _ROWS,
         Turn("boxes", 2),
     )
+    # Far more cells than outputs, and posteriors of few dimensions: matrices without structure, votes. Their trees come
+    # first; finding groups of outputs took three quarters of the time of a 256 x 4 matrix, and found none.
+    shallow: Plan = (Turn("posteriors", 64, doubles=True), _ROWS, Turn("boxes", 2), Turn("simplices", 2))
     # A binary secret whose posteriors have fewer dimensions than its conditionals.
     narrow: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), Turn("simplices", 8, doubles=True), Turn("boxes", 2))
     # The same where a secret value has more cells than there are outputs.
@@ -707,6 +726,9 @@ class Portfolio(_Checked):
     most_outputs: int = 400
     # Multipliers of all posteriors beyond which a Newton step over them is too dear.
     most_posteriors: int = 256
+    # Shallow: at least so many cells for each output, and at most so many posteriors.
+    shallow_cells: float = 6.0
+    shallow_posteriors: int = 24
     # Posteriors for each dimension of the conditionals up to which they are the better tree.
     narrowness: float = 0.8
 
@@ -765,6 +787,9 @@ class Portfolio(_Checked):
 
     # Several records: batches of a record before the next one has its turn, and of one that is not the worst at least.
     record_batches: int = 64
+    # The same where a share of the upper bound is asked for: every record has its tree early, so that a limit a little
+    # short costs a little. With 64, eight of ten records of a 1024 x 8 matrix kept their first bound after 60 s.
+    quick_record_batches: int = 4
     other_batches: int = 16
     # A formula without rows must be below this times the best bound so far to be worth a coarse audit.
     worth_coarse: float = 1.05
@@ -772,7 +797,7 @@ class Portfolio(_Checked):
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("first", "few", "designed", "narrow", "narrow_and_tall", "tall", "general", "many")
+        lines = ("first", "few", "shallow", "designed", "narrow", "narrow_and_tall", "tall", "general", "many")
         return {line: getattr(self, line) for line in lines}
 
     def table(self) -> str:
@@ -863,6 +888,37 @@ class Calibrating(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PaperMethod(_Checked):
+    """How much an audit or a design by the paper's algorithms does."""
+
+    # Random starts: of Algorithm 1 in an audit, of Algorithm 6 or 9 in a design, and of Algorithm 1 for each mechanism
+    # that a design finds.
+    starts: int = 20
+    design_starts: int = 5
+    check_starts: int = 5
+    # Share of a design's time that is for its starts; the rest is for the audit.
+    search_share: float = 0.7
+    # Datasets x outputs at most, in an audit and in a design, which runs Algorithm 1 in every round. A dense channel of
+    # 2^15 entries takes half a minute a start.
+    most_audited: int = 2**15
+    most_designed: int = 2**10
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndependentRecords(_Checked):
+    """Audits against an adversary with independent records."""
+
+    # Chance of noise beyond which outputs are put together, where that loses anything: far below every margin.
+    hidden: float = 1e-14
+    # Outputs around the values of one record, as many as the verifier rebuilds.
+    most_outputs: int = 2**15
+    # Entries of all channels from one record, one for everything that the others may be: some 5 s of checking.
+    most_entries: int = 2**22
+    # Rounds of alternating optimisation for all of these channels at once; what is still open is closed one by one.
+    rounds: int = 60
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings(_Checked):
     """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses."""
 
@@ -879,6 +935,8 @@ class Settings(_Checked):
     designing: Designing = field(default_factory=Designing)
     quantising: Quantising = field(default_factory=Quantising)
     calibrating: Calibrating = field(default_factory=Calibrating)
+    paper: PaperMethod = field(default_factory=PaperMethod)
+    independent: IndependentRecords = field(default_factory=IndependentRecords)
 
 
 DEFAULT = Settings()

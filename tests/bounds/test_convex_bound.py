@@ -15,13 +15,10 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search import ascent
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
+from dalenius.settings import DEFAULT, Limits, Settings
 from dalenius.verifying import verify
 
-
-@pytest.fixture
-def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Cells, "many", True)
+FEW_ARE_MANY = Settings(limits=Limits(many_cells=0))
 
 
 def bounds_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Bounds:
@@ -89,7 +86,6 @@ def test_small_knowledge_closes_the_gap() -> None:
     assert 0 <= value - found.value < 1e-8
 
 
-@pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize(
     ("records", "outputs", "knowledge"),
     [
@@ -101,45 +97,39 @@ def test_small_knowledge_closes_the_gap() -> None:
         ([4, 2], 3, 9.0),
     ],
 )
-def test_audits_hold_and_verify(
-    records: list[int], outputs: int, knowledge: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_audits_hold_and_verify(records: list[int], outputs: int, knowledge: float) -> None:
     mechanism = random_channel(records, outputs, 6)
-    found = audit(mechanism, knowledge=knowledge, time_limit=20)
+    found = audit(mechanism, knowledge=knowledge, time_limit=20, settings=FEW_ARE_MANY)
     verdict = verify(found.certificate)
     assert verdict.verified, verdict.reason
-    monkeypatch.setattr(Cells, "many", False)
     known = audit(mechanism, knowledge=knowledge, time_limit=5)
     assert known.lower - 1e-7 <= found.lower <= known.upper
     assert found.upper >= known.lower
     assert found.stopped in ("gap", "method")
 
 
-@pytest.mark.usefixtures("few_are_many")
 def test_outputs_that_never_occur_or_are_proportional_verify() -> None:
     q = np.random.default_rng(8).dirichlet(np.ones(3), size=16)
     q = np.column_stack([q[:, 0], 0.25 * q[:, 1], 0.75 * q[:, 1], np.zeros(16), q[:, 2]])
-    found = audit(Mechanism.from_matrix(q, [2] * 4), knowledge=0.6)
+    found = audit(Mechanism.from_matrix(q, [2] * 4), knowledge=0.6, settings=FEW_ARE_MANY)
     assert found.bounds in ("capacity", "contraction", "convex")
     verdict = verify(found.certificate)
     assert verdict.verified, verdict.reason
 
 
-@pytest.mark.usefixtures("few_are_many")
-def test_the_capacity_is_found_once_and_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, search = [], Bounds.search
-    monkeypatch.setattr(
-        Bounds,
-        "search",
-        lambda self, x, *args: calls.append(x.theta == 0) or search(self, x, *args),  # type: ignore[func-returns-value]
-    )
-    audit(random_channel([2] * 5, 3, 2), knowledge=0.4)
-    assert sum(calls) == 2  # on a sample, and on all cells
+def test_the_capacity_is_found_once_and_shared() -> None:
+    mechanism, shared, rng = random_channel([2] * 5, 3, 2), SharedBounds(), np.random.default_rng(0)
+    first, second = (Cells(lump(mechanism, record)[0], 0.4, FEW_ARE_MANY) for record in (0, 1))
+    x, bound = shared.capacity(first, Deadline(60.0), rng)
+    found = shared.whole
+    again, same = shared.capacity(second, Deadline(60.0), rng)
+    assert shared.whole is found
+    assert same == bound
+    np.testing.assert_array_equal(again.log_r, x.log_r)
 
 
-@pytest.mark.usefixtures("few_are_many")
 def test_no_time_still_gives_a_bracket() -> None:
-    found = audit(random_channel([2] * 6, 3, 2), knowledge=0.4, time_limit=1e-3)
+    found = audit(random_channel([2] * 6, 3, 2), knowledge=0.4, time_limit=1e-3, settings=FEW_ARE_MANY)
     assert 0 <= found.lower < found.upper <= np.log(2) + 1e-12
     assert found.stopped == "time_limit"
     assert verify(found.certificate).verified

@@ -87,3 +87,13 @@ def test_the_example_is_kept() -> None:
     code, out, _ = run("check", EXAMPLES / "gate.toml")
     assert code == 0
     assert out.count("kept") == 2
+
+
+@pytest.mark.parametrize(("budget", "code", "verdict"), [(0.6, 0, "kept"), (0.1, 1, "exceeded")])
+def test_an_audit_decides_by_its_exit_code(budget: float, code: int, verdict: str) -> None:
+    asked = ("--query", "count(n=2)", "--mechanism", "geometric(epsilon=1)", "--knowledge", 0.5, "--at-most", budget)
+    found, out, _ = run("audit", *asked)
+    assert (found, out.splitlines()[-1].split()[:2]) == (code, ["Verdict", f"{verdict}:"])
+    found, out, _ = run("audit", *asked, "--json")
+    assert found == code
+    assert json.loads(out)["unit"] == "nats"

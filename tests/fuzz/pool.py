@@ -16,7 +16,8 @@ import dalenius as dl
 from dalenius.settings import ClosedForms, Limits, only
 
 Json = Any
-# Histograms through one noisy count only.
+# Histograms at one multiplier, so that it takes no time; and through one noisy count only.
+OWN_COUNT = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4))
 ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0))
 
 
@@ -137,8 +138,12 @@ def samples() -> dict[str, Sample]:
         "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
+        "own-count": audited(
+            lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=OWN_COUNT
+        ),
         "tied": unlisted("geometric(epsilon=1)", knowledge=0.2),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
+        "power": unwritten("gaussian(sigma=4)", knowledge=0.3),
         "local": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3),
         "local, looks": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=9.0),
         "local, values": local("randomized_response(epsilon=1)", "histogram(n=4, k=3)", knowledge=0.3),
@@ -147,6 +152,10 @@ def samples() -> dict[str, Sample]:
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),
+        "independent": audited(small, adversary="independent"),
+        "independent, shift": audited(count, adversary="independent"),
+        "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),
+        "independent, knowledge": audited(small, adversary="independent", knowledge=0.2),
         "saved": saved(small, knowledge=2.0),
     }
 

@@ -88,7 +88,7 @@ def test_expected_distortion_is_the_sum_over_all_datasets(query: Query, kind: st
     if kind == "equal marginals" and len(set(query.records)) > 1:
         return  # alphabets differ
     if kind == "classes" and query.statistic.size == size:
-        return  # so many numbers are read as one for each dataset
+        return  # this number of values is read as one for each dataset
     one = rng.dirichlet(np.ones(query.records[0])).tolist()
     drawn = rng.dirichlet(np.ones(query.statistic.size))
     marginals = {

@@ -155,15 +155,15 @@ def test_epsilon_must_be_a_number_of_at_least_zero(epsilon: float) -> None:
         mechanisms.constant(queries.count(n=3)).dp_delta(epsilon)
 
 
-def test_too_many_neighbours_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dalenius.model.statistic.MOST_LINES", 10)
+def test_too_many_neighbours_are_refused() -> None:
     with pytest.raises(InputError, match=r"the table of neighbours would have 7 x 2 entries, .* use fewer records"):
-        next(Sum(7, (0, 1)).neighbours())
-    monkeypatch.setattr("dalenius.model.neighbours.MOST_COMPARED", 10)
+        next(Sum(7, (0, 1)).neighbours(most=10))
+    flipped = mechanisms.symmetric(queries.count(n=3), flip=0.1)
+    other = mechanisms.symmetric(queries.total(n=1, values=[0, 1, 2]), flip=0.1)
     with pytest.raises(InputError, match="comparing neighbouring datasets takes 24 steps, above the limit of 10"):
-        mechanisms.symmetric(queries.count(n=3), flip=0.1).dp_epsilon()
+        dp_epsilon(flipped.statistic, flipped.rows, most=10)
     with pytest.raises(InputError, match="comparing neighbouring datasets takes 18 steps, above the limit of 10"):
-        mechanisms.symmetric(queries.total(n=1, values=[0, 1, 2]), flip=0.1).dp_delta()
+        dp_delta(other.statistic, other.rows, 1.0, most=10)
 
 
 def test_blocks_change_nothing() -> None:

@@ -73,11 +73,11 @@ def test_answers_of_a_query_that_agree_are_one_value() -> None:
         (-1, "record -1 does not exist"),
         ([-1, 0], "record -1 does not exist"),
         ([], "empty"),
-        (True, "True is no index"),
-        ([0, True], "True is no index"),
-        ([0, 1.0], "1.0 is no index"),
-        (1.5, "1.5 is no secret"),
-        ("0,1", "is no secret"),
+        (True, "True is not the index"),
+        ([0, True], "True is not the index"),
+        ([0, 1.0], "1.0 is not the index"),
+        (1.5, "1.5 is not a secret"),
+        ("0,1", "is not a secret"),
         (np.arange(5), r"shape \(5,\); give one value for each of the 12 datasets"),
         (np.array([0, 1]), "list such as"),
         (np.full(12, np.nan), "NaN"),
@@ -96,7 +96,7 @@ def test_what_is_no_secret_is_refused_in_a_sentence(secret: object, says: str) -
 
 def test_a_secret_that_changes_its_mind_is_no_function() -> None:
     calls = iter(range(10**6))
-    with pytest.raises(InputError, match="no function of the dataset: at x = 0,0,0 it gave 0, then 1"):
+    with pytest.raises(InputError, match="not a function of the dataset: at x = 0,0,0 it gave 0, then 1"):
         from_user(lambda _: next(calls), RECORDS)
 
 

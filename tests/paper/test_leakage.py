@@ -150,7 +150,7 @@ def test_a_mechanism_brings_its_records_and_the_tolerance_reaches_the_inner_loop
 
 
 def test_a_channel_that_is_none_is_refused() -> None:
-    with pytest.raises(dl.InputError, match="q is no distribution"):
+    with pytest.raises(dl.InputError, match="q is not a distribution"):
         leakage.maximal_leakage(np.ones((4, 2)), [2, 2], 0.5)
     with pytest.raises(dl.InputError, match=r"q = .* must be an array of numbers"):
         leakage.maximal_leakage("q", [2, 2], 0.5)
@@ -166,7 +166,7 @@ def test_a_channel_that_is_none_is_refused() -> None:
         ({"b": 2.2}, r"b = 2.2 is above log\|X\| = 2.07944"),
         ({"b": -1.0}, "b = -1.0 is out of range"),
         ({"p_start": np.eye(8)[0]}, r"p_start has H\(X\) = 0 < b = 1.5, and Algorithm 1 starts"),
-        ({"p_start": np.ones(8)}, "p_start is no distribution"),
+        ({"p_start": np.ones(8)}, "p_start is not a distribution"),
         ({"p_start": np.ones(4) / 4}, r"p_start has shape \(4,\); it must have shape \(8,\)"),
         ({"repairs": ["escrot"]}, "no repair 'escrot'; did you mean 'escort'.*by choice: gradient, entropy_share"),
         ({"repairs": 5}, "repairs = 5 must list names"),

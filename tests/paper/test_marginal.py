@@ -54,7 +54,7 @@ def test_a_start_below_the_entropy_is_allowed_and_said() -> None:
         ({"eps": -1.0}, "eps = -1.0 is out of range"),
         ({"alpha": 0.0}, "alpha = 0.0 is out of range"),
         ({"T_max": 1.5}, "T_max = 1.5 is not a whole number"),
-        ({"p_start": np.array([0.5, 0.4])}, "p_start is no distribution"),
+        ({"p_start": np.array([0.5, 0.4])}, "p_start is not a distribution"),
     ],
 )
 def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:

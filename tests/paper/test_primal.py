@@ -153,7 +153,7 @@ def test_the_starts_that_are_given_are_taken() -> None:
     [
         ({"D": -0.1}, "D = -0.1 is out of range"),
         ({"p0": [0.5, 0.5]}, r"p0 has shape .2,.; it must have shape .4,."),
-        ({"q_start": np.ones((4, 2))}, "q_start is no distribution"),
+        ({"q_start": np.ones((4, 2))}, "q_start is not a distribution"),
         ({"distance": -parity(2)}, "distance must hold finite numbers of at least 0"),
         ({"distance": parity(3)}, "distance has shape .8, 2.; it needs one row per dataset, 4"),
         ({"inner": {7: {"mu": 1.0}}}, "mu = 1.0 does not change the penalty"),

@@ -132,7 +132,7 @@ def test_numbers_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> Non
 
 
 class Murder:
-    """Stands for `wait`, and kills the processes that measure, so many times."""
+    """Stands for `wait`, and kills the processes that measure, `times` times."""
 
     def __init__(self, times: int) -> None:
         self.times = times

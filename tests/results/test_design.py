@@ -13,7 +13,7 @@ from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
 from dalenius.model.written import Written
-from dalenius.results.archive import load_any
+from dalenius.results.bundles import load_any
 from dalenius.results.design import Design, Frontier
 from dalenius.results.history import Step
 
@@ -162,10 +162,10 @@ def test_load_tells_audits_from_designs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.json is not a saved design"):
         Design.load(path)
     path.write_text('{"format": "dalenius/mechanism"}')
-    with pytest.raises(InputError, match="neither a saved audit nor a saved design"):
+    with pytest.raises(InputError, match="is not a saved result"):
         load_any(path)
     path.write_text("[]")
-    with pytest.raises(InputError, match="neither a saved audit nor a saved design"):
+    with pytest.raises(InputError, match="is not a saved result"):
         load_any(path)
 
 

@@ -78,7 +78,7 @@ def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
 
 
 def test_an_audit_with_a_tie_is_saved_loaded_and_described(tmp_path) -> None:  # noqa: ANN001
-    mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=60, k=4), epsilon=1)
+    mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=90, k=5), epsilon=1)
     audit = dl.audit(mechanism, knowledge=0.2)
     text = audit.summary()
     assert "ties every value of the record to its own count" in text

@@ -137,6 +137,15 @@ def test_numbers_changed_in_the_store_do_not_pass(toml: Path) -> None:
     assert not study.refreshed().verify()
 
 
+def test_a_picture_has_a_line_for_every_value_of_hue(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    axes = study.plot(x="knowledge", y="upper", hue="epsilon").axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["epsilon = 0.5", "epsilon = 1.0"]
+    assert len(study.plot(x="knowledge", y="nodes").axes[0].containers) == 2
+    with pytest.raises(InputError, match=r"hue = 'epsilom' is not a column; take one of epsilon, knowledge"):
+        study.plot(x="knowledge", hue="epsilom")
+
+
 def test_a_study_is_saved_with_its_certificates_and_comes_back(toml: Path, tmp_path: Path) -> None:
     study = run_here(Study.load(toml))
     study.save(tmp_path / "copy.db")

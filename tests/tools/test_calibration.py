@@ -1,25 +1,27 @@
-import dataclasses
 import json
 import math
-from typing import Any, Literal
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from scipy.optimize import brentq
 
-from dalenius import api
+from dalenius.api import audit
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.families import FAMILIES, with_noise
 from dalenius.model.additive import Additive
 from dalenius.model.query import Query
-from dalenius.results.audit import Audit
+from dalenius.search.deadline import Progress
 from dalenius.tools.calibration import calibrate
 from dalenius.verifying import verify
 
 LN2 = math.log(2)
 COUNT = queries.count(n=4)
-SOLVE = api.solve
 PARITY = queries.modular_sum(n=4, modulus=2)
+PAIR = queries.modular_sum(n=2, modulus=2)
 
 
 def _flip(leakage: float) -> float:
@@ -49,7 +51,7 @@ def _proved(family: str, query: Query, leakage: float, entropy: float) -> None:
     noisier = math.log(found.value / found.too_little)
     assert 0 < (noisier if found.parameter == "sigma" else -noisier) < 2.1e-3
     too_little = FAMILIES[family].build(query, **{found.parameter: found.too_little})
-    assert api.audit(too_little, entropy=entropy, tolerance=leakage / 50).lower > leakage
+    assert audit(too_little, entropy=entropy, tolerance=leakage / 50).lower > leakage
 
 
 def test_geometric_noise_on_a_count_is_enclosed() -> None:
@@ -94,7 +96,7 @@ def test_very_many_records(family: str, leakage: float) -> None:
     louder = found.value < found.too_little if found.parameter == "epsilon" else found.value > found.too_little
     assert louder
     too_little = FAMILIES[family].build(query, **{found.parameter: found.too_little})
-    assert api.audit(too_little, knowledge=0.4).lower > leakage
+    assert audit(too_little, knowledge=0.4).lower > leakage
     assert found.distortion == found.mechanism.expected_distortion()
     assert found.to_dict()["dp_epsilon"] == pytest.approx(found.mechanism.dp_epsilon())
     assert found.audits < 40
@@ -188,37 +190,40 @@ def test_bad_input(changes: dict[str, Any], says: str) -> None:
 def test_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"no geometric noise was certified .* within 1e-09 s; allow more time"):
         calibrate("geometric", COUNT, leakage=0.05, entropy=2.0, time_limit=1e-9)
-    _after(monkeypatch, 6, "time_limit")
-    found = calibrate("geometric", PARITY, leakage=0.05, entropy=1.0, time_limit=3600)
+    clock, passed = time.monotonic, [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + passed[-1])
+
+    def an_hour_later(report: Progress) -> None:
+        if report.upper <= 0.05:
+            passed.append(3600.0)
+
+    found = calibrate("geometric", PAIR, leakage=0.05, entropy=1.0, time_limit=3600, progress=an_hour_later)
     assert found.stopped == "time_limit"
     assert found.leakage.upper <= 0.05
     assert "less noise may turn out to be enough" in found.summary()
 
 
-def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    _after(monkeypatch, 6, "interrupted")
-    found = calibrate("geometric", PARITY, leakage=0.05, entropy=1.0)
-    assert (found.stopped, found.audits) == ("interrupted", 6)
+def _interrupt_once(when: Callable[[Progress], bool]) -> Callable[[Progress], None]:
+    """A listener that presses Ctrl-C at the first report of this kind; a second Ctrl-C would end everything."""
+    pressed: list[Progress] = []
+
+    def listen(report: Progress) -> None:
+        if not pressed and when(report):
+            pressed.append(report)
+            signal.raise_signal(signal.SIGINT)
+
+    return listen
+
+
+def test_interrupted() -> None:
+    kept = _interrupt_once(lambda report: report.upper <= 0.05)
+    found = calibrate("geometric", PAIR, leakage=0.05, entropy=1.0, progress=kept)
+    assert found.stopped == "interrupted"
     assert found.leakage.upper <= 0.05
-    _after(monkeypatch, 1, "interrupted")
+    whole = calibrate("geometric", PAIR, leakage=0.05, entropy=1.0)
+    assert found.audits < whole.audits
     with pytest.raises(KeyboardInterrupt):
-        calibrate("geometric", PARITY, leakage=0.05, entropy=1.0)
-
-
-def _after(monkeypatch: pytest.MonkeyPatch, many: int, stopped: Literal["time_limit", "interrupted"]) -> None:
-    """Let time run out, or Ctrl-C come, in the audit of this number."""
-    calls = []
-
-    def solve(*arguments: Any, **options: Any) -> Audit:  # noqa: ANN401 - as api.solve
-        found = SOLVE(*arguments, **options)
-        calls.append(found)
-        if len(calls) < many:
-            return found
-        if stopped == "time_limit":
-            monkeypatch.setattr("dalenius.tools.calibration.Deadline.left", -1.0)
-        return dataclasses.replace(found, stopped=stopped)
-
-    monkeypatch.setattr(api, "solve", solve)
+        calibrate("geometric", PAIR, leakage=0.05, entropy=1.0, progress=_interrupt_once(lambda _: True))
 
 
 def test_words_and_data(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,11 @@ from cases import random_channel
 from large_samples import both
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from samples import parity
 
 import dalenius as dl
 from dalenius import api
 from dalenius.errors import InputError
+from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
 from dalenius.model.statistic import Table
@@ -25,6 +25,8 @@ from dalenius.numerics.information import entropy
 from dalenius.options import Options
 from dalenius.results.audit import Audit
 from dalenius.results.profile import Profile
+from dalenius.search.deadline import Deadline, Progress
+from dalenius.tools.profile import audited
 
 Floats = NDArray[np.float64]
 
@@ -289,16 +291,17 @@ def test_distortion_wherever_the_outputs_are_answers() -> None:
     assert quick(Mechanism.from_rows(count, np.eye(5), labels=list("abcde"))).distortion is None
 
 
-def test_a_measure_that_would_not_fit_is_left_out_and_the_rest_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dalenius.model.neighbours.MOST_COMPARED", 10)
-    profile = quick(MECHANISMS[1])
-    assert profile.dp_epsilon is None
+def test_a_measure_that_would_not_fit_is_left_out_and_the_rest_stays() -> None:
+    unwritten = dl.mechanisms.geometric(dl.queries.histogram(n=10_000, k=3), epsilon=1)
+    profile = unwritten.profile(entropies=[unwritten.log_universe], tolerance=1e-2)
+    assert profile.dp_epsilon == pytest.approx(1.0)
     assert profile.dp_delta is None
-    assert len(profile.notes) == 2
-    assert profile.notes[0].startswith("dp_epsilon was left out: comparing neighbouring datasets takes")
-    assert profile.notes[1] in profile.summary()
+    left_out = [note for note in profile.notes if note.startswith("dp_delta was left out: ")]
+    assert len(left_out) == 1
+    assert "is never written out; use dp_epsilon()" in left_out[0]
+    assert left_out[0] in profile.summary()
     assert profile.to_dict()["dp_delta"] is None
-    assert "dp_epsilon not computed" in repr(profile)
+    assert "capacity not computed" in repr(profile)
 
 
 def test_the_dictionary_is_json_and_says_everything() -> None:
@@ -348,30 +351,35 @@ def test_the_picture_has_a_line_for_each_other_measure() -> None:
     assert profile.plot(mine) is mine.figure
 
 
-def test_time_is_shared_and_every_point_has_a_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_is_shared_and_every_point_has_a_bracket() -> None:
     limits: list[float] = []
-    true_solve = api.solve
 
     def solve(problem: AuditProblem, options: Options) -> Audit:
         limits.append(options.time_limit)
-        return true_solve(problem, options)
+        return api.solve(problem, options)
 
-    monkeypatch.setattr(api, "solve", solve)
-    profile = MECHANISMS[1].profile([0, 1, 2], time_limit=1e-3)
+    mechanism = MECHANISMS[1]
+    options = Options.from_user(unit="nats", tolerance=0.1, time_limit=60.0, seed=0, progress=False)
+    points = [Adversary.from_user(mechanism.records, entropy=b) for b in (0, 1, 2)]
+    with Deadline(1e-3) as deadline:
+        assert len(audited(mechanism, points, options, deadline, solve)) == 3
     assert limits == [0.05, 0.05, 0.05]
-    assert len(profile.leakage.audits) == 3
-    MECHANISMS[1].profile([0, 1], time_limit=40, tolerance=0.1)
+    with Deadline(40.0) as deadline:
+        audited(mechanism, points[:2], options, deadline, solve)
     assert 15 < limits[3] <= 20
     assert 20 < limits[4] <= 40
+    assert len(mechanism.profile([0, 1, 2], time_limit=1e-3).leakage.audits) == 3
 
 
-def test_an_interrupt_returns_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    def solve(*_: object) -> Audit:
-        signal.raise_signal(signal.SIGINT)
-        return parity()
+def test_an_interrupt_returns_what_there_is() -> None:
+    seen: list[Progress] = []
 
-    monkeypatch.setattr(api, "solve", solve)
-    profile = MECHANISMS[0].profile([0, 1])
+    def interrupt(report: Progress) -> None:
+        if not seen:
+            signal.raise_signal(signal.SIGINT)
+        seen.append(report)
+
+    profile = MECHANISMS[1].profile([0, 1], progress=interrupt)
     assert profile.stopped == "interrupted"
     assert len(profile.leakage.audits) == 1
     assert "interrupted" in profile.summary()

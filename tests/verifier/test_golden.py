@@ -20,7 +20,7 @@ def audit_of(path: Path) -> dict[str, Any]:
 
 def written(data: dict[str, Any]) -> str:
     """How the channel is held: it decides which kinds of proof there are."""
-    if "cell" in data["witness"]:
+    if {"cell", "kind"} & data["witness"].keys():
         return "histogram"
     return "sum" if "blocks" in data["witness"] else "rows"
 
@@ -53,7 +53,12 @@ def test_the_golden_certificates_have_every_other_part_of_the_format() -> None:
         "dalenius/audit",
         "dalenius/design",
     }
-    assert {key for data in audits for key in data["adversary"]} == {"entropy", "knowledge", "reference"}
+    assert {key for data in audits for key in data["adversary"]} == {
+        "entropy",
+        "knowledge",
+        "reference",
+        "independent",
+    }
     references = {key for data in audits for key in data["adversary"].get("reference", {})}
     assert references == {"marginal", "marginals", "weights"}
     assert {tuple(sorted(data["problem"])) for data in audits} >= {

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from flint import arb, ctx
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
-from dalenius.verifier import process, work
+from dalenius.verifier import choosing, limits, process, work
 from dalenius.verifier.balls import ZERO, Rows, float_above, float_below, precision
 from dalenius.verifier.limits import NotChecked, sized, tick, ticking, within
 
@@ -325,6 +326,33 @@ def test_small_files_that_need_much_memory_are_not_checked(greedy: Json) -> None
 )  # fmt: skip
 def test_small_files_that_need_much_time_are_not_checked(slow: Json) -> None:
     assert dl.verify(slow, time_limit=1).reason.startswith("not checked:")
+
+
+def split_everywhere(outputs: int) -> Json:
+    """Few rows, and a tree that is split at every output before its first leaf; all leaves share a point."""
+    rows = [[1.0 / outputs] * outputs for _ in range(4)]
+    tree = [*([1, g, 0.5] for g in range(outputs)), *[0] * (outputs + 1)]
+    points = [{"sigma": 1.0, "m": [[0.0] * outputs]}]
+    proof = {"kind": "posteriors", "groups": list(range(outputs)), "eta": 0.0, "points": points, "tree": tree}
+    return certificate(
+        {"records": [2, 2], "classes": None, "rows": rows}, proofs=[{"record": 0, "upper": 0.7, **proof}]
+    )
+
+
+def test_ratios_of_all_pairs_of_outputs_count_in_the_memory() -> None:
+    plain, tightened = split_everywhere(1024), split_everywhere(1024)
+    tightened["proofs"][0]["ratios"] = True
+    # Quotients of 1024 x 1024 pairs for two values, and as many ends of boxes, 32 bytes each.
+    assert work.estimate(tightened).bytes > work.estimate(plain).bytes + 2**20 * 32 * 8
+    assert dl.verify(tightened, memory=256, time_limit=1e5).reason.startswith("not checked: it needs about")
+
+
+def test_the_clock_is_read_inside_a_row_of_a_noisy_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = count()
+    # A second passes whenever it is read: the limit is set, the row begins, and then time is over.
+    monkeypatch.setattr(limits.time, "monotonic", lambda: next(clock))
+    with precision(), within(1.5), pytest.raises(NotChecked):
+        choosing.permute_and_flip([1] + [0] * 200, arb(1))
 
 
 def test_threads_do_not_disturb_each_other() -> None:

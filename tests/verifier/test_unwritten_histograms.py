@@ -208,7 +208,7 @@ def test_what_was_forged_is_refused(sound: Json, tamper: Tamper, reason: str) ->
     [
         (_set("lower", lambda x: x + 1e-6), "the witness leaks"),
         (_set("adversary", "knowledge", 0.39), "has divergence"),
-        (_set("adversary", "reference", {"marginal": [0.5, 0.3, 0.2]}), "all as likely"),
+        (_set("adversary", "reference", {"marginal": [0.5, 0.3, 0.2]}), "equally likely"),
         (_set("problem", "query", "histogram(n=299, k=3)"), "has divergence"),
         (_set("problem", "query", "histogram(n=300, k=4)"), "has divergence"),
         (_set("problem", "query", "histogram(n=100, k=3)"), "the witness"),

@@ -37,11 +37,11 @@ Other = Group | Function
 class Audited:
     """The audit of one orbit of records, through its first member; or of another secret."""
 
-    members: range | tuple[int, ...]  # none where the secret is no record
+    members: range | tuple[int, ...]  # none where the secret is not a record
     audit: SecretAudit
     lift: Lift
     grid: Grid | None = None  # where the cells are coarse
-    other: Group | Function | None = None  # the secret that is no record
+    other: Group | Function | None = None  # the secret that is not a record
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
     count: NoisyCount | LocalPart | None = None
     # A better prior of a noisy histogram than any on the cells.
@@ -49,7 +49,7 @@ class Audited:
 
     @property
     def record(self) -> int:
-        """The member that was audited; 0 where the secret is no record."""
+        """The member that was audited; 0 where the secret is not a record."""
         return self.members[0] if self.members else 0
 
     @property
@@ -117,7 +117,7 @@ def _by_rows(  # noqa: PLR0913 - a problem, and what is known of it
         lower = max(f.audit.lower for f in found)
         deadline.report_progress(item.record, len(orbits), lower, float(np.log(mechanism.n_outputs)), "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
-    _close(found, deadline, enough - problem.tolerance)
+    _close(found, deadline, enough - problem.tolerance, others=problem.relative == 0)
     if len(found) == 1 and bracket(found)[1] > enough:
         found[0] = _without_rows(found[0], problem, deadline)
     return found
@@ -241,13 +241,14 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     return Audited(item.members, audit, lift, grid, item.other)
 
 
-def _close(found: list[Audited], deadline: Deadline, enough: float) -> None:
+def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: bool = True) -> None:
     """Close the bracket of the worst record, all in turns of ever more batches; then, in as many again, every record's.
 
-    enough + tolerance is an upper bound that will do.
+    enough + tolerance is an upper bound that will do. others: whether every record's own bracket is wanted; not where a
+    share of the upper bound is asked for, since that is a quick answer.
     """
     settings = found[0].audit.cells.settings.portfolio
-    spent, turn, open_ones = 0, settings.record_batches, found
+    spent, turn, open_ones = 0, settings.record_batches if others else settings.quick_record_batches, found
     while open_ones:
         still = []
         for item in open_ones:
@@ -256,7 +257,7 @@ def _close(found: list[Audited], deadline: Deadline, enough: float) -> None:
             if done == turn:  # else it is closed, left, exhausted, or the time is over
                 still.append(item)
         open_ones, turn = still, 2 * turn
-    if bracket(found)[1] > enough + found[0].audit.tolerance:
+    if others and bracket(found)[1] > enough + found[0].audit.tolerance:
         for item in found:
             spent -= _finish(item, found, deadline, -np.inf, max(settings.other_batches, spent))
 

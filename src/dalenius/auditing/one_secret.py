@@ -29,6 +29,7 @@ from dalenius.bounds.choices import Choices, obvious
 from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson
 from dalenius.bounds.convex_bound import Dual, SharedBounds
 from dalenius.bounds.monotone import Scan
+from dalenius.bounds.posterior_bound import shallow
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
 from dalenius.search import ascent_chunked
@@ -55,7 +56,7 @@ class SecretAudit(Bracket):
     # With other records of the same audit.
     common: SharedBounds = field(default_factory=SharedBounds)
     known: WarmStart = field(default_factory=WarmStart)
-    # Of the channel's rows, where their likelihood ratios are monotone.
+    # The order of the channel's rows, where their likelihood ratios are monotone.
     order: Order | None = None
     # Over very many cells: how many ascents there were, and whether the convex bound is done.
     ascents: int = 0
@@ -190,6 +191,9 @@ class SecretAudit(Bracket):
         settings, choices = self.cells.settings.portfolio, self.choices
         assert choices is not None  # noqa: S101 - for the type checker: the stage's condition
         before, may_be = choices.prior, choices.lower <= self.lower + self.tolerance
+        if self.relative > 0 and not may_be and shallow(self.cells):
+            # A quick answer is asked for, and a tree will give it.
+            return
         choices.run(deadline, settings.all_choices if may_be else settings.few_choices)
         self.keep_upper(choices)
         if self.open and choices.prior is not before:

@@ -12,6 +12,7 @@ import numpy as np
 from dalenius.bounds.boxes import BoxBound, ConvexBound
 from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.grid_rows import GridBound
+from dalenius.bounds.posterior_bound import shallow
 from dalenius.bounds.posteriors import PosteriorBound, problems
 from dalenius.bounds.proof import Proof
 from dalenius.bounds.rows import RowBound
@@ -69,11 +70,13 @@ def class_of(bracket: Bracket) -> str:
     """Return the line of the table that a problem belongs to.
 
     Narrow: the posteriors of a binary secret have fewer dimensions than its conditionals. Tall: some secret value has
-    more cells than there are outputs.
+    more cells than there are outputs. Shallow: so many more that posteriors are the way, with every output by itself.
     """
     cells, settings = bracket.cells, bracket.cells.settings.portfolio
     if bracket.few_cells:
         return "few"
+    if shallow(cells):
+        return "shallow"
     tall = bool(np.bincount(cells.secret).max() > cells.n_outputs)
     coarsest = next(problems(bracket), None) if cells.n_secrets == 2 else None  # noqa: PLR2004 - a binary secret
     narrow = coarsest is not None and coarsest.n_groups <= settings.narrowness * (cells.size - cells.n_secrets)

@@ -14,6 +14,7 @@ import numpy as np
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import Centres, Formula, blend_of_counts
+from dalenius.bounds.own_count import OwnCount
 from dalenius.errors import InputError
 from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
@@ -56,6 +57,10 @@ def audit_histogram(
         audit.lower = tied.lower
     else:
         tied = None
+    if audit.open and np.unique(law).size == 1 and "formulas" in problem.settings.portfolio.opening:
+        own = OwnCount.best(mechanism, problem.knowledge, deadline, settings)
+        if own is not None:
+            audit.keep_upper(own)
     audit.unconstrained = (max(low, audit.lower, _all_alike(mechanism)), high)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "own counts")
     return (*best, tied)
@@ -75,7 +80,7 @@ def closed_forms(problem: AuditProblem, mechanism: NoisyHistogram, law: Floats) 
 
 
 def _all_alike(mechanism: NoisyHistogram) -> float:
-    """Guarantee: result <= L(0), by the k datasets in which all records have one value, all as likely.
+    """Guarantee: result <= L(0), by the k datasets in which all records have one value, equally likely.
 
     The value with the highest noisy count is a wrong guess only if some noise is n/2 or more the wrong way.
     """

@@ -17,6 +17,7 @@ from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.choices import obvious
 from dalenius.bounds.closed_forms import Blend, Centre, Formula, Sibson
 from dalenius.bounds.output_law import OutputLaw
+from dalenius.bounds.power import Power
 from dalenius.bounds.unwritten_rows import PointRows, Points, suits
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -58,6 +59,8 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
         Sibson.best(log_joint, knowledge, settings),
         Centre.best(mechanism, knowledge, reference, settings),
     ]
+    if isinstance(about, int) and (power := Power.best(mechanism, knowledge, reference, settings)) is not None:
+        proofs.append(power)
     # Without a reference all values have the same probability, and Sibson's choice of r is better.
     if not reference.uniform:
         proofs.append(Blend.best(log_joint, knowledge, settings=settings))
@@ -200,7 +203,7 @@ def _apart(mechanism: Additive, alive: NDArray[np.bool_]) -> float:
 
 
 def fano(many: int, error: float) -> float:
-    """Guarantee: result <= I(A;Y) where A has this many values, all as likely, and is guessed wrong no oftener.
+    """Guarantee: result <= I(A;Y) where A is uniform on this many values and guesses of A err at most this often.
 
     The bound falls while the chance of a wrong guess is below 1 - 1/many; beyond it nothing is known.
     """

@@ -165,20 +165,20 @@ class Blend(Formula):
         given, ratio = in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0), settings)
         known = np.isfinite(given)
 
-        def told(power: float) -> Floats:
+        def log_gain(power: float) -> Floats:
             return lse(np.where(known, given + power * ratio, -np.inf)) / power
 
-        return cls.chosen(log_a, told, knowledge, eta, settings)
+        return cls.chosen(log_a, log_gain, knowledge, eta, settings)
 
     @classmethod
     def chosen(
-        cls, log_a: Floats, told: Callable[[float], Floats], knowledge: float, eta: float, settings: ClosedForms
+        cls, log_a: Floats, log_gain: Callable[[float], Floats], knowledge: float, eta: float, settings: ClosedForms
     ) -> "Blend":
         """Choose order and share, for log rho(a) and G_a by 1/(order-1)."""
 
         def bound(at: Floats) -> float:
             share, power = 1 / (1 + math.exp(-at[0])), math.exp(-at[1])
-            return blended(log_a, told(power), eta, knowledge, power=power, share=share)
+            return blended(log_a, log_gain(power), eta, knowledge, power=power, share=share)
 
         most = settings.most_share_log_odds
         box = [(-most, most), (math.log(settings.least_s), math.log(settings.most_s))]
@@ -188,11 +188,11 @@ class Blend(Formula):
         return cls(float(at.fun), 1 + math.exp(float(at.x[1])), 1 / (1 + math.exp(-float(at.x[0]))))
 
 
-def blended(log_a: Floats, told: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:  # noqa: PLR0913 - the formula
-    """The bound of a Blend, power = 1/(order-1), told = G_a."""
+def blended(log_a: Floats, log_gain: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:  # noqa: PLR0913 - the formula
+    """The bound of a Blend, power = 1/(order-1), log_gain = G_a."""
     lam = share * (1 + 1 / power) * eta
     total = 1 - share + lam
-    return lam * knowledge + total * float(lse((share * told + lam * log_a) / total))
+    return lam * knowledge + total * float(lse((share * log_gain + lam * log_a) / total))
 
 
 def in_blocks(given: Floats, log_t: Floats, settings: ClosedForms) -> tuple[Floats, Floats]:
@@ -303,15 +303,15 @@ def blend_of_counts(
     masses, place = np.unique(law, return_inverse=True)
     parts = [one_count(n, p, settings) for p in masses.tolist()]
 
-    def told(power: float) -> Floats:
+    def log_gain(power: float) -> Floats:
         return np.array([part(power) for part in parts])[place]
 
     if masses.size > 1:
-        return Blend.chosen(np.log(law), told, knowledge, eta, settings)
+        return Blend.chosen(np.log(law), log_gain, knowledge, eta, settings)
 
     def bound(s: float) -> float:
         power = 1 / s
-        return blended(np.log(law), told(power), eta, knowledge, power=power, share=1.0)
+        return blended(np.log(law), log_gain(power), eta, knowledge, power=power, share=1.0)
 
     upper, s = least_along_s(bound, settings)
     return Blend(upper, 1 + s, 1.0)

@@ -28,7 +28,7 @@ class Rows:
     """The rows of a mechanism that is never written out, by what a convolution gives of them."""
 
     mechanism: Additive
-    # Of the noise from -reach to reach.
+    # The law of the noise from -reach to reach.
     law: Floats
     # sum_y q(y|t) log q(y|t) for every class t
     own: Floats

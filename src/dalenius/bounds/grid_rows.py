@@ -76,7 +76,7 @@ class GridBound(Bound):
     def _problem(self, bracket: Bracket, grid: GridRows, deadline: Deadline) -> Bracket:
         """The problem on grid rows, with an ascent from the best prior known."""
         small = Cells(grid.reduced(bracket.cells.lumped), bracket.cells.knowledge, bracket.cells.settings)
-        inner = Bracket(small, bracket.trivial, bracket.tolerance, exact_cells=False, relative=bracket.relative)
+        inner = Bracket(small, bracket.trivial, bracket.tolerance, exact_cells=False)
         start = grid.there(bracket.cells.lumped, small.lumped, bracket.pi)
         rounds = bracket.cells.settings.portfolio.relaxed_rounds
         inner.keep_lower(polish(small, start[None], deadline, rounds=rounds))
@@ -93,7 +93,8 @@ class GridBound(Bound):
         problem = PosteriorProblem(inner.cells, np.arange(inner.cells.n_outputs), 0.0)
         hint = bracket.cells.settings.portfolio.least_hint
         inner.best, known = bracket.floor, inner.lower
-        tree = PosteriorTree(problem, inner.floor, self._tolerance(bracket, inner), max(bracket.s, inner.s, hint))
+        inner.absolute = self._tolerance(bracket, inner)
+        tree = PosteriorTree(problem, inner.floor, inner.tolerance, max(bracket.s, inner.s, hint))
         proof = OnGrid(grid.k, tree)
         for batch, _ in enumerate(inner.run_tree(tree, deadline)):
             if batch == 0:
@@ -103,7 +104,7 @@ class GridBound(Bound):
                 home = grid.back(bracket.cells.lumped, inner.cells.lumped, inner.pi)
                 found = best_of(bracket.cells, home[None])
                 bracket.keep_lower(Ascent(found.pi, found.value, inner.s))
-            inner.best, tree.tolerance = bracket.floor, self._tolerance(bracket, inner)
+            inner.best, inner.absolute = bracket.floor, self._tolerance(bracket, inner)
             yield proof
         if not any(proof is held for held in bracket.proofs):
             bracket.proofs.append(proof)

@@ -30,6 +30,13 @@ from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.cells import Cells
 
 
+def shallow(cells: Cells) -> bool:
+    """Whether there are far more cells than outputs, and few posteriors: then every output is a group by itself."""
+    settings = cells.settings.portfolio
+    few = (cells.n_secrets - 1) * cells.n_outputs <= settings.shallow_posteriors
+    return few and cells.size >= settings.shallow_cells * cells.n_outputs
+
+
 @dataclass(frozen=True, eq=False)
 class PosteriorProblem:
     """What all nodes share: the cells, the group of every output, and eta of the groups (0 for single outputs)."""

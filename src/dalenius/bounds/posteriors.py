@@ -6,7 +6,7 @@ import numpy as np
 
 from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.contraction import coarsen_together
-from dalenius.bounds.posterior_bound import PosteriorProblem
+from dalenius.bounds.posterior_bound import PosteriorProblem, shallow
 from dalenius.bounds.posterior_tree import PosteriorTree
 from dalenius.bounds.proof import Proof
 from dalenius.search.deadline import Deadline
@@ -15,6 +15,9 @@ from dalenius.search.deadline import Deadline
 def problems(bracket: Bracket) -> Iterator[PosteriorProblem]:
     """Outputs in groups, ever finer: contraction inside takes a share of the best prior's s, at last nothing."""
     cells, settings = bracket.cells, bracket.cells.settings.portfolio
+    if shallow(cells):
+        yield PosteriorProblem(cells, np.arange(cells.n_outputs), 0.0)
+        return
     seen: list[list[int]] = []
     for share in settings.posterior_shares:
         groups, eta = coarsen_together(cells, max(share * max(bracket.s, settings.least_s), settings.proportional))

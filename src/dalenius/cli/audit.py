@@ -1,7 +1,7 @@
 """dalenius audit: the maximal leakage about a record, with both bounds."""
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -9,6 +9,7 @@ from dalenius.cli.common import (
     AS_JSON,
     CERTIFICATE,
     FILE,
+    INTERRUPTED,
     REFERENCE,
     VERIFIES,
     VERIFY,
@@ -23,6 +24,9 @@ from dalenius.cli.common import (
     write_picture,
 )
 
+if TYPE_CHECKING:
+    from dalenius.results.audit import Audit
+
 
 @click.command()
 @click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".')
@@ -32,6 +36,13 @@ from dalenius.cli.common import (
 @click.option("--load", type=FILE, help="A saved mechanism (.json).")
 @click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
 @REFERENCE
+@click.option(
+    "--adversary",
+    type=click.Choice(["bounded", "independent"]),
+    default="bounded",
+    show_default=True,
+    help="Any prior that knows at most K, or any under which the records are independent.",
+)
 @solving(tolerance=1e-6, time_limit=60.0)
 @click.option(
     "--relative",
@@ -41,6 +52,10 @@ from dalenius.cli.common import (
     metavar="SHARE",
     help="Stop also at a gap of this share of the upper bound, such as 0.01.",
 )
+@click.option(
+    "--nodes", type=int, metavar="N", help="Stop after this many nodes of trees, however fast the machine is."
+)
+@click.option("--at-most", type=float, metavar="L", help="A budget: exit 0 kept, 1 exceeded, 3 undecided.")
 @CERTIFICATE
 @VERIFY
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
@@ -63,9 +78,12 @@ def audit(  # noqa: PLR0913 - one parameter per option
     reading: Literal["proof", "strict"] | None,
     tolerance: float,
     relative: float,
+    nodes: int | None,
+    at_most: float | None,
     time_limit: float,
     seed: int,
     certificate: Path | None,
+    adversary: Literal["bounded", "independent"],
     verify: str,
     save: Path | None,
     plot: Path | None,
@@ -77,6 +95,10 @@ def audit(  # noqa: PLR0913 - one parameter per option
     the paper's local search, which proves the lower bound only. Its text is run as printed but for what cannot run and
     for wrong formulas; --repairs names other choices: gradient, entropy_share, escort, hinge, penalty_owner.
 
+    With --adversary independent it is any prior under which the records are independent, and neither B nor K is needed.
+
+    With --at-most L the exit code decides: 0 the upper bound is within L, 1 the lower bound is above it, 3 undecided.
+
     With --secret the leakage is about these records together. With --reference the knowledge K counts from that prior
     instead of the uniform one; the file has the law of every record on one line, one line per record, or one weight per
     dataset.
@@ -87,7 +109,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
       dalenius audit --load mechanism.json --secret 0,1 --reference law.csv --knowledge 0.5
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     check_outputs([("--certificate", certificate), ("--save", save), ("--plot", plot)], [channel, load, reference])
-    exactly_one(entropy=entropy, knowledge=knowledge)
+    if adversary == "bounded":
+        exactly_one(entropy=entropy, knowledge=knowledge)
     group = secret_from(secret)
     described = mechanism_from(query, mechanism, channel, records, load)
     known = reference_from(reference, described.records)
@@ -99,6 +122,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
             described,
             entropy=entropy,
             knowledge=knowledge,
+            adversary=adversary,
             unit=unit,
             secret=group,
             reference=known,
@@ -107,14 +131,27 @@ def audit(  # noqa: PLR0913 - one parameter per option
             reading=reading,
             tolerance=tolerance,
             relative=relative,
+            nodes=nodes,
             time_limit=time_limit,
             seed=seed,
             progress=listener,
             verify=VERIFIES[verify],
         )
-    return finish(
+    code = finish(
         answer,
         as_json=as_json,
         certificate=certificate,
         files=[(certificate, answer.certificate.save), (save, answer.save), (plot, write_picture(answer.plot))],
     )
+    return code if at_most is None or code == INTERRUPTED else _decide(answer, at_most, as_json=as_json)
+
+
+def _decide(answer: "Audit", budget: float, *, as_json: bool) -> int:
+    """Print whether the budget is kept, unless JSON is wanted, and return the exit code that says so."""
+    from dalenius.studies.gate import EXIT, verdict_of, words  # noqa: PLC0415 - pydantic
+
+    verdict = verdict_of(answer.lower, answer.upper, budget)
+    if not as_json:
+        said = words(answer.lower, answer.upper, budget, answer.unit, answer.stopped)
+        click.echo(f"Verdict    {verdict}: {said}")
+    return EXIT[verdict]

@@ -240,9 +240,9 @@ def print_json(content: dict[str, Any]) -> None:
 
 @contextmanager
 def progress_line(unit: str, symbol: str = "L") -> Iterator[Any]:
-    """Yield a listener that keeps one line on standard error up to date, or False where that is no terminal.
+    """Yield a listener that keeps one line on standard error up to date, or False where that is not a terminal.
 
-    unit: nats, bits, or nothing for a bracket that is no information.
+    unit: nats, bits, or nothing for a bracket that is not of information.
     """
     if not sys.stderr.isatty():
         yield False

@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 MOST_RESPONSES = 2**12
 # Values of a record of unary_encoding, whose channel has 2^k outputs.
 MOST_BITS = 10
-# Of discrete Gaussian noise, whose tails are sums.
+# The largest sigma of discrete Gaussian noise, whose tails are sums.
 MOST_SIGMA = 50_000
 
 
@@ -180,7 +180,7 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
 def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
     """Release the noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
 
-    Otherwise another value of its alphabet, uniformly; epsilon is per record. Of more than 2^12 datasets there is no
+    Otherwise another value of its alphabet, uniformly; epsilon is per record. Beyond 2^12 datasets there is no
     matrix: each record goes through its own channel.
     """
     _asked(query)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from numbers import Real
 from typing import ClassVar, Literal
@@ -32,7 +32,10 @@ class Adversary:
     value: float
     reference: Reference = UNIFORM
     free: bool = False  # every prior is allowed, where the reference has mass
-    # Of the difference log|X| - entropy.
+    # "independent": priors under which the records are independent, and no others. Without knowledge, `knowledge` and
+    # `entropy` are nan; a reference is then the law that the other records follow exactly.
+    kind: Literal["bounded", "independent"] = "bounded"
+    # Digits of the difference log|X| - entropy.
     digits: ClassVar[int] = 50
 
     @classmethod
@@ -67,6 +70,27 @@ class Adversary:
             if entropy is None:
                 return cls._known(knowledge, scale, most)
             return cls._uncertain(entropy, scale, most, unit)
+
+    @classmethod
+    def independent(
+        cls, records: Sequence[int], knowledge: float | None, unit: str, reference: Reference
+    ) -> "Adversary":
+        """Return the adversary with independent records, also within a ball around the reference where it is given."""
+        if reference.weights is not None:
+            message = (
+                'adversary="independent" with weights of datasets as reference; independent records have a law each: '
+                "give one law, or one per record"
+            )
+            raise InputError(message)
+        if knowledge is None:
+            nothing = math.nan
+            return cls(nothing, nothing, "knowledge", nothing, reference, kind="independent")
+        return replace(cls.from_user(records, knowledge=knowledge, unit=unit, reference=reference), kind="independent")
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether independence alone limits what the adversary believes."""
+        return self.kind == "independent" and math.isnan(self.knowledge)
 
     @classmethod
     def _uncertain(cls, entropy: float, scale: Decimal, most: Decimal, unit: str) -> "Adversary":

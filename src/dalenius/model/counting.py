@@ -44,6 +44,16 @@ def mixed_law(parts: Parts, contributions: tuple[int, ...], modulus: int | None)
     A contribution is picked with the law of its record: the product of the laws' generating functions. Values ascend;
     with a modulus they are residues.
     """
+    certain = [(law, many) for law, many in parts if sum(p > 0 for p in law) == 1]
+    if certain:
+        # Records whose value is certain move the sum, and nothing else.
+        moved = sum(many * contributions[max(range(len(law)), key=law.__getitem__)] for law, many in certain)
+        rest = tuple(part for part in parts if part not in certain)
+        found, log_p = mixed_law(rest, contributions, modulus) if rest else (np.zeros(1, dtype=np.int64), np.zeros(1))
+        values = found + moved
+        if modulus is not None:
+            values, log_p = _fold(values, log_p, modulus)
+        return values, log_p
     n = sum(many for _, many in parts)
     low, step, shape = _steps(contributions)
     if modulus is None or _short(n, shape):

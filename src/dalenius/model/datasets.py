@@ -23,7 +23,7 @@ def commas(values: Iterable[object]) -> str:
 
 
 def check_record(record: int, n: int) -> None:
-    """Refuse an index that is no record."""
+    """Refuse an index that is not a record."""
     if not 0 <= record < n:
         message = f"record {record} does not exist; records are numbered 0 to {n - 1}"
         raise InputError(message)
@@ -43,7 +43,7 @@ def generator(rng: object) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        message = f"rng = {rng!r} is no source of random numbers; give a seed, a numpy Generator, or leave it out"
+        message = f"rng = {rng!r} is not a source of random numbers; give a seed, a numpy Generator, or leave it out"
         raise InputError(message) from None
 
 

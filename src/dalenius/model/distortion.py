@@ -30,7 +30,7 @@ class Data:
 
     @classmethod
     def from_user(cls, query: Query, p0: ArrayLike | None) -> "Data":
-        """Tell from the shape what was given; refused when it is no distribution or does not fit."""
+        """Find from the shape what was given; raise InputError where it is not a distribution or does not fit."""
         if p0 is None or (isinstance(p0, str) and p0 == "uniform"):
             return cls("uniform")
         vectors = _vectors(p0)
@@ -259,7 +259,7 @@ def _table(query: Query, matrix: ArrayLike, width: int) -> Floats:
     shape = (query.statistic.size, width)
     table = _reals(matrix)
     if table is None or table.shape != shape:
-        what = "is no array of numbers" if table is None else f"has shape {table.shape}"
+        what = "is not an array of numbers" if table is None else f"has shape {table.shape}"
         message = (
             f"the distortion matrix {what}; {query} needs shape {shape}: one row per class "
             f"(answers {_shown(query)}), one column per output"

@@ -179,6 +179,15 @@ class Mechanism(ABC):
             raise InputError(message)
         return np.asarray(rows[self.statistic.class_table()])
 
+    def then(self, post: "ArrayLike | Callable[[Label], Label]") -> "Written":
+        """Return this mechanism with its output processed further; that never leaks more.
+
+        post: a matrix with one row per output and one column per new output, or a function of the output's label.
+        """
+        from dalenius.model.written import processed  # noqa: PLC0415 - it knows this class
+
+        return processed(self, post)
+
     def profile(  # noqa: PLR0913 - the public surface
         self,
         entropies: Iterable[float] | None = None,

@@ -1,4 +1,4 @@
-"""Neighbours: datasets that differ in one record, and what a channel lets them be told apart by."""
+"""Neighbours: datasets that differ in one record, and how far a channel separates them."""
 
 import math
 
@@ -10,20 +10,21 @@ from dalenius.model.statistic import Statistic
 
 Floats = NDArray[np.float64]
 
-MOST_COMPARED = 2**32
+# Steps of a comparison beyond which it is refused: it would take minutes.
+MOST = 2**32
 ROUNDING = 1e-15
 
 
-def dp_epsilon(statistic: Statistic, rows: Floats, block: int = 2**20) -> float:
+def dp_epsilon(statistic: Statistic, rows: Floats, block: int = 2**20, most: int = MOST) -> float:
     """max log( q(y|x) / q(y|x') ) over neighbours x, x' and outputs y; infinite where a zero meets a non-zero.
 
     Among the datasets of one line, which agree in all records but one, the worst pair at y is the
     largest q against the smallest, so that no pairs are listed. 0/0 counts as nothing.
-    block: entries compared at a time.
+    block: entries compared at a time. most: steps beyond which the comparison is refused.
     """
     worst, width = 0.0, rows.shape[1]
     for lines in statistic.neighbours():
-        _check_work(lines.size * width * len(statistic.orbits))  # one array of this size per orbit
+        _check_work(lines.size * width * len(statistic.orbits), most)  # one array of this size per orbit
         step = max(1, block // width)
         for start in range(0, len(lines), step):
             worst = max(worst, _widest(lines[start : start + step], rows))
@@ -32,23 +33,29 @@ def dp_epsilon(statistic: Statistic, rows: Floats, block: int = 2**20) -> float:
     return worst
 
 
-def dp_delta(statistic: Statistic, rows: Floats, epsilon: float, block: int = 2**15, largest: float = 1400.0) -> float:
+def dp_delta(
+    statistic: Statistic,
+    rows: Floats,
+    epsilon: float,
+    block: int = 2**15,
+    most: int = MOST,
+) -> float:
     """max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over neighbours x, x'.
 
     The least delta for which the channel is (epsilon, delta)-differentially private; at epsilon = 0 the
     largest total variation between neighbours. Every ordered pair of a line is compared. A difference that
     rounding of the rows may have made, 1e-15 of a probability, counts as none.
-    block: entries compared at a time, few enough to stay near the processor. largest: more than the log ratio of any
-    two floats.
+    block: entries compared at a time, few enough to stay near the processor. most: steps beyond which the comparison is
+    refused.
     """
     worst, step = 0.0, max(1, block // rows.shape[1])
-    # Its square is e^epsilon, which itself may be beyond floats.
-    half = math.exp(min(epsilon, largest) / 2)
+    # Its square is e^epsilon, which itself may be beyond floats; no log ratio of two floats is above 1400.
+    half = math.exp(min(epsilon, 1400.0) / 2)
     with np.errstate(over="ignore"):
         raised = rows * half * half * (1 + ROUNDING)
     for lines in statistic.neighbours():
         values = lines.shape[1]
-        _check_work(lines.size * (values - 1) * rows.shape[1] * len(statistic.orbits))
+        _check_work(lines.size * (values - 1) * rows.shape[1] * len(statistic.orbits), most)
         one = lines.ravel()
         for shift in range(1, values):
             other = np.roll(lines, shift, axis=1).ravel()
@@ -60,10 +67,10 @@ def dp_delta(statistic: Statistic, rows: Floats, epsilon: float, block: int = 2*
     return worst
 
 
-def _check_work(steps: int) -> None:
-    if steps > MOST_COMPARED:
+def _check_work(steps: int, most: int) -> None:
+    if steps > most:
         message = (
-            f"comparing neighbouring datasets takes {steps} steps, above the limit of {MOST_COMPARED}; "
+            f"comparing neighbouring datasets takes {steps} steps, above the limit of {most}; "
             "use fewer records or outputs"
         )
         raise InputError(message)

@@ -197,7 +197,7 @@ class DiscreteGaussian:
         return np.where(k < self._tails.size - 1, np.log(np.maximum(self.tail(k), 1e-300)), far)
 
     def contraction(self, spread: float, counts: int) -> float:  # noqa: ARG002 - as any noise
-        """Return 1: this noise is no sum of independent parts of one kind, and nothing is claimed."""
+        """Return 1: this noise is not a sum of independent parts of one kind, and nothing is claimed."""
         return 1.0
 
 
@@ -219,7 +219,7 @@ def _of_laplace(rate: float, spread: float, counts: int) -> float:
     """The contraction of Laplace noise, which is Gaussian with variance 2 E / rate^2, E exponential of mean 1.
 
     Told E, a Gaussian contracts by 1 - exp(-c/E), c = n d^2 rate^2 / 8, and the mean over E is 1 - z K_1(z),
-    z = 2 sqrt(c). Of k counts two move, at worst those of least E: both are at least the least, whose mean is 1/k.
+    z = 2 sqrt(c). Two of the k counts move, at worst those of least E: both are at least the least, whose mean is 1/k.
     """
     z = 2 * math.sqrt(spread / 8 * (2 * counts if counts > 1 else 1)) * rate
     return 1 - z * float(k1(z)) if 0 < z < math.inf else 1.0

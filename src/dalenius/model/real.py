@@ -92,7 +92,7 @@ class Real(Mechanism):
     route: ClassVar[Route] = "points"
     # Accuracy at which a single prior's leakage is computed: the first whose points fit.
     accuracies: ClassVar[tuple[float, ...]] = (1e-11, 1e-7, 1e-3)
-    # Of a rate or a deviation.
+    # The least and the largest rate or deviation.
     limits: ClassVar[tuple[float, float]] = (1e-100, 1e100)
 
     def __post_init__(self) -> None:

@@ -64,8 +64,8 @@ def from_user(secret: object, records: tuple[int, ...]) -> Secret:
     if isinstance(secret, Iterable) and not isinstance(secret, (str, bytes)):
         return _group(tuple(secret), records)
     message = (
-        f"secret = {secret!r} is no secret; give the index of a record, a list of indices such as [0, 1], a function "
-        "of the dataset, or a numpy array with one value per dataset"
+        f"secret = {secret!r} is not a secret; give the index of a record, a list of indices such as [0, 1], a "
+        "function of the dataset, or a numpy array with one value per dataset"
     )
     raise InputError(message)
 
@@ -130,7 +130,7 @@ def describe(secret: Secret) -> dict[str, list[int]]:
 
 def _index(index: object, n: int) -> int:
     if isinstance(index, (bool, np.bool_)) or not isinstance(index, (int, np.integer)):
-        message = f"{index!r} is no index of a record; give a whole number from 0 to {n - 1}"
+        message = f"{index!r} is not the index of a record; give a whole number from 0 to {n - 1}"
         raise InputError(message)
     if not 0 <= index < n:
         message = f"record {index} does not exist; records are numbered 0 to {n - 1}"
@@ -168,7 +168,7 @@ def _of_callable(function: Callable[..., object], records: tuple[int, ...]) -> F
             message = f"the secret failed at x = {commas(x)}: {type(error).__name__}: {error}; {REMEDY}"
             raise InputError(message) from error
         if not same:
-            message = f"the secret is no function of the dataset: at x = {commas(x)} it gave {one!r}, then {two!r}"
+            message = f"the secret is not a function of the dataset: at x = {commas(x)} it gave {one!r}, then {two!r}"
             raise InputError(message)
         found.append(one)
     return _numbered(found)
@@ -205,7 +205,7 @@ def _of_array(listed: NDArray[np.generic], records: tuple[int, ...]) -> Function
     try:
         return _numbered(found)
     except TypeError as error:
-        message = f"the array of the secret holds something that is no value: {error}; use numbers or texts"
+        message = f"the array of the secret holds something that is not a value: {error}; use numbers or texts"
         raise InputError(message) from error
 
 

@@ -26,7 +26,6 @@ Ints = NDArray[np.int64]
 
 MOST_FREE = 64  # of records, or of free counts: beyond it a histogram has over 2^64 count vectors
 MOST_VALUES = 64  # of a record, where a channel or its count vectors are too many to write out
-MOST_LINES = 2**26  # entries of a table of neighbours
 
 
 class Statistic(Protocol):
@@ -131,10 +130,10 @@ class Sum:
             result[a, classes] = log_p - math.log(len(self.contributions))
         return result
 
-    def neighbours(self) -> Iterator[Ints]:
-        """Yield the classes of S' + c_a, for every sum S' of n - 1 records."""
+    def neighbours(self, most: int = 2**26) -> Iterator[Ints]:
+        """Yield the classes of S' + c_a, for every sum S' of n - 1 records; most: entries of their table."""
         others = sum_law(self.n - 1, self.contributions, self.modulus)[0]
-        checks.entries(others.size, len(self.contributions), "the table of neighbours", MOST_LINES)
+        checks.entries(others.size, len(self.contributions), "the table of neighbours", most)
         total = np.add.outer(others, np.asarray(self.contributions))
         yield self.class_of_sum(total)
 

@@ -97,6 +97,11 @@ class Unclamped(Written):
         )
         raise InputError(message)
 
+    def then(self, post: object) -> NoReturn:
+        """Raise InputError: a table has no row for every integer."""
+        message = f"the outputs of {self.name} are all integers, too many to process by {post!r}; use clamp=True"
+        raise InputError(message)
+
     def dp_epsilon(self) -> float:
         """Return max log( q(y|x) / q(y|x') ) over all integers y and neighbouring datasets; infinite for Gaussians."""
         gaussian = isinstance(self.noise, DiscreteGaussian) and len(self.rows) > 1

@@ -39,7 +39,9 @@ class Written(Mechanism):
 
     def __post_init__(self) -> None:
         if not hasattr(self.statistic, "class_of"):
-            message = f"{self.statistic!r} is no statistic; build mechanisms by from_matrix, from_rows or dl.mechanisms"
+            message = (
+                f"{self.statistic!r} is not a statistic; build mechanisms by from_matrix, from_rows or dl.mechanisms"
+            )
             raise InputError(message)
         given = _numbers(self.rows)
         object.__setattr__(self, "labels", _listed(self.labels))
@@ -187,6 +189,23 @@ def of_matrix(
             raise
         message = f"{os.fspath(matrix)}: {error}"
         raise InputError(message) from error
+
+
+def processed(mechanism: Mechanism, post: object) -> Written:
+    """Return a mechanism whose output is processed by a matrix or by a function of its label."""
+    before = mechanism.written()
+    if callable(post):
+        found = [_label(post(label)) for label in before.labels]
+        labels: tuple[Label, ...] = tuple(dict.fromkeys(found))
+        matrix = (np.array([[y == z for z in labels] for y in found])).astype(float)
+    else:
+        matrix = _numbers(post)  # type: ignore[arg-type]
+        if matrix.ndim != 2 or matrix.shape[0] != before.n_outputs:  # noqa: PLR2004 - a matrix
+            message = f"post has shape {matrix.shape}; give one row for each of the {before.n_outputs} outputs"
+            raise InputError(message)
+        Written(Table.everything([matrix.shape[0]]), matrix, tuple(range(matrix.shape[1])))
+        labels = tuple(range(matrix.shape[1]))
+    return Written(before.statistic, before.rows @ matrix, labels, before.query)
 
 
 def of_rows(query: Query, rows: ArrayLike, labels: Sequence[Label] | None) -> Written:

@@ -104,8 +104,8 @@ def descend(  # noqa: PLR0913 - the REQUIRE list
     """q <- q exp(-eta dJ/dq), normalised, with eta from eta_0 / sqrt(t+1) down by beta until J falls enough.
 
     Repair 8: the printed test J(new) <= J(old) - eta/2 ||g||^2 cannot be passed, since a multiplicative step gains
-    less; here J(new) <= J(old) + sufficient <g, new - old>, at most so many halvings. eta_0 and beta are the paper's;
-    it leaves eps, of ||q - q_before||_1, and T_max open.
+    less; here J(new) <= J(old) + sufficient <g, new - old>, and the number of halvings is limited. eta_0 and beta are
+    the paper's; it leaves eps, of ||q - q_before||_1, and T_max open.
     """
     parameters.positive(eta_0=eta_0, eps=eps)
     parameters.shrinking(beta)

@@ -17,11 +17,10 @@ from dalenius.designing.designer import Designed, Designer
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.adversary import Adversary
 from dalenius.model.datasets import values_of
 from dalenius.model.distortion import Distortion
 from dalenius.model.mechanism import Mechanism
-from dalenius.model.problem import DesignProblem
+from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.paper.choices import DEFAULT, Reading, made
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
@@ -33,21 +32,7 @@ from dalenius.reductions.lump import Merged, lump
 from dalenius.results.history import Step
 from dalenius.search.ascent import best_of
 from dalenius.search.deadline import Deadline
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much an audit or a design by the paper's method does."""
-
-    starts: int = 20  # of Algorithm 1 in an audit
-    design_starts: int = 5  # of Algorithm 6 or 9 in a design
-    check_starts: int = 5  # of Algorithm 1 for each mechanism that a design finds
-    search_share: float = 0.7  # of the time is for a design's starts, the rest for the audit
-    most_audited: int = 2**15  # datasets x outputs: a dense channel of that size takes half a minute a start
-    most_designed: int = 2**10  # the same for a design, which runs Algorithm 1 in every round
-
-
-EFFORT = Effort()
+from dalenius.settings import PaperMethod
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,23 +58,22 @@ class Alternated:
     reading: Reading | None  # of Algorithm 9; None where Algorithm 6 ran, or the repair "penalty_owner" replaces it
 
 
-def search_leakage(
-    mechanism: Mechanism, adversary: Adversary, deadline: Deadline, seed: int, repairs: frozenset[str] = DEFAULT
-) -> Searched:
-    """Algorithm 1 from 20 random starts, on all datasets.
+def search_leakage(problem: AuditProblem, deadline: Deadline, seed: int, repairs: frozenset[str] = DEFAULT) -> Searched:
+    """Algorithm 1 from random starts, 20 by default, on all datasets.
 
     Guarantee: the witness holds a prior that the adversary may have and what it leaks, so it is a lower bound.
     Every upper bound is the trivial min(log|A|, log|Y|).
     """
+    mechanism, adversary, effort = problem.mechanism, problem.adversary, problem.settings.paper
     outputs = mechanism.n_outputs
     # Real outputs have no table at all: `written` says so.
     if outputs == math.inf:
         mechanism.written()
-    _check_size(mechanism.records, outputs, EFFORT.most_audited, "an audit")
+    _check_size(mechanism.records, outputs, effort.most_audited, "an audit")
     channel, records = mechanism.matrix(), mechanism.records
     ceiling = min(math.log(max(records)), math.log(outputs))
     starts: list[Leakage] = []
-    while len(starts) < EFFORT.starts and not (starts and deadline.expired()):
+    while len(starts) < effort.starts and not (starts and deadline.expired()):
         rng = np.random.default_rng([seed, len(starts)])
         start = maximal_leakage(
             channel, records, adversary.entropy, repairs=repairs, rng=rng, start=len(starts), expired=deadline.expired
@@ -97,7 +81,7 @@ def search_leakage(
         starts.append(start)
         deadline.nodes += len(start.history)
         best = max(starts, key=lambda found: found.value)
-        stage = f"start {len(starts)} of {EFFORT.starts}"
+        stage = f"start {len(starts)} of {effort.starts}"
         deadline.report_progress(best.record, len(records), best.value, ceiling, stage)
     finished = not deadline.expired()
     found, witness = _brackets(mechanism, adversary.knowledge, starts)
@@ -114,25 +98,26 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     repairs: frozenset[str] = DEFAULT,
     reading: Reading = "proof",
 ) -> Alternated:
-    """Algorithm 6 or 9 from 5 random starts; the mechanism that Algorithm 1 then finds best is audited.
+    """Algorithm 6 or 9 from random starts, 5 by default; the mechanism that Algorithm 1 then finds best is audited.
 
     Guarantee: that of the audit, and a distortion within its budget: a mechanism that Algorithm 6 returns beyond D is
     first moved towards the noiseless one until it keeps D. A leakage budget may be exceeded.
     """
-    part, adversary = deadline.part(EFFORT.search_share * deadline.left), asked.adversary
+    effort, adversary = asked.settings.paper, asked.adversary
+    part = deadline.part(effort.search_share * deadline.left)
     tried: list[Tradeoff] = []
     leaks: list[float] = []
-    while len(tried) < EFFORT.design_starts and not (tried and part.expired()):
+    while len(tried) < effort.design_starts and not (tried and part.expired()):
         start = _alternate(problem, adversary.entropy, len(tried), part, seed, repairs, reading)
         records = problem.domain.statistic.records
         again = restarts(
-            start.channel, records, adversary.entropy, starts=EFFORT.check_starts, seed=seed, expired=part.expired
+            start.channel, records, adversary.entropy, starts=effort.check_starts, seed=seed, expired=part.expired
         )
         tried.append(start)
         leaks.append(max(found.value for found in again))
         k = _chosen(problem, tried, leaks)
         value = leaks[k] if problem.goal == "leakage" else tried[k].distortion
-        deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {EFFORT.design_starts}")
+        deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {effort.design_starts}")
     finished = not part.expired()
     chosen = tried[_chosen(problem, tried, leaks)]
     history = tuple(step for start in tried for step in start.history)
@@ -144,9 +129,9 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     return Alternated(designed, chosen.reported, history, finished, made(repairs), read)
 
 
-def check_designable(task: Distortion) -> None:
+def check_designable(task: Distortion, effort: PaperMethod) -> None:
     """Refuse a design whose mechanism, one row per dataset, is too large for the paper's method."""
-    _check_size(task.query.records, len(task.outputs), EFFORT.most_designed, "a design")
+    _check_size(task.query.records, len(task.outputs), effort.most_designed, "a design")
 
 
 def _check_size(records: tuple[int, ...], outputs: float, most: int, what: str) -> None:

@@ -121,7 +121,7 @@ def distribution(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Floats:
         raise InputError(message)
     sums = table.sum(axis=-1)
     if not np.isfinite(table).all() or table.min() < 0 or np.abs(sums - 1).max() > SLACK:
-        message = f"{name} is no distribution: entries must be at least 0 and sum to one"
+        message = f"{name} is not a distribution: entries must be at least 0 and sum to one"
         raise InputError(message)
     return np.asarray(table / sums[..., None])
 

@@ -57,7 +57,7 @@ def leakage_distortion_tradeoff(  # noqa: PLR0913 - the REQUIRE list
     Algorithm 1 begins in the first round. q_start: q^(0)(y|x), random with E <= D by default. It ends when the report
     changes by at most eps, or after T_max rounds (repair 9: the printed loop has no cap). inner: parameters of
     Algorithms 1, 7 and 8, by number. What it reports was reached by the prior that was worst for the mechanism
-    before; whoever uses the mechanism evaluates it again (row 11).
+    before; the caller evaluates the mechanism again (row 11).
     """
     parameters.positive(eps=eps)
     parameters.counts(T_max=T_max)

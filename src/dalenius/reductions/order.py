@@ -1,7 +1,7 @@
 """Orders of rows and outputs in which likelihood ratios never fall: what monotone rows need (MATH 4.11).
 
 Row t of a channel is above row t' where q(y'|t)/q(y|t) does not fall from t' to t for outputs y <= y'. Noise with a
-log-concave law on a sum has such rows by its name, in the order of the answers. Of any other channel the order is
+log-concave law on a sum has such rows by its name, in the order of the answers. For any other channel the order is
 looked for: outputs are ranked once, or once for each part of a joint release, whose outputs are tuples.
 """
 
@@ -62,7 +62,7 @@ def ordered(mechanism: Mechanism, merged: Merged, limits: Limits, slack: float =
 
 
 def by_name(mechanism: Mechanism) -> bool:
-    """Whether the name of the noise says it: on a sum that is no remainder, with answers that never fall along it."""
+    """Whether the name of the noise implies it: on a sum, not a remainder, with answers that never fall along it."""
     query, name = mechanism.query, mechanism.name
     if name is None or query is None or not (query.named and query.numeric):
         return False

@@ -29,7 +29,7 @@ class Quantised:
     """A finite channel in place of a real one, and how far the two can differ."""
 
     channel: Written
-    # Of the rule.
+    # A description of the rule.
     description: dict[str, object]
     # K
     answers: int

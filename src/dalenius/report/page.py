@@ -11,7 +11,7 @@ from urllib.parse import quote
 from dalenius.errors import printable
 from dalenius.model import storage
 
-# A page that is opened from a disk asks nobody for anything, and runs no script but ours.
+# A page that is opened from a disk loads nothing from elsewhere, and runs no script but ours.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 SWITCH = (
     '<form class="units" hidden><fieldset><legend>Numbers of information in</legend>'

@@ -9,7 +9,7 @@ from dalenius.results.profile import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Of the horizontal lines, which differ without colour too.
+# Styles of the horizontal lines, which differ without colour too.
 STYLES = ((0, (5, 2)), "-.", (0, (1, 1.5)))
 
 

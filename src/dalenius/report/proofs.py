@@ -37,6 +37,11 @@ KINDS = {
     "centre": Kind(
         "the noise-around-the-mean bound", "Divergence of every row from the noise around the mean answer.", "4.9"
     ),
+    "own-count": Kind(
+        "the own-count bound",
+        "Divergence through the noise from laws in which a record's value goes with its own count.",
+        "4.8",
+    ),
     "law": Kind(
         "the output-law bound", "Divergence of every row from a law of outputs that is constant by steps.", "4.9"
     ),
@@ -46,6 +51,11 @@ KINDS = {
         "4.12",
     ),
     "looks": Kind("the bound of n looks", "The capacity of one bit that is looked at n times.", "4.12"),
+    "power": Kind(
+        "the entropy-power bound",
+        "The entropy of a count and Gaussian noise is at least what their entropies give together.",
+        "4.13",
+    ),
     "choices": Kind(
         "a search over choices of rows", "The capacity of the best choice of one row for each secret value.", "4.1"
     ),
@@ -82,6 +92,21 @@ KINDS = {
         "a tree of posteriors on grid rows",
         "Every row is a mixture of rows on a grid, which can only leak more, and the priors over those are divided.",
         "2.3",
+    ),
+    "lines": Kind(
+        "one law of outputs for everything that the others may be",
+        "With independent records the worst adversary knows the others: one capacity for each of them.",
+        "10",
+    ),
+    "shift": Kind(
+        "one law of outputs for all sums of the others",
+        "What one record adds to the sum, with the noise: no release of the sum tells more, whatever the others are.",
+        "10",
+    ),
+    "averaged": Kind(
+        "the capacity of the averaged channel",
+        "The others follow the reference exactly: one channel from the record to the output.",
+        "10",
     ),
     "rows": Kind("one tree per secret value", "The best law of the rows of each secret value is bounded alone.", "4.2"),
 }

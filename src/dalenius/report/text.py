@@ -36,6 +36,7 @@ WHY: dict[Stopped, str] = {
     "gap": "the gap is within the tolerance",
     "nearly": "the gap is small but above the tolerance",
     "time_limit": "the time limit was reached",
+    "nodes": "the limit on nodes was reached",
     "interrupted": "it was interrupted",
     "method": "every bound that applies was tried",
 }
@@ -255,6 +256,8 @@ def _records(audit: Audit) -> str:
 
 def adversary_words(audit: Audit) -> str:
     """Return how much the adversary may know; the number that was given with all its digits."""
+    if audit.adversary.kind == "independent":
+        return _independent_words(audit)
     if not audit.reference.uniform:
         return _beyond(audit)
     most = in_unit(audit.mechanism.log_universe, audit.unit)
@@ -266,6 +269,17 @@ def adversary_words(audit: Audit) -> str:
     if audit.adversary.free:
         return f"may know everything: all {short(most)} {audit.unit}, {bound}"
     return f"knows at most {knows} of {short(most)} {audit.unit}: {bound}"
+
+
+def _independent_words(audit: Audit) -> str:
+    """What an adversary with independent records believes."""
+    words = "any prior under which the records are independent"
+    if not audit.adversary.unlimited:
+        beyond = "" if audit.reference.uniform else f" beyond the reference prior: {reference_words(audit.reference)}"
+        return f"{words}, and knows at most {audit.knowledge:.12g} {audit.unit}{beyond}"
+    if audit.reference.uniform:
+        return f"{words}: it may know all records but one"
+    return f"{words}; all records but the secret follow the reference exactly: {reference_words(audit.reference)}"
 
 
 def reference_words(reference: Reference) -> str:
@@ -384,4 +398,4 @@ def why(result: "Audit | Design") -> str:
 
 def more_time(result: "Audit | Design") -> str:
     """Return that more time may help, where it was time that ended the search."""
-    return "; more time may close it" if result.stopped in ("time_limit", "interrupted") else ""
+    return "; more time may close it" if result.stopped in ("time_limit", "nodes", "interrupted") else ""

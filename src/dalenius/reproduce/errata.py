@@ -99,7 +99,8 @@ ERRATA = (
         10,
         "hinge",
         "Algorithms 7 and 10: softplus$(z)^2$, and $q_{best}$ of least $J$",
-        "softplus is no exact penalty (it pushes where the constraint holds); $J$ of different $\\lambda$ are compared",
+        "softplus is not an exact penalty (it pushes where the constraint holds); "
+        "$J$ of different $\\lambda$ are compared",
         "$\\max(0, z)^2$, and the best among feasible iterates",
         "penalty",
     ),

@@ -100,7 +100,7 @@ def _with_escort(flip: float) -> dict[str, int]:
 
 
 def _entropies(n: int, flat: int, falling: int) -> list[float]:
-    """Values of b from 0 to n ln 2: so many up to (n-1) ln 2, which is one of them, and so many beyond."""
+    """Values of b: `flat` of them from 0 to (n-1) ln 2, and `falling` beyond it up to n ln 2."""
     edge = (n - 1) * LN2
     return [edge * k / (flat - 1) for k in range(flat - 1)] + [edge + LN2 * k / falling for k in range(falling + 1)]
 

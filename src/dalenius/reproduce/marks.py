@@ -141,7 +141,7 @@ def beneath(figure: Any, sides: dict[str, list[Any]]) -> None:  # noqa: ANN401
 
 
 def below(figure: Any, handles: list[Any], lines: int) -> None:  # noqa: ANN401
-    """Put one legend under all panels, in so many lines, filled column by column."""
+    """Put one legend under all panels, in this number of lines, filled column by column."""
     columns = -(-len(handles) // lines)
     figure.legend(handles=handles, loc="outside lower center", ncols=max(1, columns), handlelength=2.8)
 

@@ -371,7 +371,7 @@ def _unhurried(mechanism: Mechanism, b: float, tolerance: float, seed: int) -> t
 
 
 def _completed(stopped: str) -> None:
-    """A solver answers the first Ctrl-C with what it has; a half-measured point is no point."""
+    """A solver answers the first Ctrl-C with what it has; a half-measured point is dropped."""
     if stopped == "interrupted":
         raise KeyboardInterrupt
 

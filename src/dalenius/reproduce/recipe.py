@@ -7,9 +7,9 @@ from dataclasses import dataclass
 class Precision:
     """How far loops and brackets are run. The fields are read from the class: a reproduction has one precision."""
 
-    # Of Algorithm 1 and of the two below it, where a sentence of ours rests on the loop.
+    # Accuracy of Algorithm 1 and of the two below it, where a sentence of ours rests on the loop.
     eps: float = 1e-9
-    # Of the same elsewhere along the figures' grids, where 1e-9 takes twice as long.
+    # Their accuracy elsewhere along the figures' grids, where 1e-9 takes twice as long.
     grid_eps: float = 1e-7
     # With Algorithm 5 repaired: the escort moves so little in a step that a finer tolerance takes minutes.
     escort_eps: float = 1e-5

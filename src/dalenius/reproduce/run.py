@@ -35,7 +35,7 @@ Finished = Generator[tuple[Point, Measured, float], None, None]
 
 @dataclass(frozen=True)
 class Progress:
-    """What a listener is told: so many points of so many are kept, and at times something in words."""
+    """What a listener receives: how many points are kept, out of how many, and sometimes a sentence."""
 
     done: int
     total: int
@@ -49,7 +49,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C: what was finished is kept."""
 
     def __init__(self, kept: int, total: int) -> None:
-        """Of `total` points `kept` are there."""
+        """The number of points kept, out of `total`."""
         super().__init__(f"interrupted: {kept} of {total} points are kept; the same command goes on")
 
 
@@ -138,7 +138,7 @@ def reproduce(  # noqa: PLR0913 - the options of the command
 
 
 def _silent(_: Progress) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def _measure_missing(store: Store, wanted: list[Experiment], workers: int, report: Report) -> int:
@@ -203,7 +203,7 @@ def _in_processes(queue: deque[Point], seed: int, workers: int, say: Callable[[s
 def _after_death(point: Point, times: int, say: Callable[[str], None]) -> None:
     what = f"the process that measured {point.key} of {point.experiment} died"
     if times > 1:
-        message = f"{what} twice, perhaps for want of memory; what is finished is kept: try again with fewer --jobs"
+        message = f"{what} twice, perhaps because memory ran out; what is finished is kept: try again with fewer --jobs"
         raise InputError(message)
     say(f"{what}; trying once more")
 

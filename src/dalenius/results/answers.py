@@ -189,6 +189,8 @@ def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, lat
         return "interrupted"
     if deadline.left > 0 and gap <= nearly:
         return "nearly"
+    if deadline.nodes >= deadline.most_nodes:
+        return "nodes"
     return "time_limit" if deadline.left <= late_share * deadline.time_limit else "method"
 
 

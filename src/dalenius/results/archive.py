@@ -39,7 +39,13 @@ DAMAGED = (  # what reading a damaged file may raise; StopIteration and RuntimeE
 
 def save_audit(audit: Audit, path: str | os.PathLike[str]) -> None:
     """Write an audit; the file appears whole or not at all."""
-    _write(path, AUDIT, {**_of_mechanism(audit.mechanism), **_of_audit(audit), "certificate": audit.certificate.data})
+    write_content(path, audit_content(audit))
+
+
+def audit_content(audit: Audit) -> dict[str, Any]:
+    """Return what is saved of an audit."""
+    content = {**_of_mechanism(audit.mechanism), **_of_audit(audit), "certificate": audit.certificate.data}
+    return {"format": AUDIT, "version": VERSION, **content}
 
 
 def load_audit(path: str | os.PathLike[str], *, verify: bool = False) -> Audit:
@@ -49,7 +55,12 @@ def load_audit(path: str | os.PathLike[str], *, verify: bool = False) -> Audit:
 
 
 def save_design(design: Design, path: str | os.PathLike[str]) -> None:
-    """Write a design; the file appears whole or not at all.
+    """Write a design; the file appears whole or not at all."""
+    write_content(path, design_content(design))
+
+
+def design_content(design: Design) -> dict[str, Any]:
+    """Return what is saved of a design.
 
     Its audit is kept as a saved audit without the mechanism, which is the design's, and without the
     certificate, which is the "audit" of the design's, or all of it where the budget is not kept.
@@ -65,7 +76,7 @@ def save_design(design: Design, path: str | os.PathLike[str]) -> None:
         "leakage": _of_audit(design.leakage),
         "certificate": design.certificate.data,
     }
-    _write(path, DESIGN, content)
+    return {"format": DESIGN, "version": VERSION, **content}
 
 
 def load_design(path: str | os.PathLike[str], *, verify: bool = False) -> Design:
@@ -74,18 +85,20 @@ def load_design(path: str | os.PathLike[str], *, verify: bool = False) -> Design
     return _rebuilt(path, content, design_of, verify=verify)
 
 
-def load_any(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design:
-    """Read what `save` of an audit or of a design wrote."""
-    content = storage.read_json(storage.path_of(path))
+def part_of(path: str | os.PathLike[str], content: object, *, verify: bool) -> Audit | Design:
+    """Rebuild an audit or a design that stands in this file, alone or inside another result."""
     kind = content.get("format") if isinstance(content, dict) else None
-    if kind not in (AUDIT, DESIGN):
+    if not isinstance(content, dict) or kind not in (AUDIT, DESIGN):
         message = f'{path} is neither a saved audit nor a saved design: it has no "format": "{AUDIT}" or "{DESIGN}"'
         raise InputError(message)
-    return load_audit(path, verify=verify) if kind == AUDIT else load_design(path, verify=verify)
+    if kind == AUDIT:
+        return _rebuilt(path, content, audit_of, verify=verify)
+    return _rebuilt(path, content, design_of, verify=verify)
 
 
-def _write(path: str | os.PathLike[str], kind: str, content: dict[str, Any]) -> None:
-    text = json.dumps({"format": kind, "version": VERSION, **content}, allow_nan=False, separators=(",", ":"))
+def write_content(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+    """Write a result as compact JSON; the file appears whole or not at all."""
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     storage.write(storage.path_of(path), f"{text}\n".encode())
 
 
@@ -146,6 +159,9 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
 
 def _of_adversary(adversary: Adversary) -> dict[str, Any]:
     """Its numbers; its reference is in the certificate."""
+    if adversary.kind == "independent":
+        numbers = {key: finite(getattr(adversary, key)) for key in ("knowledge", "entropy", "value")}
+        return {**numbers, "kind": adversary.kind, "given": adversary.given, "free": adversary.free}
     numbers = {key: getattr(adversary, key) for key in OF_ADVERSARY}
     return {**numbers, "entropy": finite(adversary.entropy), "free": adversary.free}
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from dalenius.verifier.verify import Verification
 
 Floats = NDArray[np.float64]
-Members = range | tuple[int | None, ...]  # None stands for a secret that is no record
+Members = range | tuple[int | None, ...]  # None stands for a secret that is not a record
 Group = tuple[Members, float, float]
-Stopped = Literal["gap", "nearly", "time_limit", "interrupted", "method"]
+Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class Audit:
     why it did not accept it, which is a defect of ours. Both belong to this object: a changed copy has them not.
     `extremes` is None where nothing is known of them.
 
-    `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. Of a group or
-    function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
+    `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. For a group
+    or function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
     """
 
     mechanism: Mechanism
@@ -196,6 +196,7 @@ class Audit:
             "unit": self.unit,
             "entropy": finite(self.entropy),
             "knowledge": finite(self.knowledge),
+            "adversary": self.adversary.kind,
             "record": self.record,
             "records": self._record_list(),
             "secret": self._secret(),
@@ -281,7 +282,9 @@ class Audit:
         note += ", read from a file" if self.loaded else ""
         digits = decimals(self.upper)
         knows = (
-            f"knowledge <= {self.knowledge:.6g}"
+            "independent records"
+            if self.adversary.unlimited
+            else f"knowledge <= {self.knowledge:.6g}"
             if self.adversary.given == "knowledge"
             else f"H(X) >= {self.entropy:.9g}"
         )
@@ -318,6 +321,11 @@ class Curve:
         """Upper bound at each entropy."""
         return np.array([audit.upper for audit in self.audits])
 
+    @property
+    def knowledges(self) -> tuple[float, ...]:
+        """What the adversary knows at each point, in the unit of the audits."""
+        return tuple(audit.knowledge for audit in self.audits)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the curve as plain data."""
         return {"unit": self.unit, "points": [audit.to_dict() for audit in self.audits]}
@@ -332,6 +340,12 @@ class Curve:
         from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
 
         return plot_curve(self, ax)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything as JSON, certificates included; `dalenius.load` reads it."""
+        from dalenius.results.bundles import save_bundle  # noqa: PLC0415
+
+        save_bundle(self, path)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""

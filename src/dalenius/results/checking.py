@@ -2,8 +2,9 @@
 
 import contextlib
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
@@ -17,7 +18,7 @@ from dalenius.verifier.limits import TIME_LIMIT
 Verify = Literal["auto"] | bool
 Result = TypeVar("Result", Audit, Design)
 
-NOT_CHECKED = "not checked:"  # how the verifier begins when it gave up for want of time or memory
+NOT_CHECKED = "not checked:"  # how the verifier begins when it ran out of time or memory
 
 
 def check_option(verify: Verify) -> None:
@@ -35,19 +36,27 @@ def searching(time_limit: float, verify: Verify, reserved: float = 0.1) -> float
     return time_limit if verify is False else (1 - reserved) * time_limit
 
 
-def checked(result: Result, verify: Verify, left: float, *, share: float = 0.2, least_seconds: float = 0.1) -> Result:
+def checked(  # noqa: PLR0913 - all but the first three by name
+    result: Result,
+    verify: Verify,
+    left: float,
+    *,
+    share: float = 0.2,
+    least_seconds: float = 0.1,
+    estimate: Callable[[dict[str, Any]], float] = work.seconds,
+) -> Result:
     """Check the certificate of a new result as `verify` asks, in the seconds left; return the result.
 
     "auto" checks where the estimate is at most a share of the time that the result took, or `least_seconds`, which a
-    check may always take. After a Ctrl-C
-    nothing more is begun. A Ctrl-C during the check ends the check only: the result is there and is returned.
+    check may always take. estimate: seconds that a check of the certificate takes. After a Ctrl-C nothing more begins.
+    A Ctrl-C during the check ends the check only: the result is there and is returned.
     """
     if verify is False or result.stopped == "interrupted":
         return result
     allowed = max(left, least_seconds)
     if verify == "auto":
         most = min(allowed, max(least_seconds, share * result.seconds))
-        if work.seconds(result.certificate.data) > most:
+        if estimate(result.certificate.data) > most:
             return result
     with contextlib.suppress(KeyboardInterrupt):
         check(result, allowed)
@@ -61,8 +70,8 @@ def checked(result: Result, verify: Verify, left: float, *, share: float = 0.2, 
 def check(result: Audit | Design, time_limit: float = TIME_LIMIT) -> verifier.Verification:
     """Check the certificate of a result, and that it is about its mechanism and its bounds; note the answer in it.
 
-    Results are frozen, so that nobody changes what was found. Whether it was checked is no part of what was found: it
-    becomes known later, and holds for everyone who has the result. It alone is set, and only from here.
+    Results are frozen: what was found does not change. Whether it was checked becomes known later, and holds for
+    everyone who has the result. Only this field is set afterwards, and only here.
     """
     verdict = _verify(result, time_limit)
     if verdict.verified and not _states(result, verdict):

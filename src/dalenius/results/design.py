@@ -327,6 +327,12 @@ class Frontier:
 
         return plot_frontier(self, ax)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything as JSON, certificates included; `dalenius.load` reads it."""
+        from dalenius.results.bundles import save_bundle  # noqa: PLC0415
+
+        save_bundle(self, path)
+
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
         from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked

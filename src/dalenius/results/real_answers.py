@@ -16,7 +16,6 @@ from dalenius.reductions.quantise import Quantised, quantise
 from dalenius.results.answers import Run, certified_answer
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.units import down, up
-from dalenius.search.deadline import Deadline
 from dalenius.settings import Quantising
 
 DONE = ("gap", "nearly")
@@ -62,7 +61,7 @@ def _look(
 ) -> Audit:
     """Audit one finite channel, within the limits of the whole, and say what that proves of the real one."""
     whole = run.deadline
-    deadline = Deadline(whole.time_limit, whole.report, began=whole.began, nodes=whole.nodes, parent=whole)
+    deadline = replace(whole, parent=whole)
     answer = certified_answer(problem, deadline, run)
     whole.nodes = deadline.nodes
     return _carried(mechanism, seen, answer, run, finest, nearly=problem.settings.portfolio.nearly)

@@ -30,6 +30,7 @@ from dalenius.model.written import Written
 from dalenius.results.audit import Audit, Extremes, Group, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step
+from dalenius.results.independent_answers import witness_prior
 from dalenius.results.units import up
 from dalenius.verifier import saved
 
@@ -62,7 +63,7 @@ OF_DESIGN: Plain = {
 }
 ALLOWED = {
     "unit": ("nats", "bits"),
-    "stopped": ("gap", "nearly", "time_limit", "interrupted", "method"),
+    "stopped": ("gap", "nearly", "time_limit", "nodes", "interrupted", "method"),
     "proved": ("both", "lower", "upper"),
     "goal": ("leakage", "distortion"),
     "given": ("entropy", "knowledge"),
@@ -80,8 +81,11 @@ def _adversary(
 
     log|X| - b in bits is rounded once more than in nats: by a relative `rounding`.
     """
-    plain = _plain(content, OF_ADVERSARY)
     reference = _reference(certificate, records)
+    if "independent" in certificate["adversary"]:
+        # Compared with the certificate before (verifier/saved.py).
+        return Adversary.independent(records, certificate["adversary"].get("knowledge"), "nats", reference)
+    plain = _plain(content, OF_ADVERSARY)
     found = Adversary.from_user(records, **{plain["given"]: plain["value"]}, reference=reference)
     stored = math.nan if plain["entropy"] is None else plain["entropy"]
     most = checks.log_universe(records) if reference.uniform else -reference.log_least(records)
@@ -281,6 +285,9 @@ def _spans(members: range | tuple[int | None, ...]) -> list[tuple[int, int]]:
 
 def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> Prior:
     witness = certificate["witness"]
+    if "law" in witness:
+        assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
+        return witness_prior(mechanism, secret, witness["law"], witness.get("others"), reference)
     if "kind" in witness:
         return _tied(mechanism, secret, certificate, reference)
     if "blocks" in witness:

@@ -104,7 +104,7 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
     tolerance: float
     nodes: SearchTree[Proof, Region]
     counts_root: ClassVar[bool] = True
-    # Of proof, as certificates state it.
+    # The kind of proof, as certificates state it.
     kind: ClassVar[str]
 
     @property

@@ -82,7 +82,7 @@ class Pool(Generic[Item, Result]):
                 try:
                     future = lanes[number].submit(self.function, item)
                 except BrokenProcessPool:
-                    # It died while it had nothing to do, which is nobody's fault.
+                    # It died while it had nothing to do: no point is to blame.
                     lanes[number] = _lane()
                     future = lanes[number].submit(self.function, item)
                 self._running[future] = number, item, deaths

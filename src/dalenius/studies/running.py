@@ -36,7 +36,7 @@ class Run:
     store: Store
     names: Mapping[str, str]
     report: Report
-    # Of the points of this study.
+    # Counts over the points of this study.
     done: int = 0
     failed: int = 0
     widest: float = 0.0
@@ -107,9 +107,9 @@ def answer(item: tuple[str, Work]) -> Entry:
 
 
 def _dead(key: str, times: int) -> Entry:
-    reason = f"its process died {times} times, perhaps for want of memory; try it with fewer jobs"
+    reason = f"its process died {times} times, perhaps because memory ran out; try it with fewer jobs"
     return Entry(key, "failed", reason, {}, 0.0)
 
 
 def _silent(_: Progress) -> None:
-    """Report to nobody."""
+    """Report nothing."""

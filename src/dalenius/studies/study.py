@@ -308,7 +308,7 @@ def _cell(value: object) -> str:
 
 
 def _silent(_: Progress) -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 def _need(package: str, what: str) -> None:

@@ -16,6 +16,7 @@ from dalenius.model.files import read_bytes
 if TYPE_CHECKING:
     from dalenius.model.mechanism import Mechanism
 
+DAY = 86_400.0
 TaskName = Literal["audit", "design", "calibrate"]
 
 
@@ -117,7 +118,9 @@ class Task(BaseModel):
             "entropy", "knowledge", "unit", "tolerance", "relative", "time_limit", "nodes", "seed", "method",
             "distortion", "leakage", "adversary",
         )  # fmt: skip
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        # A limit in nodes is there so that no clock decides; a day is none.
+        return given | {"time_limit": self.time_limit or DAY} if "nodes" in given else given
 
 
 @dataclass(frozen=True)

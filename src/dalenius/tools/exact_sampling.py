@@ -37,8 +37,6 @@ Draw = Callable[[], int]
 Chances = Callable[[int, int], Ball]  # (j, bits of precision) -> P(Y <= j)
 Tails = Callable[[], Callable[[int], Ball]]  # P(noise >= k) by k, as fine as the balls of the moment
 
-BITS = 64  # of U to begin with, and once more whenever they do not decide
-
 
 def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
     """Return the columns of `size` independent outputs on a dataset; rng is only there to be refused."""
@@ -77,7 +75,7 @@ def local_outputs(mechanism: Local, dataset: Sequence[int], size: int, rng: obje
         return [list(accumulate(row)) for row in products.local_rows(family, given, mechanism.k)]
 
     def answer(value: int) -> int:
-        return _least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])
+        return least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])
 
     return [[answer(value) for value in dataset] for _ in range(many)]
 
@@ -148,13 +146,14 @@ def _refusal(reason: Refused) -> str:
     )
 
 
-def _least(many: int, chances: Chances, guard: int = 64) -> int:
+def least(many: int, chances: Chances, *, step: int = 64, guard: int = 64) -> int:
     """Return the least j < many with U < C(j), where C rises to C(many-1) = 1 and U is uniform on [0, 1).
 
+    step: bits of U to begin with, and once more whenever they do not decide.
     guard: bits by which balls are finer than U.
     """
     # u <= 2^bits U < u + 1
-    bits, u = BITS, randbits(BITS)
+    bits, u = step, randbits(step)
     low, high = -1, many - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -166,14 +165,17 @@ def _least(many: int, chances: Chances, guard: int = 64) -> int:
         elif below:
             low = middle
         else:
-            bits, u = bits + BITS, (u << BITS) | randbits(BITS)
+            bits, u = bits + step, (u << step) | randbits(step)
     return high
 
 
-def _any_integer(chances: Chances, guard: int = 64) -> int:
-    """Return the least integer k with U < C(k), where C rises from 0 to 1 and U is uniform on [0, 1)."""
+def _any_integer(chances: Chances, *, step: int = 64, guard: int = 64) -> int:
+    """Return the least integer k with U < C(k), where C rises from 0 to 1 and U is uniform on [0, 1).
+
+    step, guard: as for `least`.
+    """
     # u <= 2^bits U < u + 1
-    bits, u = BITS, randbits(BITS)
+    bits, u = step, randbits(step)
 
     def below(k: int) -> bool:
         """Whether U < C(k)."""
@@ -184,7 +186,7 @@ def _any_integer(chances: Chances, guard: int = 64) -> int:
                 above, beneath = arb(u + 1) <= edge, edge <= arb(u)
             if above or beneath:
                 return bool(above)
-            bits, u = bits + BITS, (u << BITS) | randbits(BITS)
+            bits, u = bits + step, (u << step) | randbits(step)
 
     low, high = -1, 1
     while below(low):
@@ -206,7 +208,7 @@ def _clamped(noise: Tails) -> Callable[[int, int], int]:
     tail = cache(lambda k, bits: noise_at(bits)(k))
 
     def clamped(f: int, width: int) -> int:
-        return _least(width, lambda y, bits: tail(f - y, bits) if y < f else ONE - tail(y - f + 1, bits))
+        return least(width, lambda y, bits: tail(f - y, bits) if y < f else ONE - tail(y - f + 1, bits))
 
     return clamped
 
@@ -241,7 +243,7 @@ def _exponential(query: Query, t: int, rate: Fraction | None) -> Draw:
         sums = list(accumulate(weight[d] for d in distances))
         return [c / sums[-1] for c in sums]
 
-    return lambda: _least(len(distances), lambda j, bits: cumulative(bits)[j])
+    return lambda: least(len(distances), lambda j, bits: cumulative(bits)[j])
 
 
 def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
@@ -252,7 +254,7 @@ def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
         return (arb(epsilon) * (c - most) / 2).exp()
 
     def taken(value: int) -> bool:
-        return _least(2, lambda _, __: chance(counts[value])) == 0
+        return least(2, lambda _, __: chance(counts[value])) == 0
 
     def flipped() -> int:
         left = list(range(len(counts)))
@@ -267,7 +269,7 @@ def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
 
     if given["noise"] == "permute_and_flip":
         return flipped
-    return lambda: _least(len(counts), lambda j, bits: cumulative(bits)[j])
+    return lambda: least(len(counts), lambda j, bits: cumulative(bits)[j])
 
 
 def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], given: dict[str, Any]) -> Draw:
@@ -275,7 +277,7 @@ def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], giv
     epsilon = number(given["epsilon"], "epsilon")
 
     def answer(x: int, k: int) -> int:
-        changed = _least(2, lambda _, __: 1 / (1 + (k - 1) * (-arb(epsilon)).exp()))
+        changed = least(2, lambda _, __: 1 / (1 + (k - 1) * (-arb(epsilon)).exp()))
         return (x + 1 + randbelow(k - 1)) % k if changed else x
 
     return lambda: _joined([answer(int(x), k) for x, k in zip(dataset, records, strict=True)], records)

@@ -16,7 +16,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.options import Options
+from dalenius.options import Options, check_named
 from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, problem, stacked
 from dalenius.results.audit import Audit
 from dalenius.results.units import NATS_PER_UNIT, in_unit
@@ -119,21 +119,22 @@ class Ledger:
     is accounted for as if it had been fixed beforehand.
     """
 
-    # Of an audit that is begun at all.
+    # Seconds that every audit has at least.
     least_seconds: ClassVar[float] = 0.05
 
     def __init__(  # noqa: PLR0913 - the public surface
         self,
         data: Query | Iterable[int],
+        *bare: object,
         entropy: float | None = None,
         knowledge: float | None = None,
-        *,
         unit: str = "nats",
         tolerance: float = 1e-4,
         time_limit: float = 60.0,
         most_entries: int = MOST_ENTRIES,
     ) -> None:
         """Begin an empty ledger."""
+        check_named(bare, "dl.Ledger(data")
         self.records = data.records if isinstance(data, Query) else checks.alphabets(data)
         self.adversary = Adversary.from_user(self.records, entropy=entropy, knowledge=knowledge, unit=unit)
         given = entropy if knowledge is None else knowledge

@@ -16,6 +16,7 @@ from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
 from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem
 from dalenius.options import Options, entropies_of
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.profile import Bracket, Profile
@@ -50,7 +51,7 @@ def profile(  # noqa: PLR0913 - the public surface
         dp_epsilon = _unless_refused("dp_epsilon", mechanism.dp_epsilon, notes)
         dp_delta = _unless_refused("dp_delta", lambda: mechanism.dp_delta(at), notes)
         distortion = _unless_refused("distortion", mechanism.expected_distortion, notes)
-        audits = _audits(mechanism, points, options, deadline)
+        audits = audited(mechanism, points, options, deadline)
     reasons = {audit.stopped for audit in audits} | ({"interrupted"} if deadline.interrupted else set())
     maximal = _unless_refused("maximal_leakage", lambda: _maximal(mechanism) / scale, notes)
     guessed = _unless_refused("record_min_entropy_leakage", lambda: _record_guessing(mechanism) / scale, notes)
@@ -71,14 +72,18 @@ def profile(  # noqa: PLR0913 - the public surface
     )
 
 
-def _audits(
-    mechanism: Mechanism, points: list[Adversary], options: Options, deadline: Deadline, least_seconds: float = 0.05
+def audited(
+    mechanism: Mechanism,
+    points: list[Adversary],
+    options: Options,
+    deadline: Deadline,
+    solve: Callable[[AuditProblem, Options], Audit] = api.solve,
 ) -> list[Audit]:
-    """Audit against every adversary, in equal shares of the time; each has `least_seconds` when time is up."""
+    """Audit against every adversary, in equal shares of the time; each has 0.05 s when time is up."""
     audits: list[Audit] = []
     for k, adversary in enumerate(points):
-        part = replace(options, time_limit=max(deadline.left / (len(points) - k), least_seconds))
-        audits.append(api.solve(part.audit(mechanism, adversary), part))
+        part = replace(options, time_limit=max(deadline.left / (len(points) - k), 0.05))
+        audits.append(solve(part.audit(mechanism, adversary), part))
         if deadline.interrupted:
             break
     return audits
@@ -108,7 +113,7 @@ def _adversaries(
 
 
 def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: list[str]) -> Measure | None:
-    """A measure, or None with a note where it would not fit: one measure less is no reason to refuse the rest."""
+    """A measure, or None with a note where it would not fit: the other measures stay."""
     try:
         return compute()
     except InputError as error:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from flint import arb_poly
 
 from .balls import ONE, ZERO, Ball, precision
-from .limits import tick
+from .limits import tick, ticking
 
 
 def gumbel(counts: Sequence[int], epsilon: Ball) -> list[Ball]:
@@ -33,7 +33,7 @@ def permute_and_flip(counts: Sequence[int], epsilon: Ball) -> list[Ball]:
         for y, c in enumerate(counts):
             if c not in chance:
                 product = arb_poly([ONE])
-                for v, q in enumerate(p):
+                for v, q in ticking(enumerate(p), every=64):
                     if v != y:
                         product *= arb_poly([ONE, -q])
                 area = sum((a / (j + 1) for j, a in enumerate(product.coeffs())), ZERO)

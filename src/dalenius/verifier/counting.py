@@ -246,7 +246,7 @@ def histogram(n: int, k: int) -> Histogram:
 
 
 def unlisted(n: int, k: int) -> Histogram:
-    """Return the histogram of n records of k values, whose count vectors nobody asks for."""
+    """Return the histogram of n records of k values, whose count vectors are not listed."""
     if n >= largest().classes or k > largest().histogram_side:
         most = f"at most {largest().classes - 1} of {largest().histogram_side}"
         refuse(f"a histogram of {n} records of {k} values is too large; {most}")

@@ -312,7 +312,7 @@ def _legal(value: object, prior: list[Shares], width: int, where: str) -> Matrix
 def _permutation(value: object, size: int, where: str) -> list[int]:
     listed = [whole(v, f"an entry of {where}", 0, size - 1) for v in sequence(value, where, size)]
     if len(set(listed)) < size:
-        refuse(f"{where} are no permutation")
+        refuse(f"{where} are not a permutation")
     return listed
 
 

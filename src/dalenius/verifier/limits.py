@@ -54,6 +54,8 @@ class Sizes:
     # Datasets of a weighted sum; terms of the tails of discrete Gaussian noise.
     weighted_datasets: int = 2**20
     noise_terms: int = 2**20
+    # Outputs around the answers of one record, where the others do not matter.
+    reach: int = 2**15
     # Entries of two matrices that are compared dataset by dataset; datasets on which two queries are compared.
     compared_entries: int = 2**20
     compared_datasets: int = 2**20
@@ -101,6 +103,8 @@ class Sizes:
     # nodes, together.
     tied_weight: int = 2**16
     tied_terms: int = 2**23
+    # Tables of few people: outputs up to order.
+    own_outputs: int = 2**21
 
     # Local randomisers: entries of the channel of one record; values of the secret; pairs of a value and an output of
     # the part that a witness is on; looks at a bit that are added up.

@@ -80,7 +80,7 @@ def _literal(node: ast.expr, where: str) -> Any:  # noqa: ANN401 - a number, a t
         if type(value) in (int, float):
             return -value if isinstance(node.op, ast.USub) else value
     if not isinstance(node, (ast.List, ast.Tuple)):
-        refuse(f"{where} has an argument that is no number, text or list")
+        refuse(f"{where} has an argument that is not a number, text or list")
     return [_literal(item, where) for item in node.elts]
 
 
@@ -480,7 +480,7 @@ class Added:
         that move have at least the least, an exponential of mean 1/k.
         Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0.
         """
-        # Discrete Gaussian noise is no sum of independent parts of one kind.
+        # Discrete Gaussian noise is not a sum of independent parts of one kind.
         if self.parameter is None or self.family == "discrete_gaussian":
             return ONE
         if self.family == "gaussian":
@@ -509,7 +509,7 @@ class Falling:
 def falling(text: object, asked: Query) -> Falling | None:
     """Return what a named mechanism's noise says of its rows, or None where they are in no order.
 
-    Log-concave noise of full support on a sum that is no remainder, whose answers never fall along it, or the
+    Log-concave noise of full support on a sum that is not a remainder, whose answers never fall along it, or the
     exponential mechanism there. With x = rate / 2 rounded Laplace noise has sinh(x) alpha^d at distance d > 0 and
     1 - exp(-x) = sinh(x) - (cosh(x) - 1) at 0; at an end exp(x)/2 alpha^d, and exp(x)/2 - (cosh(x) - 1) at 0.
     """

@@ -2,7 +2,7 @@
 
 Noise with a log-concave law of full support on a sum is in the order of the answers by its name, and stays so when it
 is rounded and clamped, for both put neighbouring outputs together. So is the exponential mechanism whose score is the
-distance. Of numbers in a table the order is established here, entry by entry (`repaired`).
+distance. For numbers in a table the order is established here, entry by entry (`repaired`).
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class Ordered:
     falling: Falling | None = None
 
     def products(self, rows: Sequence[int]) -> Products:
-        """Of these rows; by two recursions where the noise falls by a factor a step."""
+        """Products of these rows; by two recursions where the noise falls by a factor a step."""
         if self.falling is not None and self.falling.width <= 8 * len(rows):
             return Recursions(self.falling, [self.falling.places[t] for t in rows])
         return Rows([self.rows[t] for t in rows])
@@ -117,8 +117,8 @@ def by_name(channel: Channel) -> Ordered:
 def repaired(channel: Channel, order: object, ranks: object) -> Ordered:
     """Return rows in the order stated that are exactly monotone and next to the channel's.
 
-    Parts of a joint release have ranks of their own, and are independent given the row. Of every part the log ratios of
-    neighbouring ranks are taken from the first row, and grow by how much the channel's own do, or by nothing where
+    Parts of a joint release have ranks of their own, and are independent given the row. For every part the log ratios
+    of neighbouring ranks are taken from the first row, and grow by how much the channel's own do, or by nothing where
     those fall by rounding. So they never fall, whatever the table holds. The product of the parts is what is returned;
     where the channel has less than (1 - lost) of it at some entry, lost is larger.
     """
@@ -163,8 +163,15 @@ def _tuples(channel: Channel, columns: list[list[int]]) -> list[int]:
     if not columns:
         refuse("the ranks are of no part")
     many = [max(part) + 1 for part in columns]
+    # First of all, so that no number below is large.
+    everything = 1
+    for size in ticking(many):
+        everything *= size
+        if everything > channel.outputs:
+            refuse("the ranks leave out a tuple of the parts' ranks")
     found = []
     for y in range(channel.outputs):
+        tick()
         ranks = [part[y] for part in columns]
         if min(ranks) < 0:
             if max(ranks) >= 0 or any(not row[y].is_zero() for row in channel.rows):
@@ -175,10 +182,7 @@ def _tuples(channel: Channel, columns: list[list[int]]) -> list[int]:
         for k, size in zip(ranks, many, strict=True):
             number = number * size + k
         found.append(number)
-    everything = 1
-    for size in many:
-        everything *= size
-    if everything > channel.outputs or len(set(found) - {-1}) != everything:
+    if len(set(found) - {-1}) != everything:
         refuse("the ranks leave out a tuple of the parts' ranks")
     return found
 

@@ -39,6 +39,8 @@ def check_knowledge(saved: dict[str, Any], most: Ball, universe: Ball | None) ->
     """
     parts = [saved, saved["leakage"]] if "leakage" in saved else [saved]
     for part in parts:
+        if part["adversary"]["value"] is None:
+            continue  # independence alone: there is no amount
         stored, slack = part["adversary"], SLACK.saved * max(1.0, float(most if universe is None else universe))
         if not abs(number(stored["knowledge"], "the saved knowledge") - most) <= slack:
             refuse(_other("knowledge", stored["knowledge"], float(most)))
@@ -115,10 +117,17 @@ def _compare_adversary(saved: dict[str, Any], certificate: dict[str, Any]) -> No
     proved = mapping(field(certificate, "adversary", "the certificate"), "the adversary")
     for key in ("given", "value", "knowledge", "entropy"):
         field(stored, key, "the saved adversary")
+    independent = "independent" in proved
+    if (stored.get("kind", "bounded") == "independent") != independent:
+        refuse(_other("adversary", stored.get("kind", "bounded"), "independent" if independent else "bounded"))
+    if independent and "knowledge" not in proved:
+        if any(stored[key] is not None for key in ("value", "knowledge", "entropy")):
+            refuse(_other("knowledge", stored["knowledge"], None))
+        return
     given, value = stored["given"], number(stored["value"], "the number of the saved adversary")
     if given not in ("entropy", "knowledge"):
         refuse(f"the saved adversary is given by {show(given)}; it must be entropy or knowledge")
-    limits = {key: x for key, x in proved.items() if key != "reference"}
+    limits = {key: x for key, x in proved.items() if key not in ("reference", "independent")}
     if limits != {given: value}:
         words = ", ".join(f"{key} {show(x)}" for key, x in limits.items())
         refuse(_other("adversary", f"{given} {value!r}", words))

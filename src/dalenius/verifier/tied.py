@@ -34,7 +34,7 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
     n, k = channel.statistic.n, channel.statistic.k
     if len(set(channel.masses)) != 1:
-        refuse("a witness that ties values to their counts is for a record whose values are all as likely")
+        refuse("a witness that ties values to their counts is for a record whose values are equally likely")
     law = _law(witness, channel, knowledge)
     cuts = [whole(c, "cuts of the witness", 1, n) for c in sequence(field(witness, "cuts", "the witness"), "cuts")]
     if any(low >= high for low, high in pairwise(cuts)):

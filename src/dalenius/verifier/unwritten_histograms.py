@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb
 
-from . import named, tied, unwritten_sums
+from . import named, own_count, tied, unwritten_sums
 from .balls import ONE, ZERO, Ball
 from .counting import Histogram, Sum
 from .limits import largest, ticking
@@ -129,8 +129,10 @@ def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], whe
         bound = _blend(channel, knowledge.most, proof, where)
     elif kind == "centre":
         bound = _centre(channel, knowledge.most, proof, where)
+    elif kind == "own-count":
+        bound = own_count.bound(channel, knowledge.most, proof, where)
     else:
-        refuse(f"{where}: its kind is none of trivial, blend, centre, which need no count vectors")
+        refuse(f"{where}: its kind is none of trivial, blend, centre, own-count, which need no list of count vectors")
     compare(bound, upper, where)
     return upper
 

@@ -23,6 +23,7 @@ from flint import arb
 from . import named, unwritten_rows
 from .balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
 from .counting import Shares, Sum
+from .kinds import power
 from .kinds.closed_forms import mean_of_order
 from .limits import largest, tick, ticking
 from .proofs import compare
@@ -158,8 +159,10 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
         bound = _output_law(channel, knowledge.most, proof, where)
     elif kind == "monotone":
         bound = unwritten_rows.bound(channel, knowledge.most, proof, where)
+    elif kind == "power":
+        bound = _power(channel, knowledge.most, proof, where)
     else:
-        known = "trivial, maximal, sibson, blend, centre, law, monotone"
+        known = "trivial, maximal, sibson, blend, centre, law, monotone, power"
         refuse(f"{where}: its kind is none of {known}, which need no rows")
     # What outputs that were put together may tell beside their sum: see named.lost.
     compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
@@ -339,6 +342,22 @@ def _output_law(channel: Large, knowledge: Ball, proof: dict[str, Any], where: s
     for divergence, listed in zip(divergences, _given(channel), strict=True):
         tilted += sum((p * x for p, x in listed), ZERO) * (divergence / s).exp()
     return s * (knowledge + tilted.log())
+
+
+def _power(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """The bound of kinds/power.py, for Gaussian noise on a count of bits."""
+    statistic, sigma = channel.statistic, channel.noise.parameter
+    count = (
+        statistic.contributions == (0, 1) and list(channel.answers[:2]) == [0, 1] and channel.width == statistic.n + 1
+    )
+    if channel.noise.family != "gaussian" or sigma is None or not count or len(channel.records) > 1:
+        refuse(f"{where}: entropy power is for one record of a count of bits with Gaussian noise")
+    listed = sequence(field(proof, "m", where), f"m of {where}", 2)
+    low, high = (number(m, f"m of {where}", 0.0) for m in listed)
+    s1, centre = (number(field(proof, key, where), f"{key} of {where}") for key in ("s1", "centre"))
+    law = channel.reference.law(0, 2)
+    given = power.Given(s1, centre, (low, high))
+    return power.power(statistic.n, (law[0], law[1]), sigma / arb(2).sqrt(), knowledge, given, where)
 
 
 def _own(channel: Large) -> Iterator[Ball]:

@@ -23,7 +23,20 @@ from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import design, process, products, real, reference, saved, secret, unwritten_histograms, unwritten_sums, work
+from . import (
+    design,
+    independent,
+    named,
+    process,
+    products,
+    real,
+    reference,
+    saved,
+    secret,
+    unwritten_histograms,
+    unwritten_sums,
+    work,
+)
 from .balls import ZERO, Ball, precision, short
 from .channel import Channel, rebuild
 from .counting import Statistic
@@ -151,6 +164,8 @@ def _check(content: dict[str, Any], mechanism: Description | None, report: _Repo
     """Return what a certificate of either kind establishes."""
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
+    if "independent" in mapping(content.get("adversary", {}), "the adversary"):
+        return _independent_audit(content, mechanism, report)
     if {"blocks", "kind", "part"} & mapping(content.get("witness", {}), "the witness").keys():
         return _large_audit(content, mechanism, report)
     if "quadrature" in mapping(content.get("problem", {}), "the problem"):
@@ -230,6 +245,74 @@ def _proved(content: dict[str, Any], posed: _Posed, question: Question, upper: f
 
     listed = field(content, "proofs", "the certificate")
     return _proofs(listed, posed, question.channel.statistic, check_one, upper)
+
+
+def _independent_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+    """Check an audit certificate against an adversary whose records are independent; see independent.py.
+
+    Guarantee: lower <= L <= upper, L the most that such a prior leaks of any record, or of the one that is the secret.
+    """
+    lower, upper = _bounds(content, AUDIT, report)
+    description = mapping(field(content, "problem", "the certificate"), "the problem")
+    witness = mapping(field(content, "witness", "the certificate"), "the witness")
+    listed = sequence(field(content, "proofs", "the certificate"), "proofs")
+    by_shift = any(mapping(proof, "a proof").get("kind") == "shift" for proof in listed)
+    channel = independent.shifted(description) if by_shift else rebuild(description)
+    report.problem = channel.text
+    asked = _independent(mapping(content["adversary"], "the adversary"), channel, report)
+    if mechanism is not None and mechanism != description:
+        _same_independent(description, channel, mechanism)
+    if lower > upper:
+        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    about = secret.read(content["secret"], channel.statistic) if "secret" in content else None
+    if about is not None and (not isinstance(about, Group) or len(about.records) > 1):
+        refuse("independent records are audited one by one; the secret must be a record")
+    of = secret.of_record(witness, channel.statistic, "the witness") if about is None else about
+    posed = _Posed(about, of, Knowledge(ZERO, none=True, free=False), asked.reference)
+    asked.check_witness(witness, of.records[0], lower)
+
+    def check_one(one: Secret, proof: dict[str, Any], where: str) -> float:
+        assert isinstance(one, Group)  # noqa: S101 - for the type checker
+        return asked.check_proof(proof, one.records[0], where)
+
+    proofs = _proofs(listed, posed, channel.statistic, check_one, upper)
+    return _established(lower, upper, posed, proofs)
+
+
+def _independent(
+    adversary: dict[str, Any], channel: Channel | independent.Shifted, report: _Report
+) -> independent.Independent:
+    """Read what the adversary with independent records may hold, and write it down in words."""
+    if adversary["independent"] is not True or not set(adversary) <= {"independent", "reference", "knowledge"}:
+        refuse("an adversary with independent records has 'independent' true, and at most 'reference' and 'knowledge'")
+    statistic = channel.statistic
+    rho = reference.read(adversary["reference"], statistic) if "reference" in adversary else UNIFORM
+    if isinstance(rho, reference.Weights):
+        refuse("independent records have a law each, not weights of datasets")
+    words = "an adversary under whose prior the records are independent"
+    if "knowledge" not in adversary:
+        follows = "reference" in adversary
+        words += f", the others following the reference exactly: {rho.text}" if follows else ""
+        report.problem += f"; {words}"
+        return independent.Independent(channel, rho, follows, None)
+    knowledge, more = _knowledge({key: adversary[key] for key in adversary if key != "independent"}, statistic, rho)
+    report.knowledge = knowledge.most
+    report.universe = None if "reference" in adversary else statistic.log_universe()
+    report.problem += f"; {words}, and {more}"
+    return independent.Independent(channel, rho, follows=False, knowledge=knowledge)
+
+
+def _same_independent(
+    description: dict[str, Any], channel: Channel | independent.Shifted, mechanism: Description
+) -> None:
+    """Refuse unless the mechanism is the channel that the certificate is about."""
+    if isinstance(channel, Channel):
+        _same_channel(description, channel, mechanism)
+        return
+    other = independent.shifted(dict(mechanism))
+    same = named.same_answers(channel.asked, other.asked) and channel.noise.exact == other.noise.exact
+    if not same or (channel.low, channel.high) != (other.low, other.high):
+        refuse(f"the certificate is about another channel than the mechanism given: it is {other.text}")
 
 
 def _real_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:

@@ -23,9 +23,10 @@ T = TypeVar("T")
 class Costs:
     """Memory in bytes, measured with python-flint 0.8 on CPython 3.11; time in seconds, on one core at 2.9 GHz."""
 
-    # Bytes of an entry of a list; a ball of 128 bits and its entry in a list; an entry of a FLINT matrix; a ball in a
-    # dictionary, with its key.
+    # Bytes of an entry of a list, and of a float with its entry; a ball of 128 bits and its entry in a list; an entry
+    # of a FLINT matrix; a ball in a dictionary, with its key.
     link: int = 8
+    real: int = 32
     ball: int = 72
     held: int = 48
     share: int = 260
@@ -101,6 +102,9 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         audit = content.get("audit")
         inside = estimate(audit, mechanism) if isinstance(audit, dict) else Work()
         return inside + _part(lambda: _design(content))
+    adversary = content.get("adversary")
+    if isinstance(adversary, dict) and "independent" in adversary:
+        return Work(0.0, COST.start) + _part(lambda: _independent(content, mechanism))
     witness = content.get("witness")
     if isinstance(witness, dict) and {"blocks", "kind"} & witness.keys():
         return Work(0.0, COST.start) + _part(lambda: _large(content))
@@ -119,6 +123,24 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     else:
         parts += _information(shape)
     return parts + _proofs(content.get("proofs"), shape)
+
+
+def _independent(content: dict[str, Any], mechanism: dict[str, Any] | None) -> Work:
+    """One law of outputs for everything that the others may be, or one for all where noise is on a sum."""
+    proofs = content["proofs"]
+    if any(proof["kind"] == "shift" for proof in proofs):
+        data = named.query(content["problem"]["query"], listed=False).statistic
+        added = _contributions(data)
+        reach = sum(proof["reach"] for proof in proofs) + content["witness"].get("reach", 0)
+        wide = len(added) * (max(added) - min(added) + 2 * reach) * (len(proofs) + 1)
+        return Work(COST.ball * wide, 4 * COST.function * wide)
+    shape = _shape(content["problem"], content.get("secret"))
+    parts = _rebuilt(shape) + (_part(lambda: _rebuilt(_shape(mechanism, None))) if mechanism is not None else Work())
+    lines = sum(len(proof["weights"]) for proof in proofs if proof["kind"] == "lines")
+    averaged = sum(proof["kind"] != "lines" for proof in proofs) + 1
+    terms = lines * shape.outputs * shape.values + averaged * shape.cells * shape.outputs
+    others = [proof for proof in proofs if proof["kind"] not in ("lines", "averaged")]
+    return parts + Work(COST.ball * shape.classes * shape.values, COST.function * terms) + _proofs(others, shape)
 
 
 def _proofs(listed: object, shape: Shape) -> Work:
@@ -272,7 +294,7 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
     if kind == "posteriors" and proof.get("ratios"):
-        phi += _ratios(_groups(nested), shape)
+        phi += _ratios(proof["tree"], _groups(nested), shape)
     return phi + _tree(proof["tree"], _groups(nested), cells, shape)
 
 
@@ -293,10 +315,18 @@ def _chains(proof: dict[str, Any], shape: Shape) -> Work:
     return Work(size, repair + 2 * (abs(int(proof["rounds"])) + 2) * step)
 
 
-def _ratios(groups: int, shape: Shape) -> Work:
-    """Floats below and above every entry, and a quotient of both for every pair of groups."""
+def _ratios(tree: Sequence[Any], groups: int, shape: Shape) -> Work:
+    """Floats below and above every entry, and a quotient of both for every pair of groups.
+
+    Quotients are remembered, of every value at the groups where the tree is split; and every end of a box that waits
+    is a float of its own.
+    """
     entries = shape.cells * groups
-    return Work(4 * COST.link * entries, COST.function * entries + 8 * COST.term * entries * groups)
+    leaves, waiting = _leaves(tree)
+    split = min(len(tree) - leaves, groups)
+    remembered = groups * (4 * shape.values * split + 2 * shape.values * waiting)
+    size = 4 * COST.link * entries + COST.real * remembered
+    return Work(size, COST.function * entries + 8 * COST.term * entries * groups)
 
 
 def _grid(proof: dict[str, Any], shape: Shape) -> Work:
@@ -367,9 +397,22 @@ def _large(content: dict[str, Any]) -> Work:
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) + _points_of(proof, values) for proof in content["proofs"])
+    own = [_own_count(proof, data.n, data.alphabet(0)) for proof in content["proofs"]]
+    time += sum(work.seconds for work in own)
     if "kind" in content["witness"]:
         time += _tied(content["witness"], data.alphabet(0))
-    return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4, time)
+    held = max((work.bytes for work in own), default=0.0)
+    return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4 + held, time)
+
+
+def _own_count(proof: object, n: int, values: int) -> Work:
+    """Outputs up to order: a logarithm and a few operations each, and once more for every count."""
+    if not isinstance(proof, dict) or proof.get("kind") != "own-count":
+        return Work()
+    wide = min(n, len(proof["tilt"]) + 1) + 1
+    outputs = math.comb(wide + min(values, 64) - 2, min(values, 64) - 1) * wide
+    each = 2 * COST.function + 6 * COST.operation + len(proof["tilt"]) * (COST.make + 2 * COST.product)
+    return Work(outputs * (2 * COST.ball + COST.held), outputs * each)
 
 
 def _local(content: dict[str, Any]) -> Work:

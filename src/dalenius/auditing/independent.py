@@ -1,0 +1,260 @@
+"""Audits against an adversary under whose prior the records are independent.
+
+With X_i independent of the others the channel from X_i to Y is linear in the law of the others, and I is convex in the
+channel: the worst prior knows the others, and L = max_i max_{x'} of the capacity of q(.|., x'). For every x' a law r of
+outputs proves it, I <= max_a D( q(.|a,x') || r ). Integer noise on a sum needs one r only: see `by_shift`. Where the
+others follow a law exactly, it is the capacity of the channel averaged over it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalenius.bounds.capacity import bracket
+from dalenius.errors import InputError
+from dalenius.gallery.parse import unwritten
+from dalenius.model.additive import Additive
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.noise import Geometric, Laplace
+from dalenius.model.noisy_histogram import NoisyCount
+from dalenius.model.reference import Reference
+from dalenius.model.statistic import Histogram, Sum
+from dalenius.numerics.deferred import rel_entr
+from dalenius.numerics.types import Floats, Ints
+from dalenius.search.deadline import Deadline
+from dalenius.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentRecord:
+    """lower <= max I(X_record;Y) <= upper over priors with independent records, before margins for rounding.
+
+    law: of the record, in the prior that attains lower. others: what that prior knows of the others, as numbers of
+    records by value or as a dataset; None where they follow the reference. reach: of the outputs that the witness uses.
+    """
+
+    members: range | tuple[int, ...]
+    lower: float
+    upper: float
+    law: Floats
+    others: tuple[int, ...] | None
+    proof: dict[str, Any]
+    reach: int | None = None
+
+    @property
+    def record(self) -> int:
+        """The member that was audited."""
+        return self.members[0]
+
+
+def as_sum(mechanism: Mechanism) -> Additive | None:
+    """Return a mechanism as integer noise on the sum of the records, if it is that."""
+    noisy = mechanism if isinstance(mechanism, Additive) else unwritten(mechanism)
+    if noisy is None or isinstance(noisy, NoisyCount) or noisy.query.name == "pairs" or not noisy.query.named:
+        return None
+    return noisy
+
+
+def by_shift(
+    noisy: Additive, members: range | tuple[int, ...], tolerance: float, deadline: Deadline, settings: Settings
+) -> IndependentRecord:
+    """Bracket a record of noise on a sum, whatever the number of records.
+
+    Given the sum s of the others, Y is a function of s and of c_a + N: it tells no more of a than c_a + N does, and one
+    law r serves for all s. The witness knows that half of the others add the least, half the most.
+    """
+    statistic = noisy.statistic
+    assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: noise on a sum
+    added = np.asarray(statistic.contributions, dtype=np.int64)
+    reach = _reach(noisy, settings.independent.hidden)
+    width = int(added.max() - added.min()) + 2 * reach + 1
+    if width > settings.independent.most_outputs:
+        message = (
+            f"the noise of {noisy.name} of {noisy.query} reaches over {width} outputs around the values of a record, "
+            f"above the limit of {settings.independent.most_outputs}; use fewer values or less noise"
+        )
+        raise InputError(message)
+    rows = _clamped(noisy, added, int(added.min()) - reach, int(added.max()) + reach)
+    found = bracket(rows, tolerance / 4, deadline)
+    law = found.prior / found.prior.sum()
+    lost = 0.0 if isinstance(noisy.noise, (Geometric, Laplace)) else 2 * noisy.tail(reach) * math.log(added.size)
+    upper = float(_divergences(rows, law).max()) + lost
+    others = np.zeros(added.size, dtype=np.int64)
+    others[int(added.argmin())] += (noisy.n - 1) // 2
+    others[int(added.argmax())] += noisy.n - 1 - (noisy.n - 1) // 2
+    centres = int(others @ added) + added
+    low, high = max(noisy.low, int(centres.min()) - reach), min(noisy.high, int(centres.max()) + reach)
+    seen = _clamped(noisy, centres, low, high)
+    lower = float(law @ _divergences(seen, law))
+    proof = {"kind": "shift", "weights": law.tolist(), "reach": reach}
+    return IndependentRecord(members, lower, upper, law, tuple(others.tolist()), proof, reach)
+
+
+def _reach(noisy: Additive, hidden: float) -> int:
+    """The least k >= 1 with P(noise >= k) hidden; 1 where outputs beyond are proportional."""
+    if isinstance(noisy.noise, (Geometric, Laplace)):
+        return 1
+    low, high = 0, 1
+    while noisy.tail(high) > hidden:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if noisy.tail(middle) <= hidden else (middle, high)
+    return high
+
+
+def _clamped(noisy: Additive, centres: Ints, low: int, high: int) -> Floats:
+    """P(centre + noise, clamped to low..high) as (A, outputs)."""
+    d = np.subtract.outer(-centres, -np.arange(low, high + 1))
+    rows = noisy.law(d)
+    rows[:, 0], rows[:, -1] = noisy.below(d[:, 0]), noisy.below(-d[:, -1])
+    return rows / rows.sum(axis=1, keepdims=True) if high > low else np.ones_like(rows)
+
+
+def by_lines(
+    mechanism: Mechanism,
+    members: range | tuple[int, ...],
+    tolerance: float,
+    deadline: Deadline,
+    settings: Settings,
+) -> IndependentRecord:
+    """Bracket a record by one capacity for everything that the others may be."""
+    record, rows = members[0], mechanism.written().rows
+    lines = _lines(mechanism, record)
+    many = lines.size * rows.shape[1]
+    if many > settings.independent.most_entries:
+        message = (
+            f"independent records of {mechanism.name or 'this mechanism'} need {lines.shape[0]} channels of "
+            f"{lines.shape[1]} rows and {rows.shape[1]} outputs, above the limit of "
+            f"{settings.independent.most_entries} entries; use fewer records or outputs"
+        )
+        raise InputError(message)
+    weights = _alternated(rows, lines, settings.independent.rounds)
+    lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
+    for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
+        d = _divergences(rows[line], law)
+        lowers[j], uppers[j] = law @ d, d.max()
+    # Only lines that may be the worst are closed to the tolerance.
+    while uppers.max() > lowers.max() + tolerance / 2 and not deadline.expired():
+        j = int(uppers.argmax())
+        law = bracket(rows[lines[j]], tolerance / 8, deadline).prior
+        law = law / law.sum()
+        d = _divergences(rows[lines[j]], law)
+        if d.max() >= uppers[j]:
+            break
+        weights[j], lowers[j], uppers[j] = law, law @ d, d.max()
+    worst = int(lowers.argmax())
+    others = _others(mechanism, record, int(lines[worst][0]), worst)
+    proof = {"kind": "lines", "weights": weights.tolist()}
+    return IndependentRecord(members, float(lowers[worst]), float(uppers.max()), weights[worst], others, proof)
+
+
+def _lines(mechanism: Mechanism, record: int) -> Ints:
+    """Classes of the datasets that agree but for one record, by its value, as (lines, values)."""
+    found = list(mechanism.statistic.neighbours())
+    return found[0] if len(found) == 1 else found[record]
+
+
+def _others(mechanism: Mechanism, record: int, first: int, line: int) -> tuple[int, ...]:
+    """Return what the others are in a line, whose first class is where the record has the value 0."""
+    statistic = mechanism.statistic
+    if isinstance(statistic, Histogram):
+        counts = statistic.counts[first].copy()
+        counts[0] -= 1
+        return tuple(counts.tolist())
+    if isinstance(statistic, Sum):
+        return _summing(statistic, line)
+    sizes = list(mechanism.records)
+    sizes[record] = 1
+    return tuple(int(v) for v in np.unravel_index(line, sizes))
+
+
+def _summing(statistic: Sum, line: int) -> tuple[int, ...]:
+    """Numbers of the other records by value that have the sum of a line.
+
+    Where contributions are evenly spaced, as many as fit have the greatest and one has the rest; else sums that so many
+    records can have are listed, and one record after the other is taken away.
+    """
+    added, many, modulus = statistic.contributions, statistic.n - 1, statistic.modulus
+    target = int(Sum(many, added, modulus).values[line]) if many else 0
+    step = added[1] - added[0] if len(added) > 1 else 0
+    if step > 0 and added == tuple(range(added[0], added[-1] + 1, step)) and (modulus is None or added == (0, 1)):
+        full, rest = divmod((target - many * added[0]) // step, len(added) - 1)
+        counts = [0] * len(added)
+        counts[-1] += full
+        counts[rest] += int(full < many)
+        counts[0] += many - sum(counts)
+        return tuple(counts)
+    reachable = [{0}]
+    for _ in range(many):
+        sums = {s + c for s in reachable[-1] for c in added}
+        reachable.append(sums if modulus is None else {s % modulus for s in sums})
+    counts = [0] * len(added)
+    for j in range(many, 0, -1):
+        for v, c in enumerate(added):
+            before = target - c if modulus is None else (target - c) % modulus
+            if before in reachable[j - 1]:
+                counts[v] += 1
+                target = before
+                break
+    return tuple(counts)
+
+
+def averaged(
+    mechanism: Mechanism, record: int, members: range | tuple[int, ...], reference: Reference, tolerance: float
+) -> tuple[IndependentRecord, Floats]:
+    """Bracket a record whose others follow the reference, by the capacity of the averaged channel; and that channel."""
+    log_joint = reference.log_joint(mechanism.statistic, record)
+    total = np.logaddexp.reduce(log_joint, axis=1)
+    held = np.isfinite(total)
+    given = np.where(held[:, None], np.exp(log_joint - np.where(held, total, 0.0)[:, None]), 0.0)
+    rows = mechanism.joint(given)
+    found = bracket(rows[held] / rows[held].sum(axis=1, keepdims=True), tolerance / 4, Deadline(60.0))
+    law = np.zeros(rows.shape[0])
+    law[held] = found.prior / found.prior.sum()
+    d = _divergences(rows[held], law[held])
+    proof = {"kind": "averaged", "weights": law.tolist()}
+    return IndependentRecord(members, float(law[held] @ d), float(d.max()), law, None, proof), rows
+
+
+def within(rows: Floats, law: Floats, reference: Floats, knowledge: float) -> tuple[Floats, float]:
+    """Return a law between the reference and `law` with D(result || reference) <= knowledge, and what it leaks."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        t = (low + high) / 2 if high < 1 or low > 0 else 1.0
+        mixed = (1 - t) * reference + t * law
+        if rel_entr(mixed, reference).sum() <= knowledge * (1 - 1e-12):
+            low = t
+            if t == 1.0:
+                break
+        else:
+            high = t
+    mixed = (1 - low) * reference + low * law
+    held = mixed > 0
+    return mixed, float(mixed[held] @ _divergences(rows[held], mixed[held]))
+
+
+def _alternated(rows: Floats, lines: Ints, rounds: int, chunk: int = 2**21) -> Floats:
+    """Return laws of the values near the best for every line, by Blahut's and Arimoto's rounds on all at once."""
+    many = lines.shape[1]
+    weights = np.full(lines.shape, 1 / many)
+    step = max(1, chunk // (many * rows.shape[1]))
+    entropy = rel_entr(rows, np.ones_like(rows)).sum(axis=1)
+    for start in range(0, len(lines), step):
+        part = lines[start : start + step]
+        q, w, phi = rows[part], weights[start : start + step], entropy[part]
+        for _ in range(rounds):
+            mixed = np.einsum("la,lay->ly", w, q)
+            logs = np.log(np.maximum(mixed, 1e-300))
+            d = phi - np.einsum("lay,ly->la", q, logs)
+            w = w * np.exp(d - d.max(axis=1, keepdims=True))
+            w /= w.sum(axis=1, keepdims=True)
+        weights[start : start + step] = w
+    return weights
+
+
+def _divergences(rows: Floats, law: Floats) -> Floats:
+    """D( rows[a] || sum_b law_b rows[b] ) for every a."""
+    return np.asarray(rel_entr(rows, law @ rows).sum(axis=1))

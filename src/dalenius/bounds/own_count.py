@@ -1,0 +1,229 @@
+"""Tables of few people, from above: the reference tilted along the own count, through the noise (MATH 4.8).
+
+All values of a record are alike. With h(t) = h(t_a) + sum_{b != a} g(t_b), w0(t) = rho(t|a) exp(h(t)) / Z, U_a = w0 q,
+r = sum_b U_b / k and s > 1
+
+    I(A;Y) <= s K + (s-1) log sum_t rho(t|a) exp( Psi(t) / (s-1) ),
+    Psi(t) = sum_y q(y|t) log( U_a(y) / r(y) ) - h(t) + log Z,
+
+up to counts above `top`, which a share epsilon of the reference bounds. Beyond all counts the law of geometric and
+Laplace noise falls by the same factor for each of them, so that the outputs above `top` are as good as one. All sums
+are over one value's count and the multiset of the others: count vectors and outputs up to order.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import Any, cast
+
+import numpy as np
+
+from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.proof import Rounding
+from dalenius.model.counting import log_binomial
+from dalenius.model.noise import Clamped, Geometric, Laplace
+from dalenius.model.noisy_histogram import NoisyHistogram
+from dalenius.numerics.deferred import gammaln, logsumexp
+from dalenius.numerics.types import Floats, Ints
+from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.deadline import Deadline
+from dalenius.settings import ClosedForms
+
+
+@dataclass(frozen=True)
+class OwnCount(Formula):
+    """The bound at a tilt h of the own count; see the head of this file."""
+
+    kind = "own-count"
+    s: float = 2.0
+    outside: float = 1e-3
+    tilt: tuple[float, ...] = ()
+    others: tuple[float, ...] = ()
+    top: int = 0
+
+    def claim(self, rounding: Rounding) -> float:
+        """Rounding inside the logarithm is divided by s - 1, and multiplied by it again."""
+        return super().claim(rounding) + 1e-9 * (1 + 1 / (self.s - 1))
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
+        """Return s, epsilon, and h at the counts from 1 to `top`."""
+        return {"s": self.s, "outside": self.outside, "tilt": list(self.tilt), "others": list(self.others)}
+
+    @classmethod
+    def best(
+        cls, mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, settings: ClosedForms
+    ) -> "OwnCount | None":
+        """Choose h by fixed-point rounds, and s and epsilon among a few; None where the table is too large."""
+        table = _Table.of(mechanism, settings)
+        if table is None or knowledge <= 0:
+            return None
+        best: OwnCount | None = None
+        h, g = np.zeros(table.top + 1), np.zeros(table.top + 1)
+        for s in settings.own_s:
+            for _ in range(settings.own_rounds):
+                if deadline.expired():
+                    return best
+                told = table.divergences(h, g)
+                for outside in settings.own_outside if table.top < table.n else (0.0,):
+                    upper = table.bound(told, s, outside, knowledge)
+                    if best is None or upper < best.upper:
+                        best = cls(upper, s, outside, tuple(h[1:].tolist()), tuple(g.tolist()), table.top)
+                h, g = table.next_tilt(h, g, told, s, settings)
+        return best
+
+
+def _outputs(n: int, top: int, k: int) -> int:
+    """Outputs up to order: the own one, and the multiset of the others."""
+    high = min(n, top + 1)
+    return math.comb(high + k - 1, k - 1) * (high + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Counts 0..top, and rows of the noise; count vectors as (own count, sorted others)."""
+
+    n: int
+    k: int
+    top: int
+    rows: Floats
+
+    @classmethod
+    def of(cls, mechanism: NoisyHistogram, settings: ClosedForms) -> "_Table | None":
+        n, k = mechanism.n, mechanism.k
+        tail = np.cumsum(np.exp(log_binomial(n, (1 - 1 / k, 1 / k)))[::-1])[::-1]
+        top = min(n, int(np.searchsorted(-tail, -settings.own_rare)))
+        # Beyond all counts other noise still tells them apart; and s near 1 needs all counts.
+        if not isinstance(mechanism.noise, (Geometric, Laplace)) or _outputs(n, n, k) <= settings.own_outputs:
+            top = n
+        if _outputs(n, top, k) > settings.own_outputs:
+            return None
+        high = min(n, top + 1)
+        noise = cast("Clamped", mechanism.noise)
+        return cls(n, k, top, noise.rows(np.arange(top + 1.0)[:, None], np.arange(high + 1.0)))
+
+    @cached_property
+    def wide(self) -> int:
+        return int(self.rows.shape[1])
+
+    def multisets(self, size: int) -> Ints:
+        """All sorted tuples of outputs of this size."""
+        listed = list(combinations_with_replacement(range(self.wide), size))
+        return np.array(listed, dtype=np.int64).reshape(len(listed), size)
+
+    @cached_property
+    def places(self) -> list[Ints]:
+        """places[j][z, y]: the place of z and y together among the multisets of size j+1."""
+        return [self._extended(j) for j in range(self.k)]
+
+    def _extended(self, size: int) -> Ints:
+        base = self.wide ** np.arange(size + 1)
+        keys = self.multisets(size + 1) @ base
+        order = np.argsort(keys)
+        small = np.repeat(self.multisets(size)[:, None, :], self.wide, axis=1)
+        added = np.broadcast_to(np.arange(self.wide)[None, :, None], (small.shape[0], self.wide, 1))
+        together = np.sort(np.concatenate([small, added], axis=2), axis=2) @ base
+        found: Ints = order[np.searchsorted(keys, together, sorter=order)]
+        return found
+
+    def others(self, g: Floats) -> Floats:
+        """P(outputs Y, total N of the other counts) exp(sum g), as (multisets Y, N), times k^(n-1) / (n-1)!."""
+        one = self.rows * np.exp(g - gammaln(np.arange(self.top + 1) + 1.0))[:, None]
+        found = np.zeros((1, self.n + 1))
+        found[0, 0] = 1.0
+        for size in range(self.k - 1):
+            more = np.zeros((math.comb(self.wide + size, size + 1), self.n + 1))
+            for y in range(self.wide):
+                product = np.zeros_like(found)
+                for t in range(self.top + 1):
+                    product[:, t:] += one[t, y] * found[:, : self.n + 1 - t]
+                more[self.places[size][:, y]] = product
+            found = more
+        return found
+
+    @cached_property
+    def classes(self) -> tuple[Ints, Floats]:
+        """Count vectors up to order as (own count, rising others), and log rho(t|a) of all their orders together."""
+        listed = list(self._listed((), self.n))
+        counts = np.array(listed, dtype=np.int64)
+        orders = gammaln(float(self.k))
+        for t in range(self.top + 1):
+            orders = orders - gammaln((counts[:, 1:] == t).sum(axis=1) + 1.0)
+        log_rho = gammaln(float(self.n)) - (self.n - 1) * math.log(self.k) + orders
+        return counts, log_rho - gammaln(counts[:, 0]) - gammaln(counts[:, 1:] + 1.0).sum(axis=1)
+
+    def span(self, counts: tuple[int, ...]) -> range:
+        """The counts that may come next, so that all that follow fit."""
+        left, size = self.n - sum(counts), self.k - len(counts)
+        if not counts:
+            return range(1, self.top + 1)
+        first = max(counts[-1] if len(counts) > 1 else 0, left - (size - 1) * self.top)
+        if size == 1:
+            return range(left, left + 1) if first <= left <= self.top else range(0)
+        return range(first, min(self.top, left // size) + 1)
+
+    def _listed(self, counts: tuple[int, ...], left: int) -> Iterator[tuple[int, ...]]:
+        if len(counts) == self.k:
+            yield counts
+            return
+        for t in self.span(counts):
+            yield from self._listed((*counts, t), left - t)
+
+    def divergences(self, h: Floats, g: Floats) -> Floats:
+        """sum_y q(y|t) log( U_a(y) / r(y) ) - h(t) + log Z for every class."""
+        counts, log_rho = self.classes
+        tilt = h[counts[:, 0]] + g[counts[:, 1:]].sum(axis=1)
+        log_z = float(logsumexp(log_rho + tilt))
+        t = np.arange(1, self.top + 1)
+        weight = np.exp(h[1:] - log_z + gammaln(float(self.n)) - (self.n - 1) * math.log(self.k) - gammaln(t))
+        u = (self.others(g)[:, self.n - t] * weight) @ self.rows[1:]
+        together = np.zeros(math.comb(self.wide + self.k - 1, self.k))
+        places = self.places[self.k - 1]
+        many = (self.multisets(self.k - 1)[:, None, :] == np.arange(self.wide)[None, :, None]).sum(axis=2) + 1
+        np.add.at(together, places, many * u)
+        ratio = np.log(np.maximum(u, 1e-300)) - np.log(np.maximum(together[places] / self.k, 1e-300))
+        found: list[float] = []
+        for own in t.tolist():
+            self._descend((own,), ratio @ self.rows[own], found)
+        return np.asarray(np.array(found) - tilt + log_z)
+
+    def _descend(self, counts: tuple[int, ...], values: Floats, found: list[float]) -> None:
+        """Contract one output after the other with the count that it comes from, others rising."""
+        if len(counts) == self.k:
+            found.append(float(values[0]))
+            return
+        span = self.span(counts)
+        if not span:
+            return
+        columns = values[self.places[self.k - len(counts) - 1]] @ self.rows[span.start : span.stop].T
+        for j, count in enumerate(span):
+            self._descend((*counts, count), columns[:, j], found)
+
+    def bound(self, told: Floats, s: float, outside: float, knowledge: float) -> float:
+        """The bound, far counts included."""
+        total = float(logsumexp(self.classes[1] + (told - math.log1p(-outside)) / (s - 1)))
+        if self.top < self.n:
+            far = log_binomial(self.n - 1, (1 - 1 / self.k, 1 / self.k))[self.top :]
+            t, power = np.arange(self.top + 1, self.n + 1), 1 / (s - 1)
+            most = max(self.n - self.top - 1, 1)
+            own = logsumexp(far + power * np.log(t * self.k / self.n))
+            other = (
+                math.log(self.k - 1) + logsumexp(np.append(far[1:], -np.inf)) + power * math.log(most * self.k / self.n)
+            )
+            total = float(logsumexp([total, *(x - power * math.log(outside) for x in (own, other))]))
+        return s * knowledge + (s - 1) * total
+
+    def next_tilt(self, h: Floats, g: Floats, told: Floats, s: float, settings: ClosedForms) -> tuple[Floats, Floats]:
+        """The tilts nearest to G(t) / s, G(t) = sum_y q(y|t) log( U_a(y) / r(y) ), by weighted least squares.
+
+        The best tilt of all is G / s. Rare classes matter, as Psi is divided by s - 1: so powers of masses are weights.
+        """
+        counts, log_rho = self.classes
+        tilt = h[counts[:, 0]] + g[counts[:, 1:]].sum(axis=1)
+        wanted = (told + tilt) / s
+        weight = np.exp(settings.own_fit * (log_rho + wanted - np.max(log_rho + wanted)) / 2)
+        many = np.stack([(counts[:, 1:] == t).sum(axis=1) for t in range(self.top + 1)], axis=1)
+        features = np.concatenate([counts[:, :1] == np.arange(1, self.top + 1), many], axis=1).astype(float)
+        found = np.linalg.lstsq(features * weight[:, None], wanted * weight, rcond=1e-10)[0]
+        return np.append(0.0, found[: self.top]), np.asarray(found[self.top :])

@@ -1,0 +1,133 @@
+"""Entropy power: Gaussian noise on a count, of any number of records (docs/mathematics.md 4.13)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dalenius.bounds.closed_forms import Formula
+from dalenius.model.additive import Additive
+from dalenius.model.counting import log_binomial
+from dalenius.model.noise import Gaussian
+from dalenius.model.reference import Reference
+from dalenius.model.statistic import Sum
+from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.settings import ClosedForms
+
+
+@dataclass(frozen=True)
+class Power(Formula):
+    """max_m (1/2) log[ (m + sqrt(m + 1/12 - E(m)) + 1/4 + sigma^2) / (E(m)/S^2 + sigma^2 - s1) ]."""
+
+    kind = "power"
+    s1: float = 1.0
+    centre: float = 0.0
+    m: tuple[float, float] = (0.0, 0.0)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
+        """Return the parameters of the formula, and two places around its maximum."""
+        return {"s1": self.s1, "centre": self.centre, "m": list(self.m)}
+
+    @classmethod
+    def best(cls, mechanism: Additive, knowledge: float, reference: Reference, settings: ClosedForms) -> "Power | None":
+        """Find the maximum; None where the noise is too narrow, or it is not Gaussian noise on a count of bits."""
+        noise, statistic = mechanism.noise, mechanism.statistic
+        bits = isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus is None
+        if not (isinstance(noise, Gaussian) and bits and mechanism.n > 1 and str(mechanism.query).startswith("count")):
+            return None
+        if noise.sigma**2 <= settings.power_s1:
+            return None
+        p = math.exp(float(reference.log_law_of(0, 2)[1]))
+        if not 0 < p < 1:
+            return None
+        curve = _Curve(mechanism.n - 1, p, noise.sigma, knowledge, settings.power_s1)
+        return curve.highest(settings.power_width)
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """The bound as a function of m, and its slope."""
+
+    others: int
+    p: float
+    sigma: float
+    knowledge: float
+    s1: float
+
+    @property
+    def beta(self) -> float:
+        return math.log1p(2 / self.others)
+
+    @property
+    def centre(self) -> float:
+        return self.others * self.p
+
+    @property
+    def alpha(self) -> float:
+        """min_j of -log rho(j) - beta (j-c)^2, which is convex in j: near the centre by its differences."""
+        n, odds = self.others, math.log(self.p) - math.log1p(-self.p)
+
+        def rises(j: int) -> float:
+            return math.log((j + 1) / (n - j)) - odds - self.beta * (2 * (j - self.centre) + 1)
+
+        low, high = 0, n
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if rises(middle) >= 0 else (middle + 1, high)
+
+        # The difference of log-gamma functions would lose the digits that matter.
+        log_rho = log_binomial(n, (1 - self.p, self.p))
+
+        def value(j: int) -> float:
+            return float(-log_rho[j]) - self.beta * (j - self.centre) ** 2
+
+        return min(value(j) for j in range(max(0, low - 2), min(n, low + 2) + 1))
+
+    def highest(self, width: float) -> Power | None:
+        """The maximum between two places this share of it apart, and the tangent there."""
+        alpha, beta = self.alpha, self.beta
+        total = 1 + 2 * sum(math.exp(-2 * math.pi**2 * self.s1 * k * k) for k in range(1, 40))
+
+        def parts(m: float) -> tuple[float, float]:
+            e = math.exp(2 * (alpha + beta * m - self.knowledge)) / (2 * math.pi * math.e)
+            return e, m + 1 / 12 - e
+
+        def at(m: float) -> tuple[float, float]:
+            e, room = parts(m)
+            if room <= 0:
+                return -math.inf, math.nan
+            above, below = m + math.sqrt(room) + 0.25 + self.sigma**2, e / total**2 + self.sigma**2 - self.s1
+            rise = 1 + (1 - 2 * beta * e) / (2 * math.sqrt(room))
+            return math.log(above / below) / 2, (rise / above - 2 * beta * e / total**2 / below) / 2
+
+        # E(m) - m is convex with its least value where 2 beta E = 1: there m can be attained if anywhere.
+        middle = (math.log(math.pi * math.e / beta) / 2 + self.knowledge - alpha) / beta
+        if not (middle > 0 and parts(middle)[1] > 0):
+            return None
+        # The slope falls from +inf to -inf over the m that can be attained.
+        low, high = self._ends(parts, middle)
+        for _ in range(200):
+            m = (low + high) / 2
+            slope = at(m)[1]
+            low, high = (m, high) if slope > 0 else (low, m)
+        m = (low + high) / 2
+        ends = m * (1 - width), m * (1 + width)
+        (value, slope), (_, last) = at(ends[0]), at(ends[1])
+        if not (slope >= 0 >= last):
+            return None
+        return Power(value + slope * (ends[1] - ends[0]), self.s1, self.centre, ends)
+
+    @staticmethod
+    def _ends(parts: Callable[[float], tuple[float, float]], middle: float) -> tuple[float, float]:
+        """The least and the greatest m with E(m) <= m + 1/12, found from one inside."""
+        found = []
+        for outside in (0.0, 4 * middle):
+            inside, beyond = middle, outside
+            if parts(outside)[1] > 0:
+                found.append(outside)
+                continue
+            for _ in range(200):
+                m = (inside + beyond) / 2
+                inside, beyond = (m, beyond) if parts(m)[1] > 0 else (inside, m)
+            found.append(inside)
+        return found[0], found[1]

@@ -1,0 +1,123 @@
+"""What one given prior leaks: `leakage`, enclosed in balls, and `g_leakage` as in quantitative information flow."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model import secret as secrets
+from dalenius.model.mechanism import Mechanism
+from dalenius.model.prior import Prior
+from dalenius.model.reference import Reference
+from dalenius.numerics.types import Floats
+from dalenius.results.units import NATS_PER_UNIT, down, up
+from dalenius.verifier import reference as references
+from dalenius.verifier import secret as verified
+from dalenius.verifier.balls import ZERO, precision
+from dalenius.verifier.channel import rebuild
+from dalenius.verifier.question import Knowledge, Question, information
+from dalenius.verifier.reading import Refused
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """lower <= I(A;Y) <= upper under one prior, in `unit`; record: the one that leaks most, None for another secret."""
+
+    lower: float
+    upper: float
+    record: int | None
+    unit: str
+
+
+def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: str = "nats") -> Leakage:
+    """Return I(A;Y) under one prior: about every record, the worst of them, or about one secret as for `audit`.
+
+    prior: one law for all (independent) records, one law per record, one weight per dataset, or a Prior.
+    Guarantee: the numbers enclose the information of the channel that certificates are about, in ball arithmetic.
+    """
+    checks.choice("unit", unit, tuple(NATS_PER_UNIT))
+    given = _reference(mechanism, prior)
+    about = None if secret is None else secrets.from_user(secret, mechanism.records)
+    orbits = given.orbits(mechanism.statistic) if about is None else ((about,),)
+    described = mechanism.written().describe()
+    found = []
+    try:
+        with precision():
+            channel = rebuild(described)
+            known = given.describe()
+            rho = references.read(known, channel.statistic) if known else references.UNIFORM
+            for members in orbits:
+                asked = verified.read(secrets.describe(members[0]), channel.statistic)
+                question = Question(channel, asked, Knowledge(ZERO, none=True, free=False), rho)
+                told = information(channel, question.cells)
+                low = max(0.0, math.nextafter(float(told.lower()), -math.inf))
+                high = math.nextafter(float((told + question.lost).upper()), math.inf)
+                found.append((low, high, members[0] if isinstance(members[0], int) else None))
+    except Refused as reason:
+        message = f"the leakage of this prior cannot be enclosed: {reason}"
+        raise InputError(message) from reason
+    nats = NATS_PER_UNIT[unit]
+    worst = max(found, key=lambda item: item[0])
+    return Leakage(down(worst[0], nats), up(max(item[1] for item in found), nats), worst[2], unit)
+
+
+def _reference(mechanism: Mechanism, prior: object) -> Reference:
+    if not isinstance(mechanism, Mechanism):
+        message = f"a leakage is of a Mechanism, not of {type(mechanism).__name__}; see dl.mechanisms"
+        raise InputError(message)
+    if isinstance(prior, Prior):
+        return Reference.from_user(prior.weights(), mechanism.records)
+    return Reference.from_user(prior, mechanism.records)
+
+
+def g_leakage(
+    mechanism: Mechanism,
+    prior: object,
+    gain: str | ArrayLike | Callable[[tuple[int, ...], tuple[int, ...]], float] = "bayes",
+    kind: Literal["multiplicative", "additive"] = "multiplicative",
+) -> float:
+    """Return the g-leakage about the whole dataset: posterior g-vulnerability over, or less, that of the prior.
+
+    gain: "bayes", one for the right dataset and nothing else; a matrix with one row per guess and one column per
+    dataset, not negative; or a function of a guessed and a true dataset. prior: as for `leakage`. In floats.
+    """
+    checks.choice("kind", kind, ("multiplicative", "additive"))
+    weights = np.exp(_reference(mechanism, prior).log_table(mechanism.records))
+    matrix = mechanism.matrix()
+    gains = _gains(gain, mechanism.records)
+    before = float((gains @ weights).max())
+    after = float((gains @ (weights[:, None] * matrix)).max(axis=0).sum())
+    if kind == "additive":
+        return after - before
+    if before <= 0:
+        message = "the prior g-vulnerability is 0, so that there is no ratio; use kind='additive', or another gain"
+        raise InputError(message)
+    return after / before
+
+
+def _gains(gain: object, records: tuple[int, ...], most: int = 2**24) -> Floats:
+    many = checks.universe(records)
+    if many * many > most and (isinstance(gain, str) or callable(gain)):
+        message = f"{many} datasets make {many * many} gains, above the limit of {most}; use fewer records"
+        raise InputError(message)
+    if isinstance(gain, str):
+        checks.choice("gain", gain, ("bayes",))
+        return np.eye(many)
+    if callable(gain):
+        datasets = list(product(*map(range, records)))
+        table = np.array([[gain(w, x) for x in datasets] for w in datasets], dtype=float)
+    else:
+        table = np.asarray(gain, dtype=float)
+    if table.ndim != 2 or table.shape[1] != many or not (np.isfinite(table) & (table >= 0)).all():  # noqa: PLR2004
+        message = (
+            f"gain has shape {table.shape}; give one row per guess and one column for each of the {many} datasets, "
+            "finite and not negative"
+        )
+        raise InputError(message)
+    return table

@@ -1,0 +1,158 @@
+"""Tables of few people from above: beside all count vectors and outputs, random priors, and forged proofs."""
+
+import copy
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from flint import arb
+from large_samples import both_histograms, feasible
+
+import dalenius as dl
+from dalenius.bounds.own_count import OwnCount
+from dalenius.numerics.information import mutual_information
+from dalenius.search.deadline import Deadline
+from dalenius.settings import ClosedForms
+from dalenius.verifier import own_count, unwritten_histograms
+from dalenius.verifier.reference import UNIFORM
+from dalenius.verifier.secret import Group
+
+TABLES = [
+    ("geometric(epsilon=1)", "histogram(n=4, k=3)"),
+    ("laplace(epsilon=0.8)", "histogram(n=7, k=2)"),
+    ("gaussian(sigma=1.5)", "histogram(n=3, k=4)"),
+]
+
+
+def joint_reference(n: int, k: int) -> np.ndarray:
+    """rho(a,t) over all count vectors, in lexicographic order."""
+    vectors = [t for t in product(range(n + 1), repeat=k) if sum(t) == n]
+    mass = [math.factorial(n) / math.prod(map(math.factorial, t)) / k**n for t in vectors]
+    return np.array([[m * t[a] / n for t, m in zip(vectors, mass, strict=True)] for a in range(k)])
+
+
+@pytest.mark.parametrize(
+    ("table", "top", "options"),
+    [
+        (TABLES[0], 4, {}),
+        (TABLES[1], 7, {}),
+        (TABLES[2], 3, {}),
+        (TABLES[0], 2, {"own_rare": 0.41, "own_outputs": 40}),
+        (TABLES[1], 5, {"own_rare": 0.23, "own_outputs": 49}),
+    ],
+)
+def test_the_bound_is_its_formula_over_all_count_vectors_and_outputs(
+    table: tuple[str, str], top: int, options: dict
+) -> None:
+    large, dense = both_histograms(*table)
+    n, k, knowledge = large.n, large.k, 0.2
+    found = OwnCount.best(large, knowledge, Deadline(60), ClosedForms(**options))
+    assert len(found.tilt) == top
+    vectors = np.array([t for t in product(range(n + 1), repeat=k) if sum(t) == n])
+    rho = joint_reference(n, k)
+    h, g = np.append(0.0, found.tilt), np.array(found.others)
+    inside = (vectors <= top).all(axis=1)
+    kept = vectors.clip(max=top)
+    laws = []
+    for a in range(k):
+        given = rho[a] / rho[a].sum()
+        tilt = h[kept[:, a]] + g[kept].sum(axis=1) - g[kept[:, a]]
+        laws.append(np.where(inside, given * np.exp(tilt), 0.0))
+        laws[-1] /= laws[-1].sum()
+    u = np.array(laws) @ dense.rows
+    given, tilted = rho[0] * k, laws[0]
+    psi = np.where(inside, dense.rows @ np.log(u[0] / u.mean(axis=0)) - math.log1p(-found.outside), 0.0)
+    alive = (given > 0) & inside
+    psi[alive] -= np.log(tilted[alive] / given[alive])
+    total = given[alive] @ np.exp(psi[alive] / (found.s - 1))
+    exact = found.s * knowledge + (found.s - 1) * math.log(total)
+    if inside.all():
+        assert found.upper == pytest.approx(exact, rel=1e-10)
+    else:
+        assert found.upper > exact
+    check = own_count.bound(_channel(large), arb(knowledge), found.to_certificate(None), "it")
+    assert float(check) == pytest.approx(found.upper, rel=1e-10)
+
+
+def _channel(mechanism: dl.Mechanism) -> unwritten_histograms.Noisy:
+    return unwritten_histograms.ask(unwritten_histograms.rebuild(dict(mechanism.describe())), Group((0,)), UNIFORM)
+
+
+@pytest.mark.parametrize(("mechanism", "query"), TABLES)
+@pytest.mark.parametrize("knowledge", [0.01, 0.3, 2.0])
+def test_no_prior_leaks_more(mechanism: str, query: str, knowledge: float) -> None:
+    large, dense = both_histograms(mechanism, query)
+    upper = OwnCount.best(large, knowledge, Deadline(60), ClosedForms()).upper
+    rng, rho = np.random.default_rng(5), joint_reference(large.n, large.k)
+    for _ in range(40):
+        prior = feasible(rho, knowledge, rng)
+        assert float(mutual_information(prior @ dense.rows)) <= upper + 1e-12
+    exact = dl.audit(dense, knowledge=knowledge, tolerance=1e-3, time_limit=1)
+    assert exact.lower <= upper + 1e-12
+
+
+@pytest.fixture(scope="module")
+def sound() -> dict:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=14, k=4), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.05)
+    assert audit.upper_by == "own-count"
+    assert audit.upper - audit.lower < 0.1 * audit.upper
+    return audit.certificate.data
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "reason"),
+    [
+        ("upper", lambda x: x - 1e-6, "exceeds claimed"),
+        ("s", lambda s: 1 + 3 * (s - 1), "exceeds claimed"),
+        ("s", lambda _: 1.0, "s must be above 1"),
+        ("s", lambda _: float("nan"), "s of"),
+        ("outside", lambda _: 0.4, "exceeds claimed"),
+        ("outside", lambda _: -0.1, "'outside'"),
+        ("tilt", lambda h: h[:-1], "does not cover"),
+        ("tilt", lambda h: [*h, 0.0], "does not cover"),
+        ("tilt", lambda _: [], "does not cover"),
+        ("tilt", lambda h: h[::-1], "exceeds claimed"),
+        ("tilt", lambda _: 3, "the tilt"),
+        ("others", lambda g: g[1:], "'others'"),
+        ("others", lambda g: [g[0] + 1, *g[1:]], "exceeds claimed"),
+        ("kind", lambda _: "trivial", "exceeds claimed"),
+    ],
+)
+def test_a_forged_proof_is_refused(sound: dict, key: str, change: object, reason: str) -> None:
+    assert dl.verify(sound)
+    data = copy.deepcopy(sound)
+    data["proofs"][0][key] = change(data["proofs"][0][key])
+    verdict = dl.verify(data)
+    assert not verdict
+    # A tilt of another length makes the other one's length wrong first.
+    assert reason in verdict.reason or (key == "tilt" and "'others'" in verdict.reason)
+
+
+def test_other_channels_are_refused(sound: dict) -> None:
+    for key, value in (("mechanism", "geometric(epsilon=1.2)"), ("query", "histogram(n=14, k=5)")):
+        data = copy.deepcopy(sound)
+        data["problem"][key] = value
+        assert not dl.verify(data)
+    data = copy.deepcopy(sound)
+    data["adversary"]["knowledge"] = 0.06
+    assert "exceeds claimed" in dl.verify(data).reason
+
+
+def test_outputs_of_noise_that_still_tells_counts_apart_are_not_put_together(sound: dict) -> None:
+    data = copy.deepcopy(sound)
+    proof = data["proofs"][0]
+    proof |= {"tilt": proof["tilt"][:8], "others": proof["others"][:9], "outside": 0.1}
+    for mechanism in ("discrete_gaussian(sigma=40.0, clamp=True)", "gaussian(sigma=40.0)"):
+        data["problem"]["mechanism"] = mechanism
+        data["lower"] = 0.0
+        assert "does not cover" in dl.verify(data).reason
+    noise = dl.mechanisms.discrete_gaussian(dl.queries.histogram(n=14, k=4), sigma=1.0, clamp=True)
+    few = ClosedForms(own_rare=0.41, own_outputs=5000)
+    assert OwnCount.best(noise, 0.05, Deadline(60), few) is None
+
+
+def test_tables_of_many_people_are_left_to_other_bounds() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=200, k=6), epsilon=1)
+    assert OwnCount.best(mechanism, 0.3, Deadline(60), ClosedForms()) is None
