@@ -11,6 +11,7 @@ from dalenius.model.additive import Additive
 from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
+from dalenius.model.symmetric import Symmetric
 from dalenius.numerics.information import kl
 
 PAIRS = [
@@ -43,6 +44,14 @@ def both_local(mechanism: str, query: str) -> tuple[Local, Mechanism]:
     assert isinstance(large, Local)
     rows = large.written()
     return large, Mechanism.from_matrix(rows.rows, large.records)
+
+
+def both_symmetric(mechanism: str, query: str) -> tuple[Symmetric, Mechanism]:
+    """One record through a symmetric channel, and the same with its rows."""
+    with patch.object(checks, "MOST_ENTRIES", 0), patch.object(Local, "most_local", 0):
+        large = parse_mechanism(mechanism, parse_query(query))
+    assert isinstance(large, Symmetric)
+    return large, large.written()
 
 
 def both_histograms(mechanism: str, query: str) -> tuple[NoisyHistogram, Mechanism]:

@@ -8,7 +8,7 @@ import pytest
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
-from dalenius.settings import Calibrating, Settings
+from dalenius.settings import Calibrating, Settings, without
 
 COUNT = dl.queries.count
 
@@ -100,7 +100,7 @@ def test_a_survey_of_five_hundred_can_be_calibrated() -> None:
 
 
 def test_a_calibration_says_when_there_was_no_proof() -> None:
-    settings = Settings(calibrating=Calibrating(loudest=math.log(10)))
+    settings = Settings(calibrating=Calibrating(loudest=math.log(10)), portfolio=without("monotone"))
     with pytest.raises(
         InputError, match=r"could be certified to leak at most 0\.06 nats: with epsilon = 0\.1 it leaks"
     ):

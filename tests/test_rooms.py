@@ -22,6 +22,7 @@ FORWARD = {
     ("model/unclamped.py", "sampled", "tools"),
     ("model/noisy_histogram.py", "sample", "tools"),
     ("model/local.py", "sample", "tools"),
+    ("model/symmetric.py", "sample", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
     ("results/audit.py", "report", "report"),
     ("results/design.py", "report", "report"),

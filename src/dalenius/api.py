@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from dalenius.model import checks
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
+from dalenius.model.symmetric import Symmetric
 from dalenius.options import (
     Approach,
     Method,
@@ -43,6 +44,7 @@ from dalenius.results.bundles import Bundle, load_any
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
+from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings
 
@@ -141,6 +143,8 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
             return independent_answer(problem, deadline, run)
         if problem.mechanism.route == "points":
             return real_answer(problem, run)
+        if problem.mechanism.route == "symmetric":
+            return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
         return certified_answer(problem, deadline, run, known)
 
 

@@ -15,10 +15,11 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search import ascent
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Limits, Settings
+from dalenius.settings import DEFAULT, Limits, Settings, without
 from dalenius.verifying import verify
 
-FEW_ARE_MANY = Settings(limits=Limits(many_cells=0))
+# Without trees on grid rows, which would go on until the time is over.
+FEW_ARE_MANY = Settings(limits=Limits(many_cells=0), portfolio=without("grid"))
 
 
 def bounds_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Bounds:

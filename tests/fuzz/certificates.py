@@ -244,7 +244,11 @@ def forge(rng: random.Random, sample: pool.Sample, data: Json) -> None:
         inner["upper"] = max(inner["upper"], inner["lower"])
         sharper = 1 + 10.0 ** rng.uniform(-3, 0)  # a witness that knows more
         witness = inner.get("audit", inner)["witness"]
-        witness["masses"] = [[m**sharper for m in row] for row in witness["masses"]]
+        # Laws and counts are flat lists, and a uniform witness lists nothing.
+        for key in {"masses", "law"} & witness.keys():
+            witness[key] = [
+                [m**sharper for m in row] if isinstance(row, list) else row**sharper for row in witness[key]
+            ]
         return
     below = sample.lower - step
     for at in claims(data):

@@ -97,6 +97,11 @@ def local(mechanism: str, query: str, **options: Json) -> Sample:
     return beside(*large_samples.both_local(mechanism, query), **options)
 
 
+def symmetric(mechanism: str, query: str, **options: Json) -> Sample:
+    """One record through a symmetric channel that is never written out, and the same channel with its rows."""
+    return beside(*large_samples.both_symmetric(mechanism, query), **options)
+
+
 def beside(large: dl.Mechanism, dense: dl.Mechanism, **options: Json) -> Sample:
     found, best = audited(lambda: large, **options), dl.audit(dense, **options, tolerance=1e-5, time_limit=1)
     return Sample(found.data, best.lower, best.upper)
@@ -149,6 +154,8 @@ def samples() -> dict[str, Sample]:
         "local, values": local("randomized_response(epsilon=1)", "histogram(n=4, k=3)", knowledge=0.3),
         "local, reference": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.2, reference=[0.8, 0.2]),
         "local, bits": local("unary_encoding(epsilon=1)", "histogram(n=3, k=2)", knowledge=0.2),
+        "symmetric": symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3),
+        "symmetric, response": symmetric("randomized_response(epsilon=1)", "identity(k=3)", entropy=0.0, secret=0),
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),

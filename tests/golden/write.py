@@ -47,6 +47,9 @@ def certificates() -> dict[str, pool.Json]:
     found["large, group"] = pool.unwritten("laplace(epsilon=1)", knowledge=0.2, secret=[0, 3]).data
     histogram = pool.unlisted("geometric(epsilon=1)", knowledge=0.2)
     found["histogram, trivial"] = pool.reshaped(histogram, "trivial", 1.1).data
+    found["symmetric, trivial"] = pool.reshaped(
+        pool.symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3), "trivial", 1.4
+    ).data
     found["saved"] = saved(dl.audit(named("count(n=3)", "geometric(epsilon=1)"), entropy=1.0, tolerance=1e-3))
     found["saved design"] = saved(dl.design(dl.queries.count(n=2), distortion=0.3, entropy=0.5, tolerance=1e-3))
     return found

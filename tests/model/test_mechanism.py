@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -143,6 +145,7 @@ PROTOCOL = {
     "rows": mechanisms.geometric(queries.count(n=3), epsilon=1),
     "sum": mechanisms.geometric(queries.count(n=10_000), epsilon=1),
     "counts": mechanisms.geometric(queries.histogram(n=2000, k=3), epsilon=1),
+    "symmetric": mechanisms.symmetric(queries.identity(k=3000), flip=2999 / (2999 + math.e)),
     "points": mechanisms.laplace(queries.count(n=3), epsilon=1, output="real"),
 }
 
@@ -164,7 +167,12 @@ def test_every_mechanism_answers_what_any_is_asked(route: str) -> None:
 
 
 def test_what_has_no_rows_says_why() -> None:
-    for route, says in (("sum", "too many to write out"), ("counts", "too many to write out"), ("points", "no table")):
+    for route, says in (
+        ("sum", "too many to write out"),
+        ("counts", "too many to write out"),
+        ("symmetric", "would have 3000 x 3000 entries"),
+        ("points", "no table"),
+    ):
         for ask in (PROTOCOL[route].written, PROTOCOL[route].matrix, PROTOCOL[route].table):
             with pytest.raises(InputError, match=says):
                 ask()

@@ -407,7 +407,7 @@ def test_a_missing_key_is_named() -> None:
     [
         ({"query": "__import__('os').system('true')", "mechanism": "symmetric(flip=0.3)"}, "query"),
         ({"query": "count(n=4)", "mechanism": "open('x')"}, "mechanism"),
-        ({"query": "count(n=10**9)", "mechanism": "symmetric(flip=0.3)"}, "no number"),
+        ({"query": "count(n=10**9)", "mechanism": "symmetric(flip=0.3)"}, "not a number"),
         ({"query": "count(n=1000000000)", "mechanism": "symmetric(flip=0.3)"}, "n of the query"),
         ({"query": "count(n=100000000)", "mechanism": "symmetric(flip=0.3)"}, "too many"),
         ({"query": "modular_sum(n=100000000, modulus=4000000)", "mechanism": "constant()"}, "too many"),
@@ -418,7 +418,7 @@ def test_a_missing_key_is_named() -> None:
         ({"query": "count(n=30)", "mechanism": "randomized_response(epsilon=1)"}, "too many"),
         ({"query": "count(n=4)", "mechanism": "geometric(epsilon=-1)"}, "epsilon"),
         ({"query": "count(n=4)", "mechanism": "geometric(epsilon=1, epsilon=2)"}, "twice"),
-        ({"query": "count(n=4)", "mechanism": "geometric()"}, "lacks epsilon"),
+        ({"query": "count(n=4)", "mechanism": "geometric()"}, "epsilon must be"),
         ({"query": "count(n=4)", "mechanism": "laplace(epsilon=1, output='real')"}, "output"),
         ({"query": "count(n=4)", "rows": [[1.0]] * 4}, "5 are needed"),
         ({"query": "count(n=4)", "rows": [[0.5, 0.4]] * 5}, "sums to 0.9"),

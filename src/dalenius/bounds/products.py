@@ -191,11 +191,11 @@ class _Choice:
     def at(self, law: Floats, sigma: float, excess: float) -> tuple[float, float]:
         """The bound, and lam = (1-sigma) eta + excess."""
         lam = (1 - sigma) * self.eta + excess
+        # Where sigma is lost in rounding and nobody else is there, tau would be 0, for which the bound is not stated.
+        lam = lam if sigma + lam > 0 else self.settings.least_tau
         tau = sigma + lam
         out = law @ self.rows
         told = (xlogy(self.rows, self.rows) - xlogy(self.rows, out)).sum(axis=1)
-        if tau <= 0:
-            return float(told.max()) + lam * self.knowledge, lam
         terms = (sigma * np.log(law) + lam * np.log(self.rho) + told) / tau
         return lam * self.knowledge + tau * float(logsumexp(terms)), lam
 

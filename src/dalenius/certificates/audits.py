@@ -84,6 +84,8 @@ def certificate_data(
 
 
 def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
+    if witness.even:
+        return {"uniform": True}
     if isinstance(witness.mechanism, LocalPart):
         return _some_records(witness, witness.mechanism.looked_at)
     grid = next((item.grid for item in found if item.secret == witness.secret), None)

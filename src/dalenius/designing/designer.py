@@ -212,6 +212,9 @@ class Designer:
     def _audit_settings(self) -> Settings:
         """Mechanisms of designs have a line of their own in the portfolio where cells are few."""
         settings = self.asked.settings
+        # Boxes of posteriors of three values and more are loose: simplices stay first there.
+        if max(self.problem.domain.statistic.records) > 2:  # noqa: PLR2004 - bits
+            return settings
         return replace(settings, portfolio=replace(settings.portfolio, few=settings.portfolio.designed))
 
     def _price(self, lower: LowerBound) -> float:

@@ -24,6 +24,7 @@ from dalenius.model.real import Gaussian as RealGaussian
 from dalenius.model.real import Laplace as RealLaplace
 from dalenius.model.real import Real
 from dalenius.model.statistic import Table
+from dalenius.model.symmetric import Symmetric
 from dalenius.model.unclamped import Unclamped, UnclampedSum
 from dalenius.model.written import Written
 
@@ -37,14 +38,20 @@ MOST_BITS = 10
 MOST_SIGMA = 50_000
 
 
-def symmetric(query: Query, *, flip: float) -> Written:
-    """q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) at every other value of the range."""
+def symmetric(query: Query, *, flip: float) -> Mechanism:
+    """q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) at every other value of the range.
+
+    Of an identity with too many values for a matrix the two numbers alone are kept.
+    """
     _asked(query)
     p = Flip().checked(flip)
     others = len(query.outputs) - 1
     if others == 0 and p > 0:
         message = f"flip = {flip}: {query} has a single answer, so there is nothing to flip to; use flip=0"
         raise InputError(message)
+    if Symmetric.fits(query) and query.records[0] ** 2 > checks.MOST_ENTRIES:
+        name = _call("symmetric", {"flip": flip})
+        return Symmetric(query, name, 1 - p, p / others, query.labels, answers=True)
     hit = query.distance() == 0
     rows = np.where(hit, 1 - p, p / max(others, 1))
     return _named(query, "symmetric", {"flip": flip}, rows)
@@ -181,11 +188,16 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
     """Release the noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
 
     Otherwise another value of its alphabet, uniformly; epsilon is per record. Beyond 2^12 datasets there is no
-    matrix: each record goes through its own channel.
+    matrix: each record goes through its own channel. Nor is there one of an identity with more than 2^8 values.
     """
     _asked(query)
     rate = Epsilon().checked(epsilon)
     name = _call("randomized_response", {"epsilon": epsilon})
+    k = query.records[0]
+    if Symmetric.fits(query) and k**2 > Local.most_local:
+        kept = 1 / (1 + (k - 1) * math.exp(-rate))
+        labels = tuple(map(query.words, range(k)))
+        return Symmetric(query, name, kept, math.exp(-rate) * kept, labels, answers=False)
     if Local.fits(query) and checks.log_universe(query.records) > math.log(MOST_RESPONSES) + 1e-9:
         return Local(query, name, response(query.records[0], rate), tuple(map(query.words, range(query.records[0]))))
     checks.universe(query.records, MOST_RESPONSES)

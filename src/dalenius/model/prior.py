@@ -86,6 +86,11 @@ class Prior:
         """Whether the classes are counts of the value that the secret has (TiedPrior)."""
         return False
 
+    @property
+    def even(self) -> bool:
+        """Whether it is the uniform prior on one record, whose values are the only classes (EvenPrior)."""
+        return False
+
     def log_reference(self) -> Floats:
         """Return log rho(a,t) of every cell."""
         return self.reference.log_joint(self.mechanism.statistic, self.secret)

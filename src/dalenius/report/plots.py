@@ -195,6 +195,8 @@ def _witness_axis(audit: Audit) -> tuple[Callable[[int], str], str]:
     """Return the name of each class of the witness, and of the axis they stand on."""
     if audit.prior.tied:
         return str, "how many records have that same value"
+    if audit.prior.even:
+        return (lambda _: "all"), "every value alike"
     name, axis = class_axis(audit.prior.mechanism.statistic)
     part = audit.prior.mechanism.part
     return name, axis if part is None else f"how many records have value {part}"

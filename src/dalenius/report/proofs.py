@@ -51,6 +51,11 @@ KINDS = {
         "4.12",
     ),
     "looks": Kind("the bound of n looks", "The capacity of one bit that is looked at n times.", "4.12"),
+    "symmetric": Kind(
+        "the symmetric-channel bound",
+        "The capacity of a record whose value is kept, or replaced by any other alike.",
+        "4.12",
+    ),
     "power": Kind(
         "the entropy-power bound",
         "The entropy of a count and Gaussian noise is at least what their entropies give together.",

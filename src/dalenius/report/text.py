@@ -143,6 +143,8 @@ def heaviest(audit: Audit, many: int = 4) -> tuple[list[Cell], int]:
 def cell_words(audit: Audit, value: int, cls: int) -> str:
     """Return `record 0 = 1 and sum mod 2 = 1`, or the dataset itself where the cell is one dataset."""
     channel = audit.prior.mechanism
+    if audit.prior.even:
+        return f"x = {secret_value(audit, value)}"
     words = "" if channel.part is None else f"count of value {channel.part} = {cls}"
     if audit.prior.tied:
         words = f"count of value {value} = {cls}"
@@ -359,6 +361,8 @@ def _witness(audit: Audit) -> list[str]:
         known = f"its entropy is {short(in_unit(audit.prior.entropy(), audit.unit))} {audit.unit}"
     else:
         known = f"D(p || reference) is {short(in_unit(audit.prior.divergence(), audit.unit))} {audit.unit}"
+    if audit.prior.even:
+        return [f"the uniform prior attains the lower bound; {known}"]
     lines = [f"this prior attains the lower bound; {known}, its heaviest cells are"]
     lines += [f"  {cell.words}: {cell.mass:.4g}" for cell in cells]
     lines += [f"  and {more} more cells"] if more else []

@@ -25,6 +25,7 @@ from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Table
+from dalenius.model.symmetric import EvenPrior, Symmetric
 from dalenius.model.tied import Decoder, TiedPrior
 from dalenius.model.written import Written
 from dalenius.results.audit import Audit, Extremes, Group, Records
@@ -293,6 +294,8 @@ def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], 
     if "blocks" in witness:
         part = mechanism.witnessed(witness.get("cell"))
         return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
+    if "uniform" in witness:
+        return _even(mechanism, secret)
     if "part" in witness:
         return _on_some_records(mechanism, secret, witness, reference)
     return Prior(mechanism, secret, witness["masses"], reference)
@@ -311,6 +314,14 @@ def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, An
     at = np.arange(looked_at.values)
     masses[at, at] = given
     return Prior(part, secret, masses.reshape(looked_at.values, -1) / given.sum(), reference)
+
+
+def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:
+    """The uniform prior of one record through a symmetric channel."""
+    if not isinstance(mechanism, Symmetric) or secret != 0:
+        message = "its witness is the uniform prior of one record, and its mechanism is no symmetric channel of one"
+        raise InputError(message)
+    return EvenPrior.of(mechanism, 0)
 
 
 def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> TiedPrior:

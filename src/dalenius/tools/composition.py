@@ -19,6 +19,7 @@ from dalenius.model.mechanism import Mechanism, Route
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
+from dalenius.model.symmetric import Symmetric
 from dalenius.model.written import Written
 from dalenius.numerics.deferred import logsumexp, minimize, xlogy
 from dalenius.search.deadline import Deadline
@@ -240,6 +241,11 @@ def _record_by_record(mechanism: Local, _: float, deadline: Deadline) -> float:
     return mechanism.n * capacity(mechanism.look_at((0,), 0), deadline).upper
 
 
+def _capacity(mechanism: Symmetric, *_: object) -> float:
+    """The capacity, in closed form."""
+    return mechanism.capacity() + MARGIN * (1 + mechanism.capacity())
+
+
 def _dual_bound(
     mechanism: Mechanism, known: float, deadline: Deadline, iterations: int = 300, largest_s: float = 1e6
 ) -> float:
@@ -281,4 +287,5 @@ INFORMATION_BOUNDS: dict[Route, Callable[[Any, float, Deadline], float]] = {
     "sum": knowledge_bound,
     "counts": _around_the_mean,
     "local": _record_by_record,
+    "symmetric": _capacity,
 }

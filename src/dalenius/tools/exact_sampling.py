@@ -28,9 +28,10 @@ from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
+from dalenius.model.symmetric import Symmetric
 from dalenius.model.tables import integer_row
-from dalenius.verifier import named, products
-from dalenius.verifier.balls import ONE, Ball, precision
+from dalenius.verifier import named, products, symmetric
+from dalenius.verifier.balls import ONE, ZERO, Ball, precision
 from dalenius.verifier.reading import Refused, number
 
 Draw = Callable[[], int]
@@ -78,6 +79,24 @@ def local_outputs(mechanism: Local, dataset: Sequence[int], size: int, rng: obje
         return least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])
 
     return [[answer(value) for value in dataset] for _ in range(many)]
+
+
+def symmetric_outputs(mechanism: Symmetric, value: int, size: int, rng: object) -> list[int]:
+    """Return `size` independent outputs of a symmetric channel on one record; rng is only there to be refused."""
+    _check_bits(rng)
+    many, described = checks.size(size, 1), mechanism.describe()
+    try:
+        symmetric.rebuild(described)  # what it refuses it refuses now
+    except Refused as reason:
+        raise InputError(_refusal(reason)) from reason
+    at = cache(lambda _: symmetric.rebuild(described))
+
+    def chance(y: int, bits: int) -> Ball:
+        """P(Y <= y): that many others, and the value itself from there on."""
+        channel = at(bits)
+        return channel.other * (y + 1) + (channel.kept - channel.other if y >= value else ZERO)
+
+    return [least(mechanism.k, chance) for _ in range(many)]
 
 
 def unclamped(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:

@@ -10,6 +10,7 @@ import numpy as np
 from dalenius import api
 from dalenius.bounds.capacity import Capacity, capacity
 from dalenius.bounds.convolution import capacity_by_convolution
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.additive import Additive
@@ -17,6 +18,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.local import Local
 from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
+from dalenius.model.symmetric import Symmetric
 from dalenius.options import Options, entropies_of
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.profile import Bracket, Profile
@@ -127,6 +129,9 @@ def _capacity(mechanism: Mechanism, deadline: Deadline, share: float = 0.25) -> 
         # Channels side by side: capacities add up.
         one = capacity(mechanism.look_at((0,), 0), deadline)
         return Capacity(mechanism.n * one.lower, mechanism.n * one.upper, one.prior)
+    if isinstance(mechanism, Symmetric):
+        value, k = mechanism.capacity(), mechanism.k
+        return Capacity(max(0.0, value - MARGIN_DOWN), value + MARGIN_UP, np.full(k, 1 / k))
     if mechanism.route == "sum":
         return capacity_by_convolution(cast("Additive", mechanism), deadline.part(share * deadline.time_limit))
     return capacity(mechanism, deadline)
@@ -142,6 +147,8 @@ def _record_guessing(mechanism: Mechanism) -> float:
     worst = 0.0
     if isinstance(mechanism, Local):
         return math.log(float(mechanism.rows.max(axis=0).sum()))
+    if isinstance(mechanism, Symmetric):
+        return mechanism.log_most_likely()
     for members in mechanism.statistic.orbits:
         record = members[0]
         given = np.exp(mechanism.statistic.log_reference(record) + math.log(mechanism.records[record]))

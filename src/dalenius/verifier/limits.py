@@ -112,6 +112,8 @@ class Sizes:
     local_values: int = 2**10
     local_joint: int = 2**20
     looks: int = 2**20
+    # Values of one record through a symmetric channel: a formula of two numbers.
+    symmetric_values: int = 2**53
 
     # Designs: pairs of a class and an output; products of numbers for the whole pool, or for all symmetries;
     # differences of counts for the distances of vectors.

@@ -8,7 +8,8 @@ multiplicities are rebuilt from the problem's description, then in ball arithmet
 3. lower <= upper.
 A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of very
 many records, whose rows would not fit, is checked in unwritten_sums.py, noise on every count of a histogram in
-unwritten_histograms.py, channels that each record has to itself in products.py; real outputs are in real.py.
+unwritten_histograms.py, channels that each record has to itself in products.py, one record through a symmetric
+channel in symmetric.py; real outputs are in real.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
@@ -33,6 +34,7 @@ from . import (
     reference,
     saved,
     secret,
+    symmetric,
     unwritten_histograms,
     unwritten_sums,
     work,
@@ -166,7 +168,7 @@ def _check(content: dict[str, Any], mechanism: Description | None, report: _Repo
         return _design(content, mechanism, report)
     if "independent" in mapping(content.get("adversary", {}), "the adversary"):
         return _independent_audit(content, mechanism, report)
-    if {"blocks", "kind", "part"} & mapping(content.get("witness", {}), "the witness").keys():
+    if {"blocks", "kind", "part", "uniform"} & mapping(content.get("witness", {}), "the witness").keys():
         return _large_audit(content, mechanism, report)
     if "quadrature" in mapping(content.get("problem", {}), "the problem"):
         return _real_audit(content, mechanism, report)
@@ -344,7 +346,7 @@ def _real_audit(content: dict[str, Any], mechanism: Description | None, report: 
 
 
 def _large_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
-    """Check an audit certificate whose witness is on blocks of classes, or on some records; see unwritten_sums.py.
+    """Check an audit certificate whose witness is on blocks of classes, on some records, or uniform.
 
     Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
     """
@@ -353,7 +355,8 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     keys = mapping(content["witness"], "the witness").keys()
     counts = {"cell", "kind"} & keys
     unwritten = unwritten_histograms if counts else unwritten_sums
-    kind: Any = unwritten if {"blocks", "kind"} & keys else products
+    by_records = products if "part" in keys else symmetric
+    kind: Any = unwritten if {"blocks", "kind"} & keys else by_records
     channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None and mechanism != description:

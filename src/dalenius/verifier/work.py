@@ -108,8 +108,9 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     witness = content.get("witness")
     if isinstance(witness, dict) and {"blocks", "kind"} & witness.keys():
         return Work(0.0, COST.start) + _part(lambda: _large(content))
-    if isinstance(witness, dict) and "part" in witness:
-        return Work(0.0, COST.start) + _part(lambda: _local(content))
+    if isinstance(witness, dict) and {"part", "uniform"} & witness.keys():
+        # The uniform prior of one record is one formula, whatever the size.
+        return Work(0.0, COST.start) + (_part(lambda: _local(content)) if "part" in witness else Work())
     problem = content.get("problem")
     real = isinstance(problem, dict) and "quadrature" in problem
     shape = _found(lambda: _shape(content["problem"], content.get("secret")))

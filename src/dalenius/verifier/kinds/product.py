@@ -29,8 +29,8 @@ from dataclasses import dataclass
 
 from flint import arb, arb_poly
 
-from dalenius.verifier import contraction
 from dalenius.verifier.balls import ONE, ZERO, Ball, xlogx
+from dalenius.verifier.contraction import contracts as every_pair_contracts
 from dalenius.verifier.limits import tick, ticking
 
 Row = Sequence[Ball]
@@ -77,7 +77,7 @@ def contracts(rows: Sequence[Row], law: Row, eta: Ball, *, even: bool, response:
         return _bits_contract(rows, law, eta)
     if even and response:
         return _response_contracts(rows, eta)
-    return contraction.contracts(rows, eta)
+    return every_pair_contracts(rows, eta)
 
 
 def expands(rows: Sequence[Row], law: Row, sigma: Ball, *, even: bool, response: bool) -> bool:
