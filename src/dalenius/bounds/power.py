@@ -90,7 +90,9 @@ class _Curve:
         total = 1 + 2 * sum(math.exp(-2 * math.pi**2 * self.s1 * k * k) for k in range(1, 40))
 
         def parts(m: float) -> tuple[float, float]:
-            e = math.exp(2 * (alpha + beta * m - self.knowledge)) / (2 * math.pi * math.e)
+            exponent = 2 * (alpha + beta * m - self.knowledge)
+            # Far outside, where exp is not a float, there is no room in any case.
+            e = math.inf if exponent > 700 else math.exp(exponent) / (2 * math.pi * math.e)  # noqa: PLR2004 - exp(709)
             return e, m + 1 / 12 - e
 
         def at(m: float) -> tuple[float, float]:
