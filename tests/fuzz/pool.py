@@ -126,6 +126,7 @@ def samples() -> dict[str, Sample]:
         "monotone": audited(count, "monotone", entropy=1.7),
         "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
+        "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),
         "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),
         "maximal": reshaped(little, "maximal", 0.8),

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 import dalenius as dl
 from dalenius.bounds.closed_forms import Centre, Sibson
 from dalenius.numerics.information import mutual_information
+from dalenius.settings import without
 from dalenius.verifier import unwritten_sums
 from dalenius.verifier.balls import precision
 from dalenius.verifier.question import Knowledge
@@ -29,7 +30,8 @@ def _precision() -> Iterator[None]:
 
 
 def certificate(mechanism: str = "geometric(epsilon=1)", query: str = "count(n=300)", knowledge: float = 0.4) -> Json:
-    audit = dl.audit(both(mechanism, query)[0], knowledge=knowledge, tolerance=1e-3)
+    settings = dl.Settings(portfolio=without("monotone"))
+    audit = dl.audit(both(mechanism, query)[0], knowledge=knowledge, tolerance=1e-3, settings=settings)
     return copy.deepcopy(audit.certificate.data)
 
 
@@ -224,7 +226,8 @@ def test_orders_are_proofs_of_dense_audits_too() -> None:
 
 
 def test_saved_audits_carry_their_witness(tmp_path: Any) -> None:  # noqa: ANN401
-    audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1), knowledge=0.4)
+    settings = dl.Settings(portfolio=without("monotone"))
+    audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1), knowledge=0.4, settings=settings)
     path = tmp_path / "audit.json"
     audit.save(path)
     assert path.stat().st_size < 100_000

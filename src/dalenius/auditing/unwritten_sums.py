@@ -18,6 +18,7 @@ from dalenius.bounds.choices import obvious
 from dalenius.bounds.closed_forms import Blend, Centre, Formula, Sibson
 from dalenius.bounds.output_law import OutputLaw
 from dalenius.bounds.power import Power
+from dalenius.bounds.unwritten_rows import PointRows, Points, suits
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.additive import Additive
@@ -41,7 +42,13 @@ def audit_large(
     if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
     proofs = closed_forms(problem, mechanism, about, deadline)
-    return from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
+    audit, lift, grid = from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
+    # Points lose this share: nothing is to be gained where the formulas come as near.
+    lost = problem.settings.monotone.lost * audit.upper
+    if audit.worth_more and audit.gap > lost and (rows := _monotone(problem, mechanism, about, deadline)) is not None:
+        audit.keep_upper(rows)
+        deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
+    return audit, lift, grid
 
 
 def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline) -> list[Formula]:
@@ -63,6 +70,20 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
         proofs.append(Blend.best(log_joint, knowledge, eta, settings))
     least = min(proof.upper for proof in proofs)
     return [*proofs, *OutputLaw.below(mechanism, knowledge, deadline, reference, settings, known=least)]
+
+
+def _monotone(problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline) -> PointRows | None:
+    """Monotone rows on points, for noise whose rows are mixtures of theirs."""
+    settings = problem.settings
+    log_joint = problem.reference.log_joint(mechanism.statistic, about)
+    few = (
+        len(log_joint) * settings.monotone.points_per_spread * settings.monotone.spreads
+        <= settings.monotone.point_cells
+    )
+    tried = "monotone" in settings.portfolio.bounds and problem.knowledge > settings.ascent.small_knowledge
+    if not (few and tried and suits(mechanism) and len(log_joint) > 1 and mechanism.answers.size > 1):
+        return None
+    return Points(mechanism, log_joint, problem.knowledge, settings, deadline).best()
 
 
 def from_below(  # noqa: PLR0913 - a problem, and what is known of it

@@ -20,7 +20,7 @@ import numpy as np
 
 from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.proof import Rounding
-from dalenius.numerics.information import lse, safe_log
+from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.order import Order
@@ -76,6 +76,15 @@ class Chains:
         ends = [rows[k] for rows in self.rows for k in (-1, 0)]
         self.increments = self._steps(safe_log(self.channel[ends]))
 
+    @property
+    def stated(self) -> int:
+        """The steps that a verifier is told to take: more, where floats are too short for the rows at the ends.
+
+        Its chains begin farther out there, and come nearer by the same factor a step.
+        """
+        ends = [rows[k] for rows in self.rows for k in (-1, 0)]
+        return self.rounds if self.channel[ends].min() > TINY else self.rounds + self.rounds // 4 + 10
+
     def advance(self) -> None:
         """One step of every chain: d <- Theta(d)."""
         self.increments = self._steps(safe_log(self._outputs(self.increments)))
@@ -119,6 +128,8 @@ class Scan:
     cells: Cells
     order: Order
     deadline: Deadline
+    # Steps at most, where a verifier would take too long.
+    most: int = 10**9
     best: Monotone | None = None
 
     def __post_init__(self) -> None:
@@ -156,7 +167,7 @@ class Scan:
         chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
         close = np.sqrt(8 * settings.close * tolerance)
         mark = np.inf
-        for k in range(min(most, settings.rounds)):
+        for k in range(min(most, settings.rounds, self.most)):
             radius = chains.radii().max()
             if radius <= close or self.deadline.expired():
                 break
@@ -173,4 +184,4 @@ class Scan:
         upper = s * float(lse((self.cells.log_rows + chains.values() / s)[None])[0]) + s * self.cells.knowledge
         if self.best is None or upper < self.best.upper:
             repaired = 0 if self.order.parts is None else chains.channel.size
-            self.best = Monotone(upper, s, chains.log_r, chains.rounds, self.order, repaired)
+            self.best = Monotone(upper, s, chains.log_r, chains.stated, self.order, repaired)

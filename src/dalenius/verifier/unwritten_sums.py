@@ -20,7 +20,7 @@ from typing import Any
 
 from flint import arb
 
-from . import named
+from . import named, unwritten_rows
 from .balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
 from .counting import Shares, Sum
 from .kinds import power
@@ -157,10 +157,13 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
         bound = _centre(channel, knowledge.most, proof, where)
     elif kind == "law":
         bound = _output_law(channel, knowledge.most, proof, where)
+    elif kind == "monotone":
+        bound = unwritten_rows.bound(channel, knowledge.most, proof, where)
     elif kind == "power":
         bound = _power(channel, knowledge.most, proof, where)
     else:
-        refuse(f"{where}: its kind is none of trivial, maximal, sibson, blend, centre, law, power, which need no rows")
+        known = "trivial, maximal, sibson, blend, centre, law, monotone, power"
+        refuse(f"{where}: its kind is none of {known}, which need no rows")
     # What outputs that were put together may tell beside their sum: see named.lost.
     compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
     return upper

@@ -397,7 +397,7 @@ def _large(content: dict[str, Any]) -> Work:
     met = min((2 * reach + 1) * cuts, classes * cuts) if "blocks" in content["witness"] else 0
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
-    time += sum(_output_law(proof, classes) for proof in content["proofs"])
+    time += sum(_output_law(proof, classes) + _points_of(proof, values) for proof in content["proofs"])
     own = [_own_count(proof, data.n, data.alphabet(0)) for proof in content["proofs"]]
     time += sum(work.seconds for work in own)
     if "kind" in content["witness"]:
@@ -451,6 +451,14 @@ def _output_law(proof: object, classes: int) -> float:
     if not isinstance(proof, dict) or proof.get("kind") != "law":
         return 0.0
     return classes * (4 * COST.function + (COST.make + COST.product) * len(proof["cuts"]))
+
+
+def _points_of(proof: object, values: int) -> float:
+    """Two chains of every value, by recursions over the points."""
+    if not isinstance(proof, dict) or proof.get("kind") != "monotone":
+        return 0.0
+    step = len(proof["rho"]) * (24 * COST.operation + 2 * COST.function)
+    return 2.0 * values * (abs(int(proof["rounds"])) + 2) * step
 
 
 def _contributions(data: Sum | Histogram | Table) -> Sequence[int]:

@@ -66,8 +66,12 @@ class OneValue:
 
     def bound(self, first: Sequence[Ball], last: Sequence[Ball], rounds: int) -> Ball:
         """Guarantee: g_a <= result. first, last: its rows at both ends of the order."""
-        up = [x.upper() for x in self.increments([q.log() for q in last])]
-        down = [x.lower() for x in self.increments([q.log() for q in first])]
+        return self.bound_from([q.log() for q in first], [q.log() for q in last], rounds)
+
+    def bound_from(self, first: Sequence[Ball], last: Sequence[Ball], rounds: int) -> Ball:
+        """The same, for the logarithms of these rows."""
+        up = [x.upper() for x in self.increments(last)]
+        down = [x.lower() for x in self.increments(first)]
         for _ in range(rounds):
             up = [x.upper() for x in self.increments(self.outputs(up))]
             down = [x.lower() for x in self.increments(self.outputs(down))]
@@ -93,7 +97,14 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     else:
         ordered = by_name(channel)
     log_r = [given[y] - total for y in ordered.outputs]
-    values = [_value(ordered, cell, log_r, s, rounds) for cell in question.cells]
+    known: dict[Any, Ball] = {}
+    values = []
+    for cell in question.cells:
+        # Values of a group with the same sum have the same cells.
+        key = tuple((t, rho.mid().man_exp(), rho.rad().man_exp()) for t, rho in sorted(cell.items()))
+        if key not in known:
+            known[key] = _value(ordered, cell, log_r, s, rounds)
+        values.append(known[key])
     upper = s * (log_sum_exp(values) + question.knowledge.most)
     yield where, upper + ordered.lost * arb(len(question.cells)).log()
 

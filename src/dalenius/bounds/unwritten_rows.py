@@ -1,0 +1,191 @@
+"""Monotone rows for noise on a sum that is never written out, on points between which answers are mixtures (MATH 4.11).
+
+Geometric and Laplace noise of rate c: an answer f between the points x and x + step has the row
+
+    q_f = A q_x + B q_(x+step) + (1 - A - B) (a law between the points),     A = sinh(c (x + step - f)) / sinh(c step),
+
+B the same from the other side. With 1 - A - B made the same b for all f, L <= L' + b log|A|, where L' is about the
+points alone, on which the noise is geometric with factor exp(-c step). Answers beyond the outermost points are told
+apart in full: they are so rare that it costs nothing.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.monotone import Monotone, Scan
+from dalenius.bounds.proof import Rounding
+from dalenius.model.additive import Additive
+from dalenius.model.noise import Geometric, Laplace
+from dalenius.numerics.deferred import logsumexp
+from dalenius.numerics.information import TINY
+from dalenius.numerics.types import Bools, Floats
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import Lumped
+from dalenius.reductions.order import Order
+from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.ascent import climb
+from dalenius.search.deadline import Deadline
+from dalenius.settings import Settings
+
+
+@dataclass(frozen=True)
+class PointRows(Formula):
+    """The row bound on points first, first + step, ..., reached after so many steps of the chains."""
+
+    kind = "monotone"
+    rows: Monotone | None = None
+    first: int = 0
+    step: int = 1
+    beyond: float = 0.0
+
+    def claim(self, rounding: Rounding) -> float:
+        """Rounding as for written rows; there are far more classes than points."""
+        assert self.rows is not None  # noqa: S101 - for the type checker
+        return self.upper + 100 * rounding.bound + 10 * rounding.mass * max(self.rows.s, 1.0)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - none is written out
+        """Return the points, the output law on them, the share of answers beyond, s, and the number of steps."""
+        assert self.rows is not None  # noqa: S101 - for the type checker
+        return {
+            "first": self.first,
+            "step": self.step,
+            "rho": self.rows.log_r.tolist(),
+            "beyond": self.beyond,
+            "s": self.rows.s,
+            "rounds": self.rows.rounds,
+        }
+
+
+@dataclass(eq=False)
+class Points:
+    """The problem on points: where they are, and what the reference gives to pairs of a secret value and a point."""
+
+    mechanism: Additive
+    log_joint: Floats
+    knowledge: float
+    settings: Settings
+    deadline: Deadline
+    rate: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        noise = self.mechanism.noise
+        assert isinstance(noise, (Geometric, Laplace))  # noqa: S101 - `suits` was asked
+        self.rate = noise.rate
+        self.log_p = logsumexp(self.log_joint, axis=1)
+        self.log_joint = self.log_joint[np.isfinite(self.log_p)]
+        self.log_p = self.log_p[np.isfinite(self.log_p)]
+        answers, weight = self.mechanism.answers, np.exp(logsumexp(self.log_joint, axis=0))
+        self.mean = float(weight @ answers)
+        self.spread = math.sqrt(float(weight @ (answers - self.mean) ** 2))
+
+    def best(self) -> PointRows | None:
+        """Refine the points while what they lose is more than a small share of the bound."""
+        settings = self.settings.monotone
+        found: PointRows | None = None
+        place = Place(max(1, int(self.spread / settings.points_per_spread)), settings.spreads * self.spread)
+        whole = int(self.mechanism.answers[-1] - self.mechanism.answers[0])
+        for _ in range(settings.refinements):
+            if self.deadline.expired():
+                break
+            cells, inside, first = self._cells(place)
+            pi, s, value = self._climb(cells)
+            if s <= self.settings.closed_forms.row_least_s:
+                break
+            outside = int((~inside).sum())
+            reach = self.spread * math.sqrt(2 * (self._price(outside) / s + settings.beyond_nats)) if outside else 0.0
+            if reach > place.reach < whole:
+                place = place.farther(min(reach, whole), settings.most_points)
+                continue
+            tolerance, order = settings.near * value, Order(np.arange(len(cells.lumped.channel)))
+            scan = Scan(cells, order, self.deadline, settings.chain_work // cells.size)
+            rows = scan.run(pi, s, value, tolerance)
+            if rows is None:
+                break
+            upper, rare = self._with_outside(rows, inside)
+            between = between_points(self.rate, place.step) * math.log(len(self.log_p))
+            tried = PointRows(upper + between, rows, first, place.step, settings.beyond if outside else 0.0)
+            found = tried if found is None or tried.upper < found.upper else found
+            share = settings.lost * tried.upper
+            if rare > share and place.reach < whole:
+                place = place.farther(min(settings.farther * place.reach, whole), settings.most_points)
+            elif between > share and place.step > 1 and 2 * cells.n_outputs <= settings.most_points:
+                place = Place(place.step // 2, place.reach)
+            else:
+                break
+        return found
+
+    def _price(self, outside: int) -> float:
+        """log(N / kappa), what an answer beyond the points may tell."""
+        return math.log(outside) - math.log(self.settings.monotone.beyond)
+
+    def _cells(self, place: "Place") -> tuple[Cells, Bools, int]:
+        """The problem on points, which classes have answers between them, and the first point."""
+        answers, step = self.mechanism.answers, place.step
+        first = max(int(answers[0]), math.floor(self.mean - place.reach))
+        many = max(1, -(-(min(int(answers[-1]), math.ceil(self.mean + place.reach)) - first) // step)) + 1
+        inside = (answers >= first) & (answers <= first + (many - 1) * step)
+        j, offset = np.divmod(answers[inside] - first, step)
+        # A / (A + B) by the distance from the point below; sinh(x) = exp(x) (1 - exp(-2x)) / 2, without overflow
+        far, near = -np.expm1(-2 * self.rate * (step - offset)), -np.expm1(-2 * self.rate * offset)
+        left = far / (far + near * np.exp(self.rate * (2 * offset - step)))
+        points = np.zeros((len(self.log_p), many + 1))
+        for value, log_law in enumerate(self.log_joint[:, inside]):
+            mass = np.exp(log_law)
+            points[value] += np.bincount(j, weights=mass * left, minlength=many + 1)
+            points[value] += np.bincount(j + 1, weights=mass * (1 - left), minlength=many + 1)
+        a, row = np.nonzero(points[:, :many])
+        log_rho = np.log(points[a, row])
+        places = np.arange(float(many))
+        channel = Geometric(self.rate * step).rows(places[:, None], places)
+        lumped = Lumped(a, channel, log_rho - logsumexp(log_rho), len(points), row)
+        return Cells(lumped, self.knowledge, self.settings), inside, first
+
+    def _climb(self, cells: Cells) -> tuple[Floats, float, float]:
+        """The best prior on the points that ascents from tilts of the reference find, its multiplier, what it leaks."""
+        closed = self.settings.closed_forms
+        x = cells.lumped.row - float(cells.rho @ cells.lumped.row)
+        lean = cells.secret - float(cells.rho @ cells.secret)
+        both = x * lean / math.sqrt(max(float(cells.rho @ x**2) * float(cells.rho @ lean**2), TINY))
+        tilts = np.array(closed.sum_tilts)[:, None] * math.sqrt(2 * self.knowledge)
+        log_pi = cells.log_rho + tilts * both
+        starts = np.exp(log_pi - logsumexp(log_pi, axis=1, keepdims=True))
+        pi, value, s = climb(cells, starts, self.deadline, closed.sum_rounds, still=closed.sum_still)
+        k = int(np.argmax(value))
+        return pi[k], float(s[k]), float(value[k])
+
+    def _with_outside(self, rows: Monotone, inside: Bools) -> tuple[float, float]:
+        """s LSE_a( log rho(a) + G_a / s ) + s K with answers beyond the points, and what they add."""
+        s, outside = rows.s, int((~inside).sum())
+        # The bound on points alone has the reference inside as a law of its own.
+        near = rows.upper / s - self.knowledge + float(logsumexp(self.log_joint[:, inside]))
+        if not outside:
+            return s * (near + self.knowledge), 0.0
+        near -= math.log1p(-self.settings.monotone.beyond) / s
+        both = float(np.logaddexp(near, float(logsumexp(self.log_joint[:, ~inside])) + self._price(outside) / s))
+        return s * (both + self.knowledge), s * (both - near)
+
+
+@dataclass(frozen=True)
+class Place:
+    """How far points are apart, and how far they reach from the mean to either side."""
+
+    step: int
+    reach: float
+
+    def farther(self, reach: float, most: int) -> "Place":
+        """As far as that, with no more points than these."""
+        return Place(max(self.step, math.ceil(2 * reach / most)), reach)
+
+
+def between_points(rate: float, step: int) -> float:
+    """The chance b that an answer gives an output between its points in the worst place."""
+    return 1 - math.cosh(rate * 0.5 * (step % 2)) / math.cosh(rate * step / 2)
+
+
+def suits(mechanism: Additive) -> bool:
+    """Whether the noise is of a kind whose rows are mixtures of rows at points."""
+    return isinstance(mechanism.noise, (Geometric, Laplace)) and math.isfinite(mechanism.noise.rate)
