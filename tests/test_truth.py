@@ -4,7 +4,7 @@ import pytest
 from cases import CLOSED_FORM, MUST_CLOSE, TRUTH, Case, Instance
 
 import dalenius as dl
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.results.audit import Audit
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from large_samples import HISTOGRAMS, both_histograms, feasible
 import dalenius as dl
 from dalenius.bounds.closed_forms import Blend, Centres, blend_of_counts
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.noisy_histogram import NoisyCount
+from dalenius.model.channels.noisy_histogram import NoisyCount
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram
 from dalenius.numerics.information import mutual_information

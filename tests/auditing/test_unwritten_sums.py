@@ -14,7 +14,7 @@ from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.unwritten_sums import fano
 from dalenius.bounds.closed_forms import Centre, Sibson
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline, Progress
 

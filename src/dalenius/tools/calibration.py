@@ -14,7 +14,7 @@ from dalenius.gallery.families import Family, family_of
 from dalenius.gallery.parameters import Parameter
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.options import Options
 from dalenius.results.audit import Audit

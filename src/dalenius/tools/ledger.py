@@ -13,7 +13,7 @@ from dalenius import api
 from dalenius.errors import InputError
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.options import Options, check_named
