@@ -169,7 +169,9 @@ def test_a_law_as_reference() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("knowledge", [0.1, 0.5, 3.0])
+@pytest.mark.parametrize(
+    "knowledge", [pytest.param(0.1, marks=pytest.mark.nightly), 0.5, pytest.param(3.0, marks=pytest.mark.nightly)]
+)
 def test_a_million_records(knowledge: float) -> None:
     audit = dl.audit(dl.mechanisms.geometric(dl.queries.histogram(n=10**6, k=3), epsilon=1), knowledge=knowledge)
     assert audit.gap < 2e-3

@@ -844,7 +844,7 @@ def test_whatever_is_accepted_is_true(name: str) -> None:
     run(name, 150, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_whatever_is_accepted_is_true_of_many_more(name: str) -> None:
     run(name, 4000, 1)
