@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dalenius.errors import BudgetError, InputError
     from dalenius.gallery import mechanisms, queries
     from dalenius.model.adversary import Adversary
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.prior import Prior
     from dalenius.model.query import Query
     from dalenius.results.audit import Audit, Curve
@@ -73,7 +73,7 @@ __all__ = [
 _HOME = {
     "queries": "dalenius.gallery.queries",
     "mechanisms": "dalenius.gallery.mechanisms",
-    "Mechanism": "dalenius.model.mechanism",
+    "Mechanism": "dalenius.model.channels.mechanism",
     "InputError": "dalenius.errors",
     "BudgetError": "dalenius.errors",
     "audit": "dalenius.api",

@@ -17,10 +17,10 @@ from dalenius.designing.oracle import Attack
 from dalenius.errors import InputError
 from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
-from dalenius.model.symmetric import Symmetric
 from dalenius.options import (
     Approach,
     Method,

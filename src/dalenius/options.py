@@ -12,8 +12,8 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference

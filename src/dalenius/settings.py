@@ -538,7 +538,7 @@ class MonotoneRows(_Checked):
     patience: int = 20
     progress: float = 0.8
     # What the distance of the chains may cost, as a share of the tolerance.
-    close: float = 0.4
+    close: float = 0.1
     # Products of a chain's number and an entry of the channel, for all pairs together: some seconds.
     products: int = 2 * 10**10
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.bounds.capacity import Capacity, best_multiplier
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, xlogy
 from dalenius.numerics.types import Floats

@@ -42,7 +42,7 @@ def load_any(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | 
     """Read what `save` of any result wrote."""
     content = storage.read_json(storage.path_of(path))
     kind = content.get("format") if isinstance(content, dict) else None
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         if kind in (AUDIT, DESIGN):
             return part_of(path, content, verify=verify)
         message = f'{path} is not a saved result: its "format" is none of {", ".join([AUDIT, DESIGN, *_KINDS])}'

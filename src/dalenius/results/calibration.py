@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
 from dalenius.results.audit import Audit, finite
 

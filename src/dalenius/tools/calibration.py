@@ -14,7 +14,7 @@ from dalenius.errors import InputError
 from dalenius.gallery.families import Family, family_of
 from dalenius.gallery.parameters import Parameter
 from dalenius.model import checks
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.options import Options, adversary_of, print_progress
 from dalenius.results.audit import Audit
@@ -261,8 +261,8 @@ class _Search(Generic[Judged]):
         value = f"{self.parameter.name} = {loudest.value:g}"
         return (
             f"no {self.family} noise on {self.query}{self.beside} could be certified to leak at most {self.budget:g} "
-            f"{unit}: with {value} it leaks {audit.lower:.3g} to {audit.upper:.3g}, and no bound is closer; give a larger "
-            "leakage or more time, or use dl.mechanisms.constant(query), which leaks nothing"
+            f"{unit}: with {value} it leaks {audit.lower:.3g} to {audit.upper:.3g}, and no bound is closer; give a "
+            "larger leakage or more time, or use dl.mechanisms.constant(query), which leaks nothing"
         )
 
     def _proof(self, best: "Tried[Judged]", below: "list[Tried[Judged]]") -> float | None:

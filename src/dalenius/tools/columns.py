@@ -15,10 +15,10 @@ from dalenius.errors import InputError
 from dalenius.gallery import queries
 from dalenius.gallery.parse import parse_mechanism
 from dalenius.model import checks
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.model.statistic import Sum, Table
-from dalenius.model.written import Written
 from dalenius.numerics.types import Ints
 
 

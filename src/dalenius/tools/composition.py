@@ -13,16 +13,16 @@ from dalenius.bounds.closed_forms import Centres
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism, Route
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.written import Written
 from dalenius.model.counting import log_binomial, log_multinomial
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism, Route
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
-from dalenius.model.symmetric import Symmetric
-from dalenius.model.written import Written
 from dalenius.numerics.deferred import logsumexp, minimize, xlogy
 from dalenius.search.deadline import Deadline
 

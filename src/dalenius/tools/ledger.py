@@ -13,7 +13,7 @@ from dalenius import api
 from dalenius.errors import BudgetError, InputError
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import round_down, round_up, short
