@@ -229,10 +229,11 @@ def _check_paper(**given: object) -> None:
 def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as given
     if callable(progress):
         return progress
-    return _print_progress if checks.flag("progress", progress) else None
+    return print_progress if checks.flag("progress", progress) else None
 
 
-def _print_progress(progress: Progress) -> None:
+def print_progress(progress: Progress) -> None:
+    """Keep one line on standard error."""
     bracket = f"[{progress.lower:.6f}, {progress.upper:.6f}]"
     sys.stderr.write(f"\r{progress.stage}: {bracket} {progress.nodes} nodes {progress.seconds:.1f} s ")
     sys.stderr.flush()

@@ -24,7 +24,7 @@ from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
-    from dalenius.tools.ledger import Account
+    from dalenius.tools.account import Account
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 

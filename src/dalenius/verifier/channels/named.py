@@ -172,8 +172,8 @@ def _query(  # noqa: PLR0911 - one for each query
         entries = sequence(given["values"], "values of the query")
         most = largest().contribution
         values = tuple(whole(v, "a value of the query", -most, most) for v in entries)
-        if not values or len(set(values)) < len(values):
-            refuse("values of the query must list one integer or more, each once")
+        if not values:
+            refuse("values of the query must list one integer or more")
         spread = max(values) - min(values)
         return Query(name, Sum(n, values), n * spread + 1, spread, n * min(values))
     k = whole(given["k"], "k of the query", 1, largest().identity_values)
