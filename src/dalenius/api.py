@@ -223,6 +223,7 @@ def design(  # noqa: PLR0913 - the public surface
     repairs: Iterable[str] | None = None,
     reading: Reading | None = None,
     tolerance: float = 1e-4,
+    relative: float = 0.0,
     time_limit: float = 300.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -239,9 +240,9 @@ def design(  # noqa: PLR0913 - the public surface
     or one per class of the query (uniform inside), or one list of probabilities per record (independent).
     measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
     column per output. outputs: what the mechanism may answer; default the query's range. `tolerance` is the
-    gap to reach, in `unit` or in units of distortion; after `time_limit` seconds, or Ctrl-C, the best so far is
-    returned. reference: what everybody knows beforehand, as for `audit`; p0 stays what it is. verify, settings:
-    as for `audit`.
+    gap to reach, in `unit` or in units of distortion; a gap of the share `relative` of the upper bound ends the search
+    as well. After `time_limit` seconds, or Ctrl-C, the best so far is returned. reference: what everybody knows
+    beforehand, as for `audit`; p0 stays what it is. verify, settings: as for `audit`.
 
     method="paper" is the paper's Algorithm 6 or 9 from 5 random starts. Nothing is proved of the optimum but the
     upper bound. The mechanism has a certified audit, which shows what it leaks; that may be more than the leakage
@@ -250,7 +251,14 @@ def design(  # noqa: PLR0913 - the public surface
     """
     approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+        approach,
+        unit=unit,
+        tolerance=tolerance,
+        relative=relative,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+        settings=settings,
     )
     checking.check_option(verify)
     task = distortion_of(query, measure, outputs, p0)

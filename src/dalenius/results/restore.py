@@ -191,17 +191,16 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
         history=_history(content),
         repairs=_repairs(content),
         loaded=True,
-        relative=(relative := checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)),
-        **_ended(plain, relative),
+        **_ended(plain, content),
     )
 
 
-def _ended(plain: dict[str, Any], relative: float = 0.0) -> dict[str, Any]:
-    """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance."""
+def _ended(plain: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance, and knew no share."""
+    relative = checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)
     allowed = max(plain["tolerance"], relative * plain["upper"])
-    if plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed:
-        return {**plain, "stopped": "nearly"}
-    return plain
+    nearly = plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed
+    return {**plain, "relative": relative, "stopped": "nearly" if nearly else plain["stopped"]}
 
 
 def _check_described(mechanism: Mechanism, certificate: dict[str, Any]) -> None:
@@ -368,7 +367,7 @@ def design_of(content: dict[str, Any]) -> Design:
         loaded=True,
         **(_plain(content, {"reading": (str,)}) if "reading" in content else {}),
         **(_plain(content, {"reported": (float, int)}) if "reported" in content else {}),
-        **_ended(plain),
+        **_ended(plain, content),
     )
     checks.real("the slope of its certificate", design.slope if design.kept else 0.0, 0.0, math.inf)
     return design
