@@ -80,6 +80,14 @@ class Design:
         return self.certificate.data.get("format") != "dalenius/audit-certificate"
 
     @property
+    def beside(self) -> int:
+        """How many outputs the releases before have that this design stands beside; 0 where it stands alone.
+
+        `leakage`, its mechanism and the certificate are then about everything together.
+        """
+        return int(self.certificate.data.get("beside", 0))
+
+    @property
     def gap(self) -> float:
         """How far apart the bounds on the optimum are."""
         return self.upper - self.lower

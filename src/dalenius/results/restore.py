@@ -356,12 +356,15 @@ def design_of(content: dict[str, Any]) -> Design:
         mechanism = Written(statistic, mechanism.given, mechanism.labels, query)
     certificate = Certificate.of(content["certificate"])
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
+    together = mechanism
+    if "beside" in certificate.data:
+        mechanism = _released(content["released"], together, checks.whole("beside", certificate.data["beside"]))
     _check_words(plain["distortion_name"], query, mechanism, certificate.data)
     design = Design(
         query=query,
         adversary=_adversary(content["adversary"], inside, mechanism.records),
         mechanism=mechanism,
-        leakage=_audit(content["leakage"], inside, mechanism),
+        leakage=_audit(content["leakage"], inside, together),
         certificate=certificate,
         history=_history(content),
         repairs=_repairs(content),
@@ -372,6 +375,17 @@ def design_of(content: dict[str, Any]) -> Design:
     )
     checks.real("the slope of its certificate", design.slope if design.kept else 0.0, 0.0, math.inf)
     return design
+
+
+def _released(content: dict[str, Any], together: Written, beside: int, most: float = 1e-12) -> Written:
+    """The mechanism to run, of a design beside earlier releases: the second part of the joint release."""
+    stored = storage.mechanism_from(content).written()
+    statistic = together.statistic
+    rows = together.rows.reshape(statistic.size, beside, -1).sum(axis=1)
+    if rows.shape != stored.rows.shape or np.abs(rows - stored.rows).max() > most:
+        message = '"released" is not the second part of its joint release'
+        raise InputError(message)
+    return Written(statistic, stored.given, stored.labels, together.query)
 
 
 def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[str, Any]) -> None:

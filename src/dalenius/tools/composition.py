@@ -83,7 +83,8 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
     if entries > MOST_ENTRIES:
         message = (
             f"the joint release would have {statistic.size} rows x {entries // statistic.size} outputs, above the "
-            f"limit of {MOST_ENTRIES} entries; choose mechanisms of fewer outputs, or bin those of the first (mechanism.then)"
+            f"limit of {MOST_ENTRIES} entries; choose mechanisms of fewer outputs, or bin those of the first "
+            "(mechanism.then)"
         )
         raise InputError(message)
     told = start.rows[_classes(statistic, start.statistic)]
