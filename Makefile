@@ -70,7 +70,7 @@ fuzz: setup
 	@touch $@
 
 # All parts take tens of minutes and renew bench/RESULTS.md; QUICK=1 takes minutes and writes to out/bench/quick;
-# ONLY=capacity (certified, figure, capacity, rate, growth, startup, lists, releases) runs one part; RUNS=3 takes the least of three.
+# ONLY=capacity (certified, figure, capacity, rate, growth, startup, processes, lists, releases) runs one part; RUNS=3 takes the least of three.
 bench: .venv-bench/.ready
 	.venv-bench/bin/python bench/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
 

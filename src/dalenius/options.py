@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from numpy.typing import ArrayLike
 
@@ -63,6 +63,8 @@ class Options:
     # A gap of this share of the upper bound will do.
     relative: float = 0.0
     nodes: float = math.inf
+    # Processes that bound nodes, or a Dask client.
+    jobs: Any = 1
 
     @classmethod
     def from_user(  # noqa: PLR0913 - one for each option of the public functions
@@ -77,6 +79,7 @@ class Options:
         settings: Settings | None = None,
         relative: float = 0.0,
         nodes: int | None = None,
+        jobs: object = 1,
         least_tolerance: float = 1e-300,
     ) -> "Options":
         """Check every option; a tolerance below `least_tolerance` would vanish in floats."""
@@ -90,6 +93,7 @@ class Options:
             settings=checked(settings),
             relative=checks.real("relative", relative, 0.0, 0.99),
             nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
+            jobs=jobs if hasattr(jobs, "submit") else checks.whole("jobs", jobs),
         )
 
     @property

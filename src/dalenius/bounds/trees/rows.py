@@ -10,6 +10,7 @@ conditionals are the best of each row, the bound is what that prior leaks.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -131,17 +132,16 @@ class Rows:
         rows = [_row(tree, outputs) for tree in self.trees]
         return {"s": self.s, "rho": outputs.log_r(self.log_r), "rows": rows}
 
-    def step(self, deadline: Deadline) -> bool:
-        """Grow the tree that is furthest from its goal; whether any was left to grow."""
+    def step(self, deadline: Deadline) -> int:
+        """Grow the tree that is furthest from its goal; returns how many batches that were, 0 if none was left."""
         bare = [tree for tree in self.trees if not tree.nodes.leaf]
         if bare:
             bare[0].open_root(deadline)
-            return True
+            return 1
         open_trees = [tree for tree in self.trees if tree.nodes.heap and tree.upper > tree.target]
         if not open_trees:
-            return False
-        max(open_trees, key=lambda tree: tree.upper - tree.target).step(deadline)
-        return True
+            return 0
+        return max(open_trees, key=lambda tree: tree.upper - tree.target).step(deadline)
 
 
 class RowBound(Bound):
@@ -163,8 +163,8 @@ class RowBound(Bound):
         if rows.goal > floor + settings.portfolio.row_promise * (bracket.upper - floor):
             return
         bracket.proofs.append(rows)
-        while rows.step(deadline):
-            yield rows
+        while worked := rows.step(deadline):
+            yield from repeat(rows, worked)
             if deadline.expired():
                 return
 
