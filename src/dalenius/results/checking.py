@@ -85,8 +85,7 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT) -> verifier.Ve
 
 def _verify(result: Audit | Design, time_limit: float) -> verifier.Verification:
     # A design beside earlier releases has a certificate about everything together.
-    together = isinstance(result, Design) and result.beside
-    mechanism = result.leakage.mechanism if together else result.mechanism
+    mechanism = result.leakage.mechanism if isinstance(result, Design) and result.beside else result.mechanism
     return verifier.verify(result.certificate, mechanism, time_limit=time_limit)
 
 
