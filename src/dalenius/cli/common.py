@@ -17,7 +17,7 @@ from dalenius.model.files import obstacle
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.reference import Reference
     from dalenius.search.deadline import Progress
 
@@ -145,7 +145,7 @@ def mechanism_from(
         raise InputError(message)
 
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
-    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - the same
+    from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - the same
 
     if query is not None and mechanism is not None:
         return parse_mechanism(mechanism, parse_query(query))

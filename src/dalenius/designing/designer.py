@@ -2,18 +2,19 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from dalenius.auditing.all_records import Audited, audit_records
 from dalenius.certificates.audits import prior_of, with_rounding_margin
 from dalenius.designing import rate_distortion
-from dalenius.designing.cutting_planes import CuttingPlanes, Problem, leaked
+from dalenius.designing.cutting_planes import CuttingPlanes, Problem
 from dalenius.designing.independence import no_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
+from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
-from dalenius.model.written import Written
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
@@ -33,6 +34,8 @@ class Designed:
     found: list[Audited]
     lower: LowerBound
     rounds: int
+    # What was audited: the mechanism, or the joint release of it and all before.
+    together: Written
 
     @property
     def witnessed(self) -> float:
@@ -90,13 +93,13 @@ class Designer:
     def solve_scaled(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
         """Solve where distortions are near 1: cutting planes and certified audits in turn."""
         problem, rng = self.problem, np.random.default_rng(self.seed)
-        if problem.goal == "distortion" and problem.budget == 0:
+        if problem.goal == "distortion" and problem.budget == 0 and problem.domain.first is None:
             rows, lower = no_leakage(problem, rng)
             answer = self.audited(rows, lower, 0, 0.0)
             if answer.leakage > self.chosen.no_leakage:
                 answer = self.audited(problem.constant(), lower, 0, 0.0)
             return answer, known
-        if rate_distortion.applies(problem):
+        if problem.domain.first is None and rate_distortion.applies(problem):
             direct = self._rate_distortion()
             if direct is not None:
                 return direct, known
@@ -149,13 +152,14 @@ class Designer:
         suffice, and less, once, where it costs too much. Only mechanisms certified to keep the budget count.
         """
         chosen, budget, finer, slack = self.chosen, self.problem.budget, 1.0, 0.0
+        room = budget - self.problem.spent
         accepted: list[Designed] = []
         for _ in range(self.chosen.tries):
             self._search(planes, finer)
             allowed = self.allowed(planes.lower)
             affordable = finer * chosen.slack_share * allowed / self._price(planes.lower)
-            slack = max(slack, min(affordable, chosen.largest_slack * budget))
-            if self.deadline.expired() or slack >= budget:
+            slack = max(slack, min(affordable, chosen.largest_slack * room))
+            if self.deadline.expired() or slack >= room:
                 break
             rows = planes.rows if planes.leakage <= budget - slack else planes.repaired(budget - slack)
             answer = self.audited(rows, planes.lower, planes.rounds, budget, chosen.repair_share)
@@ -182,8 +186,8 @@ class Designer:
     def _missed(self, planes: CuttingPlanes, answer: Designed) -> bool:
         """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""
         worst = max(answer.found, key=lambda item: item.audit.lower)
-        prior = prior_of(answer.mechanism, worst, self.problem.domain.reference)
-        leakage = leaked(prior.masses, planes.rows)
+        prior = prior_of(answer.together, worst, self.problem.domain.reference)
+        leakage = self.problem.leaked(prior.masses, planes.rows)
         planes.learn(Attack(leakage, worst.record, prior.masses))
         if leakage <= planes.leakage + self._fine(planes.lower):
             return False
@@ -200,15 +204,18 @@ class Designer:
             spare = 2 * rows.shape[1] * float(domain.distance.max()) / GRID
             rows = problem.within_distortion(rows, problem.budget * (1 - 2 * self._rounding) - spare)
         rows = _on_grid(rows)
-        mechanism = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
+        mechanism = together = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
+        if domain.first is not None:
+            labels = tuple(product(range(domain.first.shape[1]), mechanism.labels))
+            together = Written(domain.statistic, domain.joint(rows), labels, self.asked.query)
         expired = self.deadline.expired()
         deadline = Deadline(self.chosen.grace) if expired else self.deadline.part(share * self.deadline.left)
-        audit = replace(self.asked.audit(mechanism, self._fine(lower)), settings=self._audit_settings)
+        audit = replace(self.asked.audit(together, self._fine(lower)), settings=self._audit_settings)
         found = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
         self.deadline.nodes += deadline.nodes
-        leakage = max(with_rounding_margin(mechanism, item, domain.reference)[1] for item in found)
+        leakage = max(with_rounding_margin(together, item, domain.reference)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)
-        return Designed(mechanism, distortion, leakage, found, lower, rounds)
+        return Designed(mechanism, distortion, leakage, found, lower, rounds, together)
 
     @property
     def _audit_settings(self) -> Settings:
@@ -221,7 +228,8 @@ class Designer:
 
     def _price(self, lower: LowerBound) -> float:
         """What a nat of leakage costs in distortion when it is saved by mixing in a constant (dual)."""
-        return max(self.problem.distortion(self.problem.constant()) - lower.value, TINY) / self.problem.budget
+        room = max(self.problem.budget - self.problem.spent, TINY)
+        return max(self.problem.distortion(self.problem.constant()) - lower.value, TINY) / room
 
     def _fine(self, lower: LowerBound) -> float:
         """The finest gap, in nats, that is worth asking of an audit."""

@@ -46,12 +46,16 @@ class Plane:
         """Build the two matrices."""
         plane = cls(record, masses)
         many, (size, width) = masses.shape[0], domain.orbit.shape
-        a, y, c = np.meshgrid(np.arange(many), np.arange(width), np.arange(size), indexing="ij")
-        shape = (many * width, int(domain.orbit.max()) + 1)
-        rows, columns = (a * width + y).ravel(), domain.orbit[c, y].ravel()
-        joint = scipy.sparse.csr_matrix((masses[a, c].ravel(), (rows, columns)), shape=shape)
-        output = scipy.sparse.kron(np.ones((many, many)), scipy.sparse.eye(width)) @ joint
-        p = np.repeat(masses.sum(axis=1), width)
+        # m runs over the outputs of what was released before, if anything was: z(a,m,y) = sum_c pi(a,c) q_1(m|c) q(y|c)
+        first = np.ones((size, 1)) if domain.first is None else domain.first
+        before = first.shape[1]
+        a, m, y, c = np.meshgrid(*map(np.arange, (many, before, width, size)), indexing="ij")
+        shape = (many * before * width, int(domain.orbit.max()) + 1)
+        rows, columns = ((a * before + m) * width + y).ravel(), domain.orbit[c, y].ravel()
+        weights = (masses[a, c] * first[c, m]).ravel()
+        joint = scipy.sparse.csr_matrix((weights, (rows, columns)), shape=shape)
+        output = scipy.sparse.kron(np.ones((many, many)), scipy.sparse.eye(before * width)) @ joint
+        p = np.repeat(masses.sum(axis=1), before * width)
         object.__setattr__(plane, "z", joint)
         object.__setattr__(plane, "v", scipy.sparse.csr_matrix(scipy.sparse.diags(p) @ output))
         return plane
@@ -112,7 +116,8 @@ class Master:
         distortion: float = np.inf,
     ) -> Best | None:
         """The answer of the interior-point method; None where it is not tried, or breaks down."""
-        if not pool or not self.allowed.all() or self.allowed.size < self.settings.interior_parameters:
+        few = self.allowed.size < self.settings.interior_parameters
+        if few or not pool or not self.allowed.all() or self.domain.first is not None:
             return None
         full = np.ones(self.allowed.size)
         task = Task(linear * full, quadratic * full, height, leakage, distortion)

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
-from dalenius.model.written import Written
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.results.audit import Audit, Stopped, finite, frame, limit_words
 from dalenius.results.history import Step
@@ -79,6 +79,14 @@ class Design:
     def kept(self) -> bool:
         """Whether the mechanism is certified to keep its budget; else the certificate is about its leakage alone."""
         return self.certificate.data.get("format") != "dalenius/audit-certificate"
+
+    @property
+    def beside(self) -> int:
+        """How many outputs the releases before have that this design stands beside; 0 where it stands alone.
+
+        `leakage`, its mechanism and the certificate are then about everything together.
+        """
+        return int(self.certificate.data.get("beside", 0))
 
     @property
     def gap(self) -> float:
