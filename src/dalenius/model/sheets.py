@@ -282,6 +282,8 @@ def _is_number(cell: str, reading: Reading) -> bool:
 def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
     """Return the numbers of the first sheet of a workbook, and its header."""
     try:
+        import zipfile  # noqa: PLC0415 - only here
+
         import openpyxl  # noqa: PLC0415 - optional
     except ImportError:
         message = f"{path}: workbooks need openpyxl; install dalenius[excel], or save the sheet as .csv"
@@ -289,7 +291,7 @@ def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
     try:
         book = openpyxl.load_workbook(io.BytesIO(read_bytes(path)), read_only=True, data_only=True)
         sheet = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
-    except (ValueError, KeyError, OSError, IndexError, TypeError) as error:
+    except (ValueError, KeyError, OSError, IndexError, TypeError, zipfile.BadZipFile) as error:
         message = f"{path} is not a workbook: {error}"
         raise InputError(message) from error
     return from_cells(str(path), [row for row in sheet if any(cell is not None for cell in row)], rows, asked)
