@@ -110,6 +110,34 @@ def solving(
     )
 
 
+SOURCE = options(
+    click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".'),
+    click.option("--mechanism", metavar="CALL", help='Its mechanism, such as "geometric(epsilon=1)".'),
+    click.option(
+        "--channel", type=FILE, help="A matrix in .csv, .npy or .json: one row per dataset, last record fastest."
+    ),
+    click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2."),
+    click.option("--load", type=FILE, help="A saved mechanism (.json)."),
+)
+UNIT = click.option(
+    "--unit",
+    type=click.Choice(["nats", "bits"]),
+    default="nats",
+    show_default=True,
+    help="Of every number of information.",
+)
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
+
+
+def numbers_from(option: str, text: str | None) -> list[float] | None:
+    """Return [0.0, 1.5] for 0,1.5."""
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        message = f"{option} {text!r} is not a list of numbers; write values such as 0,0.5,1"
+        raise InputError(message) from None
+
+
 def exactly_one(**given: float | None) -> None:
     """Refuse unless exactly one of two options was given."""
     names = [f"--{name}" for name in given]
