@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalenius.model.mechanism import Mechanism
+    from dalenius.model.query import Query
     from dalenius.model.reference import Reference
     from dalenius.search.deadline import Progress
 
@@ -163,13 +164,17 @@ def secret_from(text: str | None) -> list[int] | None:
         raise InputError(message) from None
 
 
-def reference_from(path: Path | None, records: tuple[int, ...]) -> "Reference | None":
-    """Return the reference prior in a file: one line or column of numbers, or one line per record."""
+def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference | None":
+    """Return the reference prior in a file: one line or column of numbers, or one line per record; or a density."""
     if path is None:
         return None
+    from dalenius.model.continuous import Continuous  # noqa: PLC0415 - numpy
+    from dalenius.model.density import Density  # noqa: PLC0415 - numpy
     from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
 
-    return Reference.from_file(path, records)
+    if isinstance(asked, Continuous):
+        return Density.from_file(path, asked.query.low, asked.query.high)
+    return Reference.from_file(path, asked.records)
 
 
 def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None]) -> None:
