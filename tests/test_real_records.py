@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pandas_like import Column
 
 import dalenius as dl
-from dalenius.model.density import Density, histogram
-from dalenius.verifier import real_records as verifier
+from dalenius.model.channels.density import Density, histogram
+from dalenius.verifier.channels import real_records as verifier
 
 Floats = NDArray[np.float64]
 
@@ -283,7 +283,7 @@ def test_forged_certificates_are_refused() -> None:
             **data,
             "proofs": [{**data["proofs"][0], "audit": {**inside, "secret": {"records": [0]}}}],
         },
-        "more than that of the mechanism": {
+        "less than": {
             **data,
             "problem": {"query": "real_sum(n=2, low=0, high=1)", "mechanism": "laplace(epsilon=2)"},
         },

@@ -17,10 +17,10 @@ from dalenius.designing.oracle import Attack
 from dalenius.errors import InputError
 from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
-from dalenius.model.symmetric import Symmetric
 from dalenius.options import (
     Approach,
     Method,
@@ -46,6 +46,7 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.results.symmetric_answers import symmetric_answer
+from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings
 
@@ -65,6 +66,7 @@ def audit(  # noqa: PLR0913 - the public surface
     tolerance: float = 1e-6,
     relative: float = 0.0,
     nodes: int | None = None,
+    jobs: object = 1,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -76,7 +78,8 @@ def audit(  # noqa: PLR0913 - the public surface
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b), by its name. `tolerance` is the gap to reach, in
     `unit`; a gap of the share `relative` of the upper bound ends the search as well (0.01: one per cent; 0: only the
     tolerance does). After `time_limit` seconds, `nodes` nodes of trees, or Ctrl-C, the best bracket so far is returned;
-    a limit in nodes is the same on every machine. `progress` is a callable that receives the bracket on the way, or
+    a limit in nodes is the same on every machine. `jobs`: how many processes bound the nodes of long trees, or a Dask
+    client; the certificate does not depend on it. `progress` is a callable that receives the bracket on the way, or
     True for a line on standard error. settings: how hard, in which order and how finely to search, a dl.Settings; they
     change how close the bracket comes, and nothing that is proved.
 
@@ -111,6 +114,7 @@ def audit(  # noqa: PLR0913 - the public surface
         tolerance=tolerance,
         relative=relative,
         nodes=nodes,
+        jobs=jobs,
         time_limit=time_limit,
         seed=seed,
         progress=progress,
@@ -133,8 +137,9 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
 
     known: what was found against other adversaries of the same mechanism, secret and reference.
     """
-    limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes)
-    with limits as deadline, np.errstate(all="ignore"):
+    crew = _crew(options)
+    limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew)
+    with crew, limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
         if options.paper:
             repairs = options.approach.repairs
@@ -149,6 +154,16 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
         if problem.mechanism.route == "symmetric":
             return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
         return certified_answer(problem, deadline, run, known)
+
+
+def _crew(options: Options) -> Crew:
+    """Who bounds the nodes of trees."""
+    trees = options.settings.trees
+    if options.jobs == 1:
+        return Crew(trees.round_nodes, trees.round_batches)
+    from dalenius.search.processes import crew_of  # noqa: PLC0415 - only here
+
+    return crew_of(options.jobs, trees.round_nodes, trees.round_batches)
 
 
 def curve(

@@ -180,6 +180,10 @@ class Trees(_Checked):
     posterior_batch: int = 192
     simplex_batch: int = 256
     choice_batch: int = 64
+    # A tree of so many nodes takes so many batches a round, which several processes may share. Fewer nodes end before
+    # other processes have started; eight batches keep eight processes busy, and cost no nodes in a tree that closes.
+    round_nodes: int = 4000
+    round_batches: int = 8
     # Nodes of the choices at most.
     choice_nodes: int = 4000
     # A split stays this share of the width away from the ends of a box; of an edge of a simplex, from its ends.
@@ -538,7 +542,7 @@ class MonotoneRows(_Checked):
     patience: int = 20
     progress: float = 0.8
     # What the distance of the chains may cost, as a share of the tolerance.
-    close: float = 0.4
+    close: float = 0.1
     # Products of a chain's number and an entry of the channel, for all pairs together: some seconds.
     products: int = 2 * 10**10
 

@@ -14,7 +14,7 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.cli import common, main
 from dalenius.cli.design import output_list
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.results.design import Design
 

@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 @click.option(
     "--nodes", type=int, metavar="N", help="Stop after this many nodes of trees, however fast the machine is."
 )
+@click.option(
+    "--jobs", type=int, default=1, show_default=True, metavar="N", help="Processes that bound the nodes of long trees."
+)
 @click.option("--at-most", type=float, metavar="L", help="A budget: exit 0 kept, 1 exceeded, 3 undecided.")
 @CERTIFICATE
 @VERIFY
@@ -79,6 +82,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
     tolerance: float,
     relative: float,
     nodes: int | None,
+    jobs: int,
     at_most: float | None,
     time_limit: float,
     seed: int,
@@ -132,6 +136,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
             tolerance=tolerance,
             relative=relative,
             nodes=nodes,
+            jobs=jobs,
             time_limit=time_limit,
             seed=seed,
             progress=listener,

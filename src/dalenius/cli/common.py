@@ -17,7 +17,7 @@ from dalenius.model.files import obstacle
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.query import Query
     from dalenius.model.reference import Reference
     from dalenius.search.deadline import Progress
@@ -137,7 +137,7 @@ def mechanism_from(
         raise InputError(message)
 
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
-    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - the same
+    from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - the same
 
     if query is not None and mechanism is not None:
         return parse_mechanism(mechanism, parse_query(query))
@@ -168,8 +168,8 @@ def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference 
     """Return the reference prior in a file: one line or column of numbers, or one line per record; or a density."""
     if path is None:
         return None
-    from dalenius.model.continuous import Continuous  # noqa: PLC0415 - numpy
-    from dalenius.model.density import Density  # noqa: PLC0415 - numpy
+    from dalenius.model.channels.continuous import Continuous  # noqa: PLC0415 - numpy
+    from dalenius.model.channels.density import Density  # noqa: PLC0415 - numpy
     from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
 
     if isinstance(asked, Continuous):

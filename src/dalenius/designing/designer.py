@@ -12,8 +12,8 @@ from dalenius.designing.cutting_planes import CuttingPlanes, Problem, leaked
 from dalenius.designing.independence import no_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
+from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
-from dalenius.model.written import Written
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Lumped, Merged
 

@@ -15,9 +15,9 @@ from fractions import Fraction
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.continuous import Continuous
-from dalenius.model.density import Density
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.density import Density
+from dalenius.model.channels.mechanism import Mechanism
 
 # More than floats lose on the way.
 ROUNDED = 1e-12

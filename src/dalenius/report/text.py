@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from dalenius.errors import printable
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.continuous import Continuous
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.density import Density
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import commas
-from dalenius.model.density import Density
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
@@ -26,7 +26,7 @@ from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
-    from dalenius.tools.ledger import Account
+    from dalenius.tools.account import Account
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 

@@ -17,7 +17,7 @@ import numpy as np
 from dalenius.errors import InputError
 from dalenius.model import storage
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.secret import Function
 from dalenius.results.audit import Audit, Extremes, finite

@@ -7,9 +7,9 @@ from typing import Any, cast
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
-from dalenius.model.continuous import Continuous
-from dalenius.model.density import Density
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.density import Density
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.reductions.real_records import ROUNDED, Whole, above, below

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
-from dalenius.model.written import Written
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.results.audit import Audit, Stopped, finite, frame, limit_words
 from dalenius.results.history import Step

@@ -17,18 +17,18 @@ from dalenius.errors import InputError
 from dalenius.gallery.parse import local, parse_mechanism, parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
-from dalenius.model.continuous import Continuous
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Table
-from dalenius.model.symmetric import EvenPrior, Symmetric
 from dalenius.model.tied import Decoder, TiedPrior
-from dalenius.model.written import Written
 from dalenius.results.audit import Audit, Extremes, Group, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step

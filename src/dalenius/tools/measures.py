@@ -13,8 +13,8 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
-from dalenius.model.continuous import Continuous
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
@@ -26,7 +26,7 @@ from dalenius.search.deadline import Deadline
 from dalenius.verifier import reference as references
 from dalenius.verifier import secret as verified
 from dalenius.verifier.balls import ZERO, precision
-from dalenius.verifier.channel import rebuild
+from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.question import Knowledge, Question, information
 from dalenius.verifier.reading import Refused
 

@@ -30,9 +30,9 @@ from typing import Any, TypeAlias
 
 from flint import arb, arb_mat
 
-from . import named
 from .balls import ONE, ZERO, Ball, Matrix, log_sum_exp, matrix, short
-from .counting import Shares, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
+from .channels import named
+from .channels.counting import Shares, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
 from .limits import SLACK, largest, tick, ticking
 from .question import Audited, Question, held, prior_of
 from .reading import field, mapping, number, numbers, refuse, sequence, show, whole
