@@ -188,11 +188,12 @@ def design_problem(
     if options.paper:
         check_designable(task, options.settings.paper)
     gap, settings = options.solver_tolerance, options.settings
+    share = settings.tolerance_share * options.relative
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf) * options.nats
-        return DesignProblem(task, adversary, "distortion", budget, gap, settings)
+        return DesignProblem(task, adversary, "distortion", budget, gap, settings, share)
     budget = checks.real("distortion", distortion, 0.0, math.inf)
-    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings)
+    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings, share)
 
 
 def distortion_of(

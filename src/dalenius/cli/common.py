@@ -41,6 +41,15 @@ REFERENCE = click.option(
     "--reference", type=FILE, help="What is public (.csv, .npy, .json): one law, one per record, or weights."
 )
 
+RELATIVE = click.option(
+    "--relative",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
+)
+
 VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}  # what --verify means
 PICTURES = (".png", ".svg", ".pdf")
 INTERRUPTED = 130

@@ -434,7 +434,7 @@ def _stopped(audit: Audit) -> list[str]:
 def why(result: "Audit | Design") -> str:
     """Return why a search ended."""
     if result.stopped == "gap" and result.gap > result.tolerance:
-        return f"the gap is within {100 * getattr(result, 'relative', 0.0):.3g} % of the upper bound"
+        return f"the gap is within {100 * result.relative:.3g} % of the upper bound"
     tolerance = f" {result.tolerance:.2g}" if result.stopped in ("gap", "nearly") else ""
     slow = ", and further progress was slow" if result.stopped == "nearly" else ""
     return f"{WHY[result.stopped]}{tolerance}{slow}"
