@@ -25,6 +25,7 @@ import designs
 import figure
 import growth
 import peers
+import processes
 import releases
 import startup
 from measure import RUNS, SHORT, Section
@@ -36,6 +37,7 @@ PARTS: dict[str, Callable[..., Section]] = {
     "rate": classical.rates,
     "growth": growth.section,
     "startup": startup.section,
+    "processes": processes.section,
 }
 PACKAGES = ("dalenius", "numpy", "scipy", "clarabel", "pyscipopt", "qif", "dit", "cvxpy")
 INTRODUCTION = """# Results of `make bench`

@@ -13,7 +13,7 @@ from dalenius.cli import main
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.numerics.information import mutual_information
-from dalenius.verifier.channel import rebuild
+from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.independent import lines
 
 M, Q = dl.mechanisms, dl.queries

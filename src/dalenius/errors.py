@@ -1,4 +1,4 @@
-"""The one exception a user of dalenius is meant to see, and text that is safe to show."""
+"""The exceptions a user of dalenius is meant to see, and text that is safe to show."""
 
 
 class InputError(ValueError):
@@ -6,6 +6,10 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         return printable(super().__str__())  # messages quote names from files, and end on a terminal
+
+
+class BudgetError(InputError):
+    """A release that would leak more than the budget of a ledger; nothing was recorded."""
 
 
 def printable(text: str) -> str:

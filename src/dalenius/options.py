@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from numpy.typing import ArrayLike
 
@@ -12,8 +12,8 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
@@ -63,6 +63,8 @@ class Options:
     # A gap of this share of the upper bound will do.
     relative: float = 0.0
     nodes: float = math.inf
+    # Processes that bound nodes, or a Dask client.
+    jobs: Any = 1
 
     @classmethod
     def from_user(  # noqa: PLR0913 - one for each option of the public functions
@@ -77,6 +79,7 @@ class Options:
         settings: Settings | None = None,
         relative: float = 0.0,
         nodes: int | None = None,
+        jobs: object = 1,
         least_tolerance: float = 1e-300,
     ) -> "Options":
         """Check every option; a tolerance below `least_tolerance` would vanish in floats."""
@@ -90,6 +93,7 @@ class Options:
             settings=checked(settings),
             relative=checks.real("relative", relative, 0.0, 0.99),
             nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
+            jobs=jobs if hasattr(jobs, "submit") else checks.whole("jobs", jobs),
         )
 
     @property
@@ -171,11 +175,12 @@ def design_problem(
     if options.paper:
         check_designable(task, options.settings.paper)
     gap, settings = options.solver_tolerance, options.settings
+    share = settings.tolerance_share * options.relative
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf) * options.nats
-        return DesignProblem(task, adversary, "distortion", budget, gap, settings)
+        return DesignProblem(task, adversary, "distortion", budget, gap, settings, share)
     budget = checks.real("distortion", distortion, 0.0, math.inf)
-    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings)
+    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings, share)
 
 
 def distortion_of(
@@ -225,10 +230,11 @@ def _check_paper(**given: object) -> None:
 def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as given
     if callable(progress):
         return progress
-    return _print_progress if checks.flag("progress", progress) else None
+    return print_progress if checks.flag("progress", progress) else None
 
 
-def _print_progress(progress: Progress) -> None:
+def print_progress(progress: Progress) -> None:
+    """Keep one line on standard error."""
     bracket = f"[{progress.lower:.6f}, {progress.upper:.6f}]"
     sys.stderr.write(f"\r{progress.stage}: {bracket} {progress.nodes} nodes {progress.seconds:.1f} s ")
     sys.stderr.flush()

@@ -7,10 +7,10 @@ from cases import random_channel
 from dalenius.api import audit
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
-from dalenius.bounds.box_bound import evaluate
-from dalenius.bounds.boxes import plant
 from dalenius.bounds.convex_bound import Bounds, Dual, SharedBounds
-from dalenius.model.mechanism import Mechanism
+from dalenius.bounds.trees.box_bound import evaluate
+from dalenius.bounds.trees.boxes import plant
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search import ascent

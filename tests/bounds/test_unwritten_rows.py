@@ -9,7 +9,7 @@ from large_samples import both
 
 import dalenius as dl
 from dalenius.bounds.unwritten_rows import between_points
-from dalenius.model.noise import Geometric
+from dalenius.model.channels.noise import Geometric
 from dalenius.settings import only
 
 

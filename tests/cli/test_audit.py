@@ -17,7 +17,7 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.cli import common, main
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.results.audit import Audit
 
 PARITY = ["--query", "modular_sum(n=4, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]
@@ -87,6 +87,8 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         0.02,
         "--nodes",
         500,
+        "--jobs",
+        2,
         "--time-limit",
         7,
         "--seed",
@@ -111,6 +113,7 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "tolerance": 1e-4,
         "relative": 0.02,
         "nodes": 500,
+        "jobs": 2,
         "time_limit": 7.0,
         "seed": 3,
         "progress": False,

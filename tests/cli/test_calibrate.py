@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.cli import main
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.tools import calibration
 
 ASKED = ["--family", "symmetric", "--query", "modular_sum(n=4, modulus=2)", "--leakage", "0.08", "--entropy", "2.2"]

@@ -115,7 +115,7 @@ def test_help_lists_the_experiments() -> None:
 SOME = ["saddle", "entropy", "table", "closed-forms"]  # those without designs: a quick run of all takes two minutes
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
     out = tmp_path / "run"
     words = [sys.executable, "-m", "dalenius", "reproduce", "--quick", "--json", "--out", str(out)]

@@ -53,6 +53,14 @@ def reshaped(sample: Sample, kind: str, upper: float, **fields: Json) -> Sample:
     return Sample({**sample.data, "upper": upper, "proofs": proofs}, sample.lower, sample.upper)
 
 
+def designed_beside() -> Sample:
+    """A design beside an earlier release."""
+    book = dl.Ledger(dl.queries.count(n=2), knowledge=0.5, budget=0.15, tolerance=1e-3)
+    book.release(dl.Mechanism.from_matrix([[0.5, 0.5], [0.7, 0.3], [0.4, 0.6], [0.6, 0.4]], records=[2, 2]))
+    design = book.design(dl.queries.count(n=2), tolerance=1e-2, time_limit=3)
+    return Sample(json.loads(design.certificate.text()), design.lower, design.upper)
+
+
 def designed(**options: Json) -> Sample:
     design = dl.design(dl.queries.count(n=2), **options, tolerance=1e-3, time_limit=3)
     return Sample(json.loads(design.certificate.text()), design.lower, design.upper)
@@ -159,6 +167,7 @@ def samples() -> dict[str, Sample]:
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),
+        "design beside": designed_beside(),
         "independent": audited(small, adversary="independent"),
         "independent, shift": audited(count, adversary="independent"),
         "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),

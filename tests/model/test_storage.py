@@ -6,10 +6,10 @@ import pytest
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.statistic import Histogram
 from dalenius.model.storage import write
-from dalenius.model.written import Written
 
 RANDOM = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
 SAVED = [

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.reproduce import experiments, figures, page, relation, run
+from dalenius.reproduce import experiments, page, relation, run
 from dalenius.reproduce.experiments import Experiment
+from dalenius.reproduce.figures import figures
 from dalenius.reproduce.points import KINDS, Measured, Point
 from dalenius.reproduce.run import Interrupted, Progress, _missed, reproduce
 from dalenius.studies import pool

@@ -17,10 +17,10 @@ import dalenius as dl
 from dalenius import api
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.problem import AuditProblem
 from dalenius.model.statistic import Table
-from dalenius.model.written import Written
 from dalenius.numerics.information import entropy
 from dalenius.options import Options
 from dalenius.results.audit import Audit

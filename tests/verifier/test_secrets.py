@@ -15,9 +15,10 @@ from scipy.stats import binom
 
 import dalenius as dl
 from dalenius.numerics.information import mutual_information
-from dalenius.verifier import secret, unwritten_sums
+from dalenius.verifier import secret
 from dalenius.verifier.balls import precision
-from dalenius.verifier.counting import Sum, Table
+from dalenius.verifier.channels import unwritten_sums
+from dalenius.verifier.channels.counting import Sum, Table
 from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product

@@ -15,10 +15,10 @@ from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_bel
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.gallery.parse import local, unwritten
 from dalenius.model import secret as secrets
-from dalenius.model.additive import Additive
-from dalenius.model.local import Local, LocalPart
-from dalenius.model.mechanism import Mechanism, Route
-from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local, LocalPart
+from dalenius.model.channels.mechanism import Mechanism, Route
+from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.cells import Cells

@@ -15,10 +15,10 @@ import numpy as np
 from dalenius.bounds.capacity import bracket
 from dalenius.errors import InputError
 from dalenius.gallery.parse import unwritten
-from dalenius.model.additive import Additive
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noise import Geometric, Laplace
-from dalenius.model.noisy_histogram import NoisyCount
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import Geometric, Laplace
+from dalenius.model.channels.noisy_histogram import NoisyCount
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.numerics.deferred import rel_entr

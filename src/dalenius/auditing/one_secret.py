@@ -22,14 +22,14 @@ import numpy as np
 
 from dalenius.auditing import portfolio
 from dalenius.bounds import stationary, whole
-from dalenius.bounds.box_tree import BoxTree
-from dalenius.bounds.boxes import plant
 from dalenius.bounds.bracket import Bracket
-from dalenius.bounds.choices import Choices, obvious
 from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson
 from dalenius.bounds.convex_bound import Dual, SharedBounds
 from dalenius.bounds.monotone import Scan
-from dalenius.bounds.posterior_bound import shallow
+from dalenius.bounds.trees.box_tree import BoxTree
+from dalenius.bounds.trees.boxes import plant
+from dalenius.bounds.trees.choices import Choices, obvious
+from dalenius.bounds.trees.posterior_bound import shallow
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
 from dalenius.search import ascent_chunked

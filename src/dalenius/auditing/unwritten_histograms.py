@@ -16,7 +16,7 @@ from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import Centres, Formula, blend_of_counts
 from dalenius.bounds.own_count import OwnCount
 from dalenius.errors import InputError
-from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
+from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Secret
 from dalenius.numerics.types import Floats

@@ -18,8 +18,8 @@ import numpy as np
 from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.monotone import Monotone, Scan
 from dalenius.bounds.proof import Rounding
-from dalenius.model.additive import Additive
-from dalenius.model.noise import Geometric, Laplace
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Bools, Floats

@@ -11,6 +11,7 @@ from dalenius.cli.common import (
     FILE,
     INTERRUPTED,
     REFERENCE,
+    RELATIVE,
     VERIFIES,
     VERIFY,
     check_outputs,
@@ -44,16 +45,12 @@ if TYPE_CHECKING:
     help="Any prior that knows at most K, or any under which the records are independent.",
 )
 @solving(tolerance=1e-6, time_limit=60.0)
-@click.option(
-    "--relative",
-    type=float,
-    default=0.0,
-    show_default=True,
-    metavar="SHARE",
-    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
-)
+@RELATIVE
 @click.option(
     "--nodes", type=int, metavar="N", help="Stop after this many nodes of trees, however fast the machine is."
+)
+@click.option(
+    "--jobs", type=int, default=1, show_default=True, metavar="N", help="Processes that bound the nodes of long trees."
 )
 @click.option("--at-most", type=float, metavar="L", help="A budget: exit 0 kept, 1 exceeded, 3 undecided.")
 @CERTIFICATE
@@ -79,6 +76,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
     tolerance: float,
     relative: float,
     nodes: int | None,
+    jobs: int,
     at_most: float | None,
     time_limit: float,
     seed: int,
@@ -132,6 +130,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
             tolerance=tolerance,
             relative=relative,
             nodes=nodes,
+            jobs=jobs,
             time_limit=time_limit,
             seed=seed,
             progress=listener,

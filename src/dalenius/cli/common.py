@@ -17,7 +17,7 @@ from dalenius.model.files import obstacle
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.reference import Reference
     from dalenius.search.deadline import Progress
 
@@ -38,6 +38,15 @@ VERIFY = click.option(
 )
 REFERENCE = click.option(
     "--reference", type=FILE, help="What is public (.csv, .npy, .json): one law, one per record, or weights."
+)
+
+RELATIVE = click.option(
+    "--relative",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
 )
 
 VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}  # what --verify means
@@ -136,7 +145,7 @@ def mechanism_from(
         raise InputError(message)
 
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
-    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - the same
+    from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - the same
 
     if query is not None and mechanism is not None:
         return parse_mechanism(mechanism, parse_query(query))

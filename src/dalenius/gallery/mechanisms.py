@@ -12,21 +12,22 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.gallery.parameters import Epsilon, Flip, Sigma
-from dalenius.model import checks, unclamped
-from dalenius.model.additive import Additive
+from dalenius.model import checks
+from dalenius.model.channels import unclamped
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import Clamped, DiscreteGaussian, Gaussian, Geometric, Laplace, times
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.real import Gaussian as RealGaussian
+from dalenius.model.channels.real import Laplace as RealLaplace
+from dalenius.model.channels.real import Real
+from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.unclamped import Unclamped, UnclampedSum
+from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noise import Clamped, DiscreteGaussian, Gaussian, Geometric, Laplace, times
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query, call_string
-from dalenius.model.real import Gaussian as RealGaussian
-from dalenius.model.real import Laplace as RealLaplace
-from dalenius.model.real import Real
 from dalenius.model.statistic import Table
-from dalenius.model.symmetric import Symmetric
-from dalenius.model.unclamped import Unclamped, UnclampedSum
-from dalenius.model.written import Written
 
 Floats = NDArray[np.float64]
 

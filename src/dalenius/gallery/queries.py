@@ -51,12 +51,12 @@ def pairs(n: int, *, names: Names = None) -> Query:
 
 
 def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
-    """f(x) = v_{x_1} + ... + v_{x_n}: each record takes one of the listed distinct integers."""
+    """f(x) = v_{x_1} + ... + v_{x_n}: a record takes one of len(values) values, which add the listed integers.
+
+    A number may stand more than once: values that add the same are different values of a record all the same.
+    """
     n = checks.whole("n", n)
     listed = checks.integers("values", values)
-    if len(set(listed)) < len(listed):
-        message = f"values = {list(listed)} repeats a number; list each value once"
-        raise InputError(message)
     statistic = Sum(n, listed)
     low, high = min(listed), max(listed)
     outputs = _integers(n * low, n * high)

@@ -160,7 +160,7 @@ class UnlistedHistogram(Query):
     """f(x) = how many records equal each value, where the answers are too many to list.
 
     It is a Query and can stand for one; `answers` and `outputs` raise InputError, since they are too many.
-    Noise can be added to every count by itself (model/noisy_histogram.py).
+    Noise can be added to every count by itself (model/channels/noisy_histogram.py).
     """
 
     numeric = real = False

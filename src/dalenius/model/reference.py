@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
+from dalenius.model.channels.parts import Everything, LogLaws, Part
 from dalenius.model.counting import Law, Parts, log_law, log_multinomial, mixed_law, sum_law
 from dalenius.model.datasets import checked
 from dalenius.model.laws import WAYS, checked_law, listed_in, of_pandas
-from dalenius.model.parts import Everything, LogLaws, Part
 from dalenius.model.pickling import set_state
 from dalenius.model.secret import Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum

@@ -17,7 +17,7 @@ from dalenius.model.files import path_of, read_bytes, read_format, read_json, wr
 from dalenius.model.statistic import Histogram, Table
 
 if TYPE_CHECKING:
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
 
 Floats = NDArray[np.float64]
 
@@ -132,7 +132,7 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
-    from dalenius.model.written import Written, of_matrix, of_rows  # noqa: PLC0415 - the same
+    from dalenius.model.channels.written import Written, of_matrix, of_rows  # noqa: PLC0415 - the same
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))

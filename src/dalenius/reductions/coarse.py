@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.model import secret as secrets
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.types import Floats, Ints

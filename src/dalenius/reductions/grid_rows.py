@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Lumped, Merged
 

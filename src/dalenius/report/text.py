@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dalenius.errors import printable
 from dalenius.model import checks
 from dalenius.model import secret as secrets
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import commas
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum
@@ -24,7 +24,7 @@ from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
-    from dalenius.tools.ledger import Account
+    from dalenius.tools.account import Account
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
@@ -394,7 +394,7 @@ def _stopped(audit: Audit) -> list[str]:
 def why(result: "Audit | Design") -> str:
     """Return why a search ended."""
     if result.stopped == "gap" and result.gap > result.tolerance:
-        return f"the gap is within {100 * getattr(result, 'relative', 0.0):.3g} % of the upper bound"
+        return f"the gap is within {100 * result.relative:.3g} % of the upper bound"
     tolerance = f" {result.tolerance:.2g}" if result.stopped in ("gap", "nearly") else ""
     slow = ", and further progress was slow" if result.stopped == "nearly" else ""
     return f"{WHY[result.stopped]}{tolerance}{slow}"

@@ -210,7 +210,7 @@ def _after_death(point: Point, times: int, say: Callable[[str], None]) -> None:
 
 def _publish(store: Store, names: list[str], results: dict[str, list[Row]]) -> None:
     """Write tables and pictures of these experiments, and the pages about all that is there."""
-    from dalenius.reproduce.figures import draw, draw_dependencies  # noqa: PLC0415 - matplotlib
+    from dalenius.reproduce.figures.figures import draw, draw_dependencies  # noqa: PLC0415 - matplotlib
     from dalenius.reproduce.page import write_index  # noqa: PLC0415 - the same
     from dalenius.reproduce.paper_map import write_map  # noqa: PLC0415
     from dalenius.reproduce.relation import write_relation  # noqa: PLC0415

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret, members, name

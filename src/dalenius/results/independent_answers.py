@@ -11,7 +11,7 @@ from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import SMOOTH, Reference

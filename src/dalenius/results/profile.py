@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.results.audit import Audit, Curve, Stopped, finite
 from dalenius.results.units import in_unit

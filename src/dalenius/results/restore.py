@@ -17,17 +17,17 @@ from dalenius.errors import InputError
 from dalenius.gallery.parse import local, parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Table
-from dalenius.model.symmetric import EvenPrior, Symmetric
 from dalenius.model.tied import Decoder, TiedPrior
-from dalenius.model.written import Written
 from dalenius.results.audit import Audit, Extremes, Group, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step
@@ -191,17 +191,16 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
         history=_history(content),
         repairs=_repairs(content),
         loaded=True,
-        relative=(relative := checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)),
-        **_ended(plain, relative),
+        **_ended(plain, content),
     )
 
 
-def _ended(plain: dict[str, Any], relative: float = 0.0) -> dict[str, Any]:
-    """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance."""
+def _ended(plain: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance, and knew no share."""
+    relative = checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)
     allowed = max(plain["tolerance"], relative * plain["upper"])
-    if plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed:
-        return {**plain, "stopped": "nearly"}
-    return plain
+    nearly = plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed
+    return {**plain, "relative": relative, "stopped": "nearly" if nearly else plain["stopped"]}
 
 
 def _check_described(mechanism: Mechanism, certificate: dict[str, Any]) -> None:
@@ -356,22 +355,36 @@ def design_of(content: dict[str, Any]) -> Design:
         mechanism = Written(statistic, mechanism.given, mechanism.labels, query)
     certificate = Certificate.of(content["certificate"])
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
+    together = mechanism
+    if "beside" in certificate.data:
+        mechanism = _released(content["released"], together, checks.whole("beside", certificate.data["beside"]))
     _check_words(plain["distortion_name"], query, mechanism, certificate.data)
     design = Design(
         query=query,
         adversary=_adversary(content["adversary"], inside, mechanism.records),
         mechanism=mechanism,
-        leakage=_audit(content["leakage"], inside, mechanism),
+        leakage=_audit(content["leakage"], inside, together),
         certificate=certificate,
         history=_history(content),
         repairs=_repairs(content),
         loaded=True,
         **(_plain(content, {"reading": (str,)}) if "reading" in content else {}),
         **(_plain(content, {"reported": (float, int)}) if "reported" in content else {}),
-        **_ended(plain),
+        **_ended(plain, content),
     )
     checks.real("the slope of its certificate", design.slope if design.kept else 0.0, 0.0, math.inf)
     return design
+
+
+def _released(content: dict[str, Any], together: Written, beside: int, most: float = 1e-12) -> Written:
+    """The mechanism to run, of a design beside earlier releases: the second part of the joint release."""
+    stored = storage.mechanism_from(content).written()
+    statistic = together.statistic
+    rows = together.rows.reshape(statistic.size, beside, -1).sum(axis=1)
+    if rows.shape != stored.rows.shape or np.abs(rows - stored.rows).max() > most:
+        message = '"released" is not the second part of its joint release'
+        raise InputError(message)
+    return Written(statistic, stored.given, stored.labels, together.query)
 
 
 def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[str, Any]) -> None:

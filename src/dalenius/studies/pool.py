@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from multiprocessing import active_children, connection, get_context, parent_process
 from typing import Generic, TypeVar
 
+from dalenius.search.processes import ONE_THREAD
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-# Each process has one thread: linear algebra that takes more would have them wait for each other.
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
 from dalenius.numerics.types import Floats
@@ -20,7 +20,7 @@ from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.verifier import reference as references
 from dalenius.verifier import secret as verified
 from dalenius.verifier.balls import ZERO, precision
-from dalenius.verifier.channel import rebuild
+from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.question import Knowledge, Question, information
 from dalenius.verifier.reading import Refused
 

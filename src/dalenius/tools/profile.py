@@ -13,12 +13,12 @@ from dalenius.bounds.convolution import capacity_by_convolution
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.problem import AuditProblem
-from dalenius.model.symmetric import Symmetric
 from dalenius.options import Options, entropies_of
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.profile import Bracket, Profile

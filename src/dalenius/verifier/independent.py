@@ -31,10 +31,10 @@ from typing import Any
 
 from flint import arb
 
-from . import named
 from .balls import ONE, ZERO, Ball, precision, short, xlogx
-from .channel import Channel
-from .counting import Histogram, Statistic, Sum
+from .channels import named
+from .channels.channel import Channel
+from .channels.counting import Histogram, Statistic, Sum
 from .limits import largest, tick
 from .proofs import check, compare
 from .question import Knowledge, Question

@@ -11,8 +11,8 @@ from functools import cached_property
 from flint import arb
 
 from .balls import ZERO, Ball, short, xlogx
-from .channel import Channel
-from .counting import Shares
+from .channels.channel import Channel
+from .channels.counting import Shares
 from .limits import SLACK, largest, tick
 from .reading import numbers, refuse, sequence
 from .reference import UNIFORM, Reference

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from .balls import Ball
-from .counting import Histogram, Shares, Statistic, Sum, Table, numbered, tallied
+from .channels.counting import Histogram, Shares, Statistic, Sum, Table, numbered, tallied
 from .limits import largest, ticking
 from .reading import field, mapping, refuse, sequence, show, whole
 from .reference import Reference, Uniform, Weights, digest, enumerable, universe

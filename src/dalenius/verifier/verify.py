@@ -24,24 +24,11 @@ from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import (
-    design,
-    independent,
-    named,
-    process,
-    products,
-    real,
-    reference,
-    saved,
-    secret,
-    symmetric,
-    unwritten_histograms,
-    unwritten_sums,
-    work,
-)
+from . import design, independent, process, reference, saved, secret, work
 from .balls import ZERO, Ball, precision, short
-from .channel import Channel, rebuild
-from .counting import Statistic
+from .channels import named, products, real, symmetric, unwritten_histograms, unwritten_sums
+from .channels.channel import Channel, rebuild
+from .channels.counting import Statistic
 from .limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .proofs import check
 from .question import Audited, Knowledge, Question, held, information, prior_of

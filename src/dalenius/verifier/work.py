@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from . import named
 from .balls import PRECISION
-from .counting import Histogram, Sum, Table
+from .channels import named
+from .channels.counting import Histogram, Sum, Table
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
 from .reading import DESIGN, Refused
 

@@ -37,8 +37,8 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.balls import ZERO, Ball, log_sum_exp
+from dalenius.verifier.channels.ordering import Ordered, Products, by_name, repaired
 from dalenius.verifier.limits import largest
-from dalenius.verifier.ordering import Ordered, Products, by_name, repaired
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field, number, numbers, refuse, whole
 
