@@ -44,6 +44,7 @@ from dalenius.results import checking
 from dalenius.results.answers import certified_answer, design_answer
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.bundles import Bundle, load_any
+from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
@@ -124,9 +125,9 @@ def audit(  # noqa: PLR0913 - the public surface
     )
     checking.check_option(verify)
     check_named(bare, "dl.audit(mechanism")
-    records = checked_mechanism(mechanism).records
+    checked_mechanism(mechanism)
     against = adversary_of(
-        records, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
+        mechanism, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
     )
     problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
@@ -147,6 +148,8 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
             repairs = options.approach.repairs
             found = search_leakage(problem, deadline, options.seed, repairs)
             return paper_audit_answer(problem, found, run)
+        if problem.mechanism.route == "cells":
+            return continuous_answer(problem, run)
         if problem.adversary.kind == "independent":
             return independent_answer(problem, deadline, run)
         if problem.mechanism.route == "points":
@@ -201,10 +204,10 @@ def curve(
     reference, secret, *_ = (given.pop(name) for name in names)
     approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
     wanted = Options.from_user(approach, **given)
-    records = checked_mechanism(mechanism).records
+    checked_mechanism(mechanism)
     adversaries = [
         adversary_of(
-            records,
+            mechanism,
             wanted,
             entropy=b if what == "entropy" else None,
             knowledge=b if what == "knowledge" else None,
@@ -241,6 +244,7 @@ def design(  # noqa: PLR0913 - the public surface
     repairs: Iterable[str] | None = None,
     reading: Reading | None = None,
     tolerance: float = 1e-4,
+    relative: float = 0.0,
     time_limit: float = 300.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -257,9 +261,9 @@ def design(  # noqa: PLR0913 - the public surface
     or one per class of the query (uniform inside), or one list of probabilities per record (independent).
     measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
     column per output. outputs: what the mechanism may answer; default the query's range. `tolerance` is the
-    gap to reach, in `unit` or in units of distortion; after `time_limit` seconds, or Ctrl-C, the best so far is
-    returned. reference: what everybody knows beforehand, as for `audit`; p0 stays what it is. verify, settings:
-    as for `audit`.
+    gap to reach, in `unit` or in units of distortion; a gap of the share `relative` of the upper bound ends the search
+    as well. After `time_limit` seconds, or Ctrl-C, the best so far is returned. reference: what everybody knows
+    beforehand, as for `audit`; p0 stays what it is. verify, settings: as for `audit`.
 
     method="paper" is the paper's Algorithm 6 or 9 from 5 random starts. Nothing is proved of the optimum but the
     upper bound. The mechanism has a certified audit, which shows what it leaks; that may be more than the leakage
@@ -268,11 +272,18 @@ def design(  # noqa: PLR0913 - the public surface
     """
     approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+        approach,
+        unit=unit,
+        tolerance=tolerance,
+        relative=relative,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+        settings=settings,
     )
     checking.check_option(verify)
     task = distortion_of(query, measure, outputs, p0)
-    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
     problem = _reduced(asked, options.approach.method)
     budget = float(asked.budget if leakage is None else leakage)
@@ -376,7 +387,7 @@ def frontier(  # noqa: PLR0913 - the public surface
     )
     check_named(bare, "dl.frontier(query")
     task = distortion_of(query, measure, outputs, p0)
-    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = DesignProblem(task, adversary, "leakage", 0.0, options.solver_tolerance * options.nats, options.settings)
     many = _number_of_points(points)
     # Named mechanisms stand beside designs with the same outputs, the range of the query.

@@ -77,7 +77,7 @@ def calibrate(  # noqa: PLR0913 - one parameter per option
             entropy=entropy,
             knowledge=knowledge,
             unit=unit,
-            reference=reference_from(reference, asked.records),
+            reference=reference_from(reference, asked),
             tolerance=tolerance,
             accuracy=accuracy,
             time_limit=time_limit,

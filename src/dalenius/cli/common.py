@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.query import Query
     from dalenius.model.reference import Reference
     from dalenius.search.deadline import Progress
 
@@ -38,6 +39,15 @@ VERIFY = click.option(
 )
 REFERENCE = click.option(
     "--reference", type=FILE, help="What is public (.csv, .npy, .json): one law, one per record, or weights."
+)
+
+RELATIVE = click.option(
+    "--relative",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
 )
 
 VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}  # what --verify means
@@ -191,13 +201,17 @@ def secret_from(text: str | None) -> list[int] | None:
         raise InputError(message) from None
 
 
-def reference_from(path: Path | None, records: tuple[int, ...]) -> "Reference | None":
-    """Return the reference prior in a file: one line or column of numbers, or one line per record."""
+def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference | None":
+    """Return the reference prior in a file: one line or column of numbers, or one line per record; or a density."""
     if path is None:
         return None
+    from dalenius.model.channels.continuous import Continuous  # noqa: PLC0415 - numpy
+    from dalenius.model.channels.density import Density  # noqa: PLC0415 - numpy
     from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
 
-    return Reference.from_file(path, records)
+    if isinstance(asked, Continuous):
+        return Density.from_file(path, asked.query.low, asked.query.high)
+    return Reference.from_file(path, asked.records)
 
 
 def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None]) -> None:

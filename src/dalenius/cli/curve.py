@@ -67,7 +67,7 @@ def curve(  # noqa: PLR0913 - one parameter per option
         raise InputError(message)
     points = numbers_from("--entropies", entropies), numbers_from("--knowledges", knowledges)
     described = mechanism_from(query, mechanism, channel, records, load)
-    known = reference_from(reference, described.records)
+    known = reference_from(reference, described)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 

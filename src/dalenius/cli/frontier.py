@@ -57,7 +57,7 @@ def frontier(  # noqa: PLR0913 - one parameter per option
     from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
 
     asked = parse_query(query)
-    known = reference_from(reference, asked.records)
+    known = reference_from(reference, asked)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 

@@ -45,7 +45,7 @@ def leakage(  # noqa: PLR0913 - one parameter per option
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     check_outputs([], [channel, load, prior])
     described = mechanism_from(query, mechanism, channel, records, load)
-    belief = reference_from(prior, described.records)
+    belief = reference_from(prior, described)
 
     from dalenius.numerics.rounding import round_down, round_up  # noqa: PLC0415 - numpy
     from dalenius.tools.measures import leakage as enclosed  # noqa: PLC0415 - the verifier

@@ -17,7 +17,6 @@ from dalenius.cli.common import (
     mechanism_from,
     options,
     print_json,
-    reference_from,
 )
 from dalenius.errors import InputError, printable
 
@@ -87,14 +86,16 @@ def new(  # noqa: PLR0913 - one parameter per option
     exactly_one(entropy=entropy, knowledge=knowledge)
     data = _data(query, records, columns, n)
 
+    from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
     from dalenius.tools.ledger import Ledger, records_of  # noqa: PLC0415 - scipy
 
+    known = None if reference is None else Reference.from_file(reference, records_of(**data))
     book = Ledger(
         **data,
         entropy=entropy,
         knowledge=knowledge,
         unit=unit,
-        reference=reference_from(reference, records_of(**data)),
+        reference=known,
         budget=budget,
         tolerance=tolerance,
         time_limit=time_limit,

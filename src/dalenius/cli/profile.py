@@ -70,7 +70,7 @@ def profile(  # noqa: PLR0913 - one parameter per option
     check_outputs([("--plot", plot)], [channel, load, reference])
     points = None if entropies is None else numbers(entropies)
     described = mechanism_from(query, mechanism, channel, records, load)
-    known = reference_from(reference, described.records)
+    known = reference_from(reference, described)
     with progress_line(unit) as listener:
         answer = described.profile(
             points,

@@ -147,11 +147,17 @@ class CuttingPlanes:
             mixture = share * self.rows + (1 - share) * problem.truthful()
             self._try(problem.domain.averaged(mixture), deadline, self.chosen.first_starts)
 
-    def run(self, tolerance: float, deadline: Deadline, report_progress: "Callable[[CuttingPlanes], None]") -> None:
-        """Rounds until the gap by local search is within the tolerance, or nothing new is found."""
+    def run(
+        self,
+        allowed: Callable[[LowerBound], float],
+        deadline: Deadline,
+        report_progress: "Callable[[CuttingPlanes], None]",
+    ) -> None:
+        """Rounds until the gap by local search is what is allowed above the lower bound, or nothing new is found."""
         chosen, idle = self.chosen, 0
-        while self.gap > tolerance and idle < chosen.idle_rounds and self.rounds < chosen.rounds:
-            if deadline.expired():
+        while idle < chosen.idle_rounds and self.rounds < chosen.rounds:
+            tolerance = allowed(self.lower)
+            if self.gap <= tolerance or deadline.expired():
                 break
             before = self.gap
             news = self._round(tolerance, deadline, chosen.starts * (1 + chosen.idle_starts * idle))
@@ -219,7 +225,7 @@ class CuttingPlanes:
         """Raise the lower bound by the evidence of the pool: ratios of the mechanism, and of the multipliers."""
         joint = self.problem.domain.joint(found.rows)
         evidence = [Evidence(p.record, p.masses, ratios(p.masses, joint)) for p in self.pool]
-        for plane, log_ratio in zip(self.pool, found.ratios, strict=True):
+        for plane, log_ratio in zip(self.pool, found.ratios, strict=bool(found.ratios)):
             evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), log_ratio)))
         best = best_leakage if self.problem.goal == "leakage" else best_distortion
         bound = best(self.problem.domain, tuple(evidence), self.problem.budget)
@@ -237,7 +243,9 @@ class CuttingPlanes:
         oracle = Oracle(domain.statistic, problem.knowledge, self.rng, domain.reference, problem.settings)
         found = oracle.attack(domain.joint(rows), self.attacks, starts, deadline)
         news = [self.learn(attack) for attack in found]
-        self.judge(rows, found[0].leakage)
+        # An attack that was cut short says too little.
+        if not deadline.expired() or not np.isfinite(self.value):
+            self.judge(rows, found[0].leakage)
         return any(news)
 
     def _prune(self) -> None:

@@ -57,10 +57,9 @@ class Designer:
     seed: int
     scale: float = 1.0  # what a distortion of 1 means to the user
 
-    @property
-    def tolerance(self) -> float:
-        """The gap to reach, as the goal is measured."""
-        return self.asked.tolerance
+    def allowed(self, lower: LowerBound) -> float:
+        """The gap that will do above a lower bound, as the goal is measured."""
+        return self.asked.allowed(lower.value)
 
     @property
     def chosen(self) -> Designing:
@@ -83,7 +82,7 @@ class Designer:
                 domain=replace(self.problem.domain, distance=self.problem.domain.distance / scale),
                 budget=self.problem.budget / scale if primal else self.problem.budget,
             ),
-            asked=replace(self.asked, tolerance=self.tolerance if primal else self.tolerance / scale),
+            asked=replace(self.asked, tolerance=self.asked.tolerance / (1.0 if primal else scale)),
             scale=scale,
         )
         best, pool = scaled.solve_scaled(known)
@@ -121,7 +120,7 @@ class Designer:
         Mixing in a constant scales the leakage of every prior down: of a dual design as much as the audit asks for.
         """
         problem, room = self.problem, self.chosen.rounding_room
-        rows, lower = rate_distortion.design(problem, self.tolerance, self.deadline)
+        rows, lower = rate_distortion.design(problem, self.asked.tolerance, self.deadline)
         answer = self.audited(rows, lower, 1, -math.inf)
         for _ in range(self.chosen.tries):
             if problem.goal == "leakage" or answer.leakage <= problem.budget:
@@ -130,7 +129,7 @@ class Designer:
             answer = self.audited(rows, lower, 1, -math.inf)
         else:
             answer = self.audited(problem.constant(), lower, 1, -math.inf)
-        good = answer.value(problem) <= lower.value + self.tolerance
+        good = answer.value(problem) <= lower.value + self.allowed(lower)
         return answer if good or rows.size > DEFAULT.limits.design_pairs else None
 
     def _least_leakage(self, planes: CuttingPlanes) -> list[Designed]:
@@ -138,10 +137,11 @@ class Designer:
         answers: list[Designed] = []
         for _ in range(self.chosen.tries):
             self._search(planes, 1.0)
-            enough = planes.lower.value + self.chosen.enough_share * self.tolerance
+            allowed = self.allowed(planes.lower)
+            enough = planes.lower.value + self.chosen.enough_share * allowed
             answers.append(self.audited(planes.rows, planes.lower, planes.rounds, enough))
             missed = self._missed(planes, answers[-1])
-            if answers[-1].leakage <= planes.lower.value + self.tolerance or not missed or self.deadline.expired():
+            if answers[-1].leakage <= planes.lower.value + allowed or not missed or self.deadline.expired():
                 break
         return answers
 
@@ -156,7 +156,8 @@ class Designer:
         accepted: list[Designed] = []
         for _ in range(self.chosen.tries):
             self._search(planes, finer)
-            affordable = finer * chosen.slack_share * self.tolerance / self._price(planes.lower)
+            allowed = self.allowed(planes.lower)
+            affordable = finer * chosen.slack_share * allowed / self._price(planes.lower)
             slack = max(slack, min(affordable, chosen.largest_slack * room))
             if self.deadline.expired() or slack >= room:
                 break
@@ -165,7 +166,7 @@ class Designer:
             missed = self._missed(planes, answer)
             if answer.leakage <= budget:
                 accepted.append(answer)
-                if answer.distortion <= planes.lower.value + self.tolerance or (finer < 1 and not missed):
+                if answer.distortion <= planes.lower.value + allowed or (finer < 1 and not missed):
                     break
                 slack, finer = 0.0, chosen.finer
             elif not missed:
@@ -175,7 +176,8 @@ class Designer:
 
     def _search(self, planes: CuttingPlanes, finer: float) -> None:
         part = self.deadline.part(self.chosen.time_share * self.deadline.left)
-        planes.run(finer * self.chosen.search_share * self.tolerance, part, self._report)
+        share = finer * self.chosen.search_share
+        planes.run(lambda lower: share * self.allowed(lower), part, self._report)
 
     def _report(self, planes: CuttingPlanes) -> None:
         scale = 1.0 if self.problem.goal == "leakage" else self.scale
@@ -232,8 +234,8 @@ class Designer:
     def _fine(self, lower: LowerBound) -> float:
         """The finest gap, in nats, that is worth asking of an audit."""
         if self.problem.goal == "leakage":
-            return self.chosen.audit_share * self.tolerance
-        return self.chosen.audit_share * (self.tolerance / self._price(lower) if self.problem.budget > 0 else 1.0)
+            return self.chosen.audit_share * self.allowed(lower)
+        return self.chosen.audit_share * (self.allowed(lower) / self._price(lower) if self.problem.budget > 0 else 1.0)
 
     @property
     def _rounding(self) -> float:

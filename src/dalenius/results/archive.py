@@ -72,6 +72,7 @@ def design_content(design: Design) -> dict[str, Any]:
         "query": _of_query(design.query),
         "adversary": _of_adversary(design.adversary),
         **{key: getattr(design, key) for key in OF_DESIGN},
+        **({"relative": design.relative} if design.relative else {}),
         **_of_history(design.history, design.repairs),
         **({} if design.reading is None else {"reading": design.reading}),
         **({} if design.reported is None else {"reported": design.reported}),

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 # How an audit goes about a mechanism: by its rows, by noise on a sum or on every count of a histogram that is never
 # written out, by the channel that each record has to itself, by the closed form of one record through a symmetric
-# channel, or by finitely many points in place of the real line.
-Route = Literal["rows", "sum", "counts", "local", "symmetric", "points"]
+# channel, by finitely many points in place of the real line, or by cells in place of real-valued records.
+Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells"]
 
 
 class Mechanism(ABC):
