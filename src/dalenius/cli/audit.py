@@ -111,7 +111,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
         exactly_one(entropy=entropy, knowledge=knowledge)
     group = secret_from(secret)
     described = mechanism_from(query, mechanism, channel, records, load)
-    known = reference_from(reference, described.records)
+    known = reference_from(reference, described)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 

@@ -112,6 +112,9 @@ class Sizes:
     local_values: int = 2**10
     local_joint: int = 2**20
     looks: int = 2**20
+    # Real-valued records: cells of the range of a record; edges of a density.
+    real_cells: int = 2**12
+    density_edges: int = 2**7
     # Values of one record through a symmetric channel: a formula of two numbers.
     symmetric_values: int = 2**53
 
