@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dalenius.studies.study import Study
     from dalenius.tools.account import Account
     from dalenius.tools.calibration import calibrate
-    from dalenius.tools.composition import compose
+    from dalenius.tools.composition import adaptive, compose
     from dalenius.tools.ledger import Ledger
     from dalenius.tools.measures import g_leakage, leakage
     from dalenius.verifier.verify import Verification
@@ -53,6 +53,7 @@ __all__ = [
     "Settings",
     "Study",
     "Verification",
+    "adaptive",
     "audit",
     "calibrate",
     "compose",
@@ -83,6 +84,7 @@ _HOME = {
     "frontier": "dalenius.api",
     "calibrate": "dalenius.tools.calibration",
     "compose": "dalenius.tools.composition",
+    "adaptive": "dalenius.tools.composition",
     "g_leakage": "dalenius.tools.measures",
     "leakage": "dalenius.tools.measures",
     "Ledger": "dalenius.tools.ledger",

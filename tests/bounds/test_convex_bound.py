@@ -134,3 +134,13 @@ def test_no_time_still_gives_a_bracket() -> None:
     assert 0 <= found.lower < found.upper <= np.log(2) + 1e-12
     assert found.stopped == "time_limit"
     assert verify(found.certificate).verified
+
+
+@pytest.mark.parametrize("knowledge", [1e-11, 1e-4])
+def test_where_it_closes_the_bracket_it_comes_before_trees_on_grid_rows(knowledge: float) -> None:
+    settings = Settings(limits=Limits(many_cells=0))
+    found = audit(random_channel([2] * 5, 3, 6), knowledge=knowledge, settings=settings, verify=False)
+    assert found.stopped == "gap"
+    assert found.bounds == "contraction"
+    assert found.nodes == 0
+    assert verify(found.certificate).verified

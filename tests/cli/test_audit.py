@@ -278,9 +278,9 @@ CHANNELS = {
     "nan": ("0.5,0.5\nnan,1\n", ["row 1 (x = 1) holds nan in column 0"]),
     "negative": ("0.5,0.5\n-0.5,1.5\n", ["holds -0.5"]),
     "infinite": ("0.5,0.5\ninf,0\n", ["holds inf"]),
-    "rows": ("0.5,0.5\n", ["1 rows", "2 datasets"]),
+    "rows": ("0.5,0.5\n", ["1 line", "2 datasets"]),
     "ragged": ("0.5,0.5\n0.5\n", ["line 2 has 1 columns"]),
-    "words": ("0.5,0.5\nhalf,0.5\n", ["line 2, column 1: 'half'"]),
+    "words": ("0.5,0.5\nhalf,0.5\n", ["line 2 column 1: 'half'"]),
     "empty": ("", ["holds no numbers"]),
     "binary": ("\x00\x01", ["channel.csv"]),
 }

@@ -84,6 +84,7 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "repairs": None,
         "reading": None,
         "tolerance": 1e-4,
+        "relative": 0.0,
         "time_limit": 300.0,
         "seed": 0,
         "progress": False,

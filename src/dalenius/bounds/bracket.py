@@ -117,12 +117,15 @@ class Bracket:
     def run_tree(self, tree: Tree, deadline: Deadline, *, finer: bool = False) -> Iterator[Proof]:
         """Branch batch by batch until the tree is closed, or has stalled where a finer problem follows.
 
+        A tree that has leaves already goes on from them.
+
         Relaxed priors point at regions that no ascent has visited: ascents from them are tried after batches 0, 1, 2,
         4, 8, 16, 32, 64, 96 and so on, and whenever one of them is the best so far.
         """
         settings = self.cells.settings.portfolio
         tree.lower, tree.tolerance = self.floor, self.tolerance
-        tree.open_root(deadline)
+        if not tree.nodes.leaf:
+            tree.open_root(deadline)
         self.proofs.append(tree)
         batches, mark, mark_batch, ascended = 0, tree.upper, 0, -1
         while tree.nodes.heap and not (finer and batches - mark_batch > settings.stall_batches):

@@ -11,6 +11,7 @@ from dalenius.cli.common import (
     FILE,
     INTERRUPTED,
     REFERENCE,
+    RELATIVE,
     VERIFIES,
     VERIFY,
     check_outputs,
@@ -44,14 +45,7 @@ if TYPE_CHECKING:
     help="Any prior that knows at most K, or any under which the records are independent.",
 )
 @solving(tolerance=1e-6, time_limit=60.0)
-@click.option(
-    "--relative",
-    type=float,
-    default=0.0,
-    show_default=True,
-    metavar="SHARE",
-    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
-)
+@RELATIVE
 @click.option(
     "--nodes", type=int, metavar="N", help="Stop after this many nodes of trees, however fast the machine is."
 )
@@ -117,7 +111,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
         exactly_one(entropy=entropy, knowledge=knowledge)
     group = secret_from(secret)
     described = mechanism_from(query, mechanism, channel, records, load)
-    known = reference_from(reference, described.records)
+    known = reference_from(reference, described)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 

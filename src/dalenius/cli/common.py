@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.query import Query
     from dalenius.model.reference import Reference
     from dalenius.search.deadline import Progress
 
@@ -38,6 +39,15 @@ VERIFY = click.option(
 )
 REFERENCE = click.option(
     "--reference", type=FILE, help="What is public (.csv, .npy, .json): one law, one per record, or weights."
+)
+
+RELATIVE = click.option(
+    "--relative",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
 )
 
 VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}  # what --verify means
@@ -110,6 +120,34 @@ def solving(
     )
 
 
+SOURCE = options(
+    click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".'),
+    click.option("--mechanism", metavar="CALL", help='Its mechanism, such as "geometric(epsilon=1)".'),
+    click.option(
+        "--channel", type=FILE, help="A matrix in .csv, .npy or .json: one row per dataset, last record fastest."
+    ),
+    click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2."),
+    click.option("--load", type=FILE, help="A saved mechanism (.json)."),
+)
+UNIT = click.option(
+    "--unit",
+    type=click.Choice(["nats", "bits"]),
+    default="nats",
+    show_default=True,
+    help="Of every number of information.",
+)
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
+
+
+def numbers_from(option: str, text: str | None) -> list[float] | None:
+    """Return [0.0, 1.5] for 0,1.5."""
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        message = f"{option} {text!r} is not a list of numbers; write values such as 0,0.5,1"
+        raise InputError(message) from None
+
+
 def exactly_one(**given: float | None) -> None:
     """Refuse unless exactly one of two options was given."""
     names = [f"--{name}" for name in given]
@@ -163,13 +201,17 @@ def secret_from(text: str | None) -> list[int] | None:
         raise InputError(message) from None
 
 
-def reference_from(path: Path | None, records: tuple[int, ...]) -> "Reference | None":
-    """Return the reference prior in a file: one line or column of numbers, or one line per record."""
+def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference | None":
+    """Return the reference prior in a file: one line or column of numbers, or one line per record; or a density."""
     if path is None:
         return None
+    from dalenius.model.channels.continuous import Continuous  # noqa: PLC0415 - numpy
+    from dalenius.model.channels.density import Density  # noqa: PLC0415 - numpy
     from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
 
-    return Reference.from_file(path, records)
+    if isinstance(asked, Continuous):
+        return Density.from_file(path, asked.query.low, asked.query.high)
+    return Reference.from_file(path, asked.records)
 
 
 def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None]) -> None:

@@ -62,14 +62,17 @@ def save_design(design: Design, path: str | os.PathLike[str]) -> None:
 def design_content(design: Design) -> dict[str, Any]:
     """Return what is saved of a design.
 
+    Of a design beside earlier releases the mechanism is the joint release, and "released" the one to run.
     Its audit is kept as a saved audit without the mechanism, which is the design's, and without the
     certificate, which is the "audit" of the design's, or all of it where the budget is not kept.
     """
     content = {
-        **_of_mechanism(design.mechanism),
+        **_of_mechanism(design.leakage.mechanism if design.beside else design.mechanism),
+        **({"released": _of_mechanism(design.mechanism)["mechanism"]} if design.beside else {}),
         "query": _of_query(design.query),
         "adversary": _of_adversary(design.adversary),
         **{key: getattr(design, key) for key in OF_DESIGN},
+        **({"relative": design.relative} if design.relative else {}),
         **_of_history(design.history, design.repairs),
         **({} if design.reading is None else {"reading": design.reading}),
         **({} if design.reported is None else {"reported": design.reported}),

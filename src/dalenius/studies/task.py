@@ -72,7 +72,7 @@ class Task(BaseModel):
         "records": ("audit",),
         "load": ("audit",),
         "secret": ("audit",),
-        "relative": ("audit",),
+        "relative": ("audit", "design"),
         "nodes": ("audit",),
         "adversary": ("audit",),
         "distortion": ("design",),

@@ -64,6 +64,49 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
     return _repeated(parts[0], often) if often > 1 else _product(parts)
 
 
+def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
+    """Return the joint release in which choose(y), a mechanism over the same records, is run after output y of `first`.
+
+    q(y, y' | x) = q_1(y|x) q_y(y'|x) for q_y = choose(y). `choose` is called once with the label of every output of
+    `first`; the mechanisms that it returns may have different outputs. Outputs are pairs (y, y'), the first slowest; a
+    choice that is always the same gives compose(first, that one). An audit of it bounds what a person learns who sees
+    both outputs and knows the rule, whatever the data are.
+    """
+    check_parts([first], "adaptive")
+    if not callable(choose):
+        message = f"choose = {choose!r} must be a function that takes an output and returns a Mechanism"
+        raise InputError(message)
+    start = _written(first)
+    then = [_chosen(choose(label), label, start) for label in start.labels]
+    statistic = carrier([start, *then])
+    entries = statistic.size * sum(m.n_outputs for m in then)
+    if entries > MOST_ENTRIES:
+        message = (
+            f"the joint release would have {statistic.size} rows x {entries // statistic.size} outputs, above the "
+            f"limit of {MOST_ENTRIES} entries; choose mechanisms of fewer outputs, or bin those of the first "
+            "(mechanism.then)"
+        )
+        raise InputError(message)
+    told = start.rows[_classes(statistic, start.statistic)]
+    rows = [told[:, [y]] * m.rows[_classes(statistic, m.statistic)] for y, m in enumerate(then)]
+    labels = tuple((y, z) for y, m in zip(start.labels, then, strict=True) for z in m.labels)
+    return Written(statistic, np.concatenate(rows, axis=1), labels, _common_query([start, *then]))
+
+
+def _chosen(mechanism: object, label: object, first: Mechanism) -> Written:
+    """What choose(label) returned, or a refusal."""
+    if not isinstance(mechanism, Mechanism):
+        message = f"choose({label!r}) is a {type(mechanism).__name__}; it must return a Mechanism over the same records"
+        raise InputError(message)
+    if mechanism.records != first.records:
+        message = (
+            f"choose({label!r}) is over {records_text(mechanism.records)}, the first mechanism over "
+            f"{records_text(first.records)}; joint releases are about the same data"
+        )
+        raise InputError(message)
+    return _written(mechanism)
+
+
 def _written(mechanism: Mechanism) -> Written:
     """The mechanism with its rows; a refusal also names what does without them."""
     try:
@@ -100,10 +143,10 @@ def _outputs(labels: float, often: int) -> float:
     return math.comb(often + int(labels) - 1, often) if few else math.inf
 
 
-def check_parts(mechanisms: Sequence[Mechanism]) -> None:
-    """Refuse what is no mechanism, and mechanisms over different data."""
+def check_parts(mechanisms: Sequence[Mechanism], what: str = "compose") -> None:
+    """Refuse what is not a mechanism, and mechanisms over different data."""
     if not mechanisms:
-        message = "compose needs one mechanism or more"
+        message = f"{what} needs one mechanism or more"
         raise InputError(message)
     for i, mechanism in enumerate(mechanisms):
         if not isinstance(mechanism, Mechanism):

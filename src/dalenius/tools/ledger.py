@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, get_args
 
+from numpy.typing import ArrayLike
+
 from dalenius import api
 from dalenius.errors import BudgetError, InputError
 from dalenius.model import checks, storage
@@ -17,10 +19,12 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import round_down, round_up, short
-from dalenius.options import Options, check_named
+from dalenius.options import Options, check_named, distortion_of
 from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
+from dalenius.results import checking
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
+from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT, in_unit
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
@@ -222,6 +226,86 @@ class Ledger:
             return answer(account.audit, None)
         alone = self._audit([(new.whole, 1)], limits.left, options)
         return answer(alone, (account.lower, account.upper))
+
+    def design(  # noqa: PLR0913 - the public surface
+        self,
+        query: Query,
+        *,
+        p0: ArrayLike | None = None,
+        measure: str | ArrayLike = "absolute",
+        outputs: Sequence[object] | None = None,
+        tolerance: float = 1e-4,
+        time_limit: float = 300.0,
+        seed: int = 0,
+        progress: bool | Callable[[Progress], None] = False,
+        verify: checking.Verify = "auto",
+        settings: Settings | None = None,
+    ) -> Design:
+        """Return the mechanism of least distortion with which everything released together keeps the budget.
+
+        The bracket is on the least expected distortion of all mechanisms with that property, run independently of
+        the earlier ones; `release` accepts the one returned. After a release its `leakage` and its certificate are
+        about everything together. `tolerance` is in units of distortion; options as for dl.design.
+        """
+        budget = self._limit()
+        task = distortion_of(query, measure, outputs, p0)
+        if query.records != self.records:
+            message = (
+                f"{query} is over {records_text(query.records)}, the ledger over {records_text(self.records)}; "
+                "a design is about whole records"
+            )
+            raise InputError(message)
+        if self._releases and budget <= self._account.upper:
+            raise BudgetError(self._nothing_left())
+        options = Options.from_user(
+            unit=self.unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+        )
+        if self._releases:
+            groups = _grouped(self._releases)
+            if not self._fits(groups):
+                message = (
+                    f"the {counted(len(self._releases))} before are too large to be audited together (at most "
+                    f"{self.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
+                )
+                raise InputError(message)
+            first = joint(groups).written()
+            found = api.design_beside(
+                task,
+                first,
+                self.adversary,
+                options,
+                budget=budget,
+                spent=self._account.upper,
+                verify=verify,
+            )
+        else:
+            found = api.design(
+                query,
+                leakage=budget,
+                **self._given,  # type: ignore[arg-type]
+                unit=self.unit,
+                reference=None if self.adversary.reference.uniform else self.adversary.reference,
+                p0=p0,
+                measure=measure,
+                outputs=outputs,
+                tolerance=tolerance,
+                time_limit=time_limit,
+                seed=seed,
+                progress=progress,
+                verify=verify,
+                settings=settings,
+            )
+        new = self._release(found.mechanism, None, None, Deadline(self.time_limit))
+        self._remember(new, self._accounted(new, found.leakage))
+        return found
+
+    def _accounted(self, new: Release, audit: Audit) -> Account:
+        """The account after a release that was audited together with all before."""
+        before, told = self._account, math.fsum(r.capacity for r in (*self._releases, new))
+        added = max(0.0, audit.lower - before.upper), max(0.0, audit.upper - before.lower)
+        many, lower = len(self._releases) + 1, max(before.lower, audit.lower)
+        left = self._left(told)
+        return Account(many, self.unit, lower, max(lower, audit.upper), "audit", added, left, audit, before.loaded)
 
     def _limit(self) -> float:
         if self.budget is None:
@@ -497,6 +581,11 @@ class Ledger:
             *budget,
             *account_facts(self._account, shown),
         ]
+
+
+def records_of(data: Query | Iterable[int] | None = None, columns: object = None, n: object = None) -> tuple[int, ...]:
+    """Return the alphabet size of each record of the data that a ledger is about."""
+    return _data(data, columns, n)[1]
 
 
 def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tuple[Columns | None, tuple[int, ...]]:

@@ -9,7 +9,13 @@ from cases import random_channel
 
 import dalenius as dl
 from dalenius.bounds.trees.grid_rows import finest
+from dalenius.bounds.trees.posterior_bound import PosteriorProblem
+from dalenius.bounds.trees.posterior_tree import PosteriorTree
+from dalenius.reductions.cells import Cells
 from dalenius.reductions.grid_rows import most_rows
+from dalenius.reductions.lump import lump
+from dalenius.search.ascent import ascend
+from dalenius.search.deadline import Deadline
 from dalenius.settings import Limits, only
 
 # Every problem counts as one of very many cells.
@@ -45,3 +51,37 @@ def test_the_finest_grid_is_the_last_that_fits() -> None:
         k = finest(outputs, many)
         assert most_rows(outputs, k) <= many < most_rows(outputs, k + 1)
     assert finest(1000, 500) == 0
+
+
+def test_later_records_begin_from_the_tree_of_the_first() -> None:
+    mechanism = random_channel([2] * 6, 3, 4)
+    options = {"knowledge": 0.4, "relative": 0.1, "time_limit": 60, "settings": GRID, "verify": False}
+    whole = dl.audit(mechanism, **options)
+    alone = [dl.audit(mechanism, secret=record, **options) for record in range(6)]
+    assert whole.stopped == "gap"
+    assert whole.nodes < 0.7 * sum(one.nodes for one in alone)
+    # A bound that another record's cuts led to is one about this record all the same.
+    assert max(one.lower for one in alone) - 1e-9 <= whole.upper
+    assert dl.verify(whole, mechanism).verified
+
+
+def test_a_tree_that_begins_like_another_bounds_its_own_problem() -> None:
+    mechanism = random_channel([2] * 4, 3, 8)
+    first, second = (Cells(lump(mechanism, record)[0], 0.4) for record in (0, 2))
+    lower = [ascend(cells, Deadline(60.0), np.random.default_rng(0)) for cells in (first, second)]
+    trees = [
+        PosteriorTree(PosteriorProblem(cells, np.arange(3), 0.0), found.value, 1e-3, found.s)
+        for cells, found in zip((first, second), lower, strict=True)
+    ]
+    trees[0].open_root(Deadline(60.0))
+    while trees[0].nodes.heap:
+        trees[0].step(Deadline(60.0))
+    trees[1].open_like(trees[0], Deadline(60.0))
+    assert trees[1].nodes.split == trees[0].nodes.split
+    assert trees[1].upper > lower[1].value + 1e-3
+    while trees[1].nodes.heap:
+        trees[1].step(Deadline(60.0))
+    assert lower[1].value - 1e-9 <= trees[1].upper <= lower[1].value + 1e-3
+    late = PosteriorTree(trees[1].problem, lower[1].value, 1e-3, lower[1].s)
+    late.open_like(trees[0], Deadline(0.0))
+    assert not late.nodes.leaf

@@ -86,7 +86,7 @@ def shared(
 
     Guarantee: every leaf is proved, up to rounding, to be at most the tree's upper bound, by the point at its place.
     """
-    boxes = _leaf_boxes(nodes, root, halved)
+    boxes = leaf_boxes(nodes, root, halved)
     order = [node for node in nodes.walk() if node in boxes and np.isfinite(nodes.leaf[node][0])]
     entries: dict[int, Point | int] = {node: nodes.leaf[node][1] for node in boxes}
     points: list[Point] = []
@@ -102,7 +102,7 @@ def shared(
     return points, [nodes.split[node][0] if node in nodes.split else entries[node] for node in nodes.walk()]
 
 
-def _leaf_boxes(nodes: SearchTree[Point, Any], root: Boxes, halved: Halved) -> dict[int, tuple[Floats, Floats]]:
+def leaf_boxes(nodes: SearchTree[Point, Any], root: Boxes, halved: Halved) -> dict[int, tuple[Floats, Floats]]:
     """The box of every leaf, as the tree cut them: level by level."""
     found, level, boxes = {}, [0], root
     while level:

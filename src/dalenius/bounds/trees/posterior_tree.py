@@ -20,7 +20,7 @@ from dalenius.bounds.trees.posterior_bound import (
     tangent,
 )
 from dalenius.bounds.trees.posterior_newton import Goal, minimise
-from dalenius.bounds.trees.posterior_sharing import shared
+from dalenius.bounds.trees.posterior_sharing import leaf_boxes, shared
 from dalenius.numerics.batch import halves, put, singles, stack, take
 from dalenius.numerics.information import TINY, phi
 from dalenius.numerics.rounding import places
@@ -64,6 +64,30 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         """The box of all posteriors."""
         everything = Boxes.everything(self.problem)
         return Parts(everything, everything)
+
+    def open_like(self, other: "PosteriorTree", deadline: Deadline) -> None:
+        """Begin with the cuts of another tree over the same groups, each leaf at the point that it has there.
+
+        One evaluation a leaf in place of a search: where problems are alike, as those of the records of a large matrix,
+        most leaves are closed at once. Where the time is over before that, nothing is begun.
+        """
+        boxes = leaf_boxes(other.nodes, self.root().boxes, self._halved)
+        found = SearchTree[Point, Node](dict(other.nodes.split), size=other.nodes.size)
+        order, begin = list(boxes), Point.start(self.problem, max(self.s_hint, self._least_start))
+        for k in range(0, len(order), 2 * self.batch):
+            if deadline.expired():
+                return
+            part = order[k : k + 2 * self.batch]
+            ends = Boxes(*(np.stack(end) for end in zip(*(boxes[node] for node in part), strict=True)))
+            # A box that is empty there has no point, and may hold priors here.
+            there = [other.nodes.leaf[node] for node in part]
+            points = stack([begin if bound == -np.inf else point for bound, point in there])
+            empty = ends.empty(self.problem.cells.settings.trees.crossed)
+            for node, none, leaf in zip(part, empty, self._leaves(ends, points), strict=True):
+                bound, point, region = Leaf(-np.inf, None, None) if none else leaf
+                found.file(node, bound, point, region if bound > self.target else None)
+        self.nodes = found
+        deadline.nodes += len(order)
 
     def split(self, regions: list[Node]) -> tuple[list[Cut], Parts]:
         """Cut the posterior of one secret value at one group of outputs."""
