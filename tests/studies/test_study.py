@@ -16,7 +16,7 @@ import pytest
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.studies import running
-from dalenius.studies.store import Entry, Store, packed
+from dalenius.studies.store import Entry, Store, packed, reading
 from dalenius.studies.study import Study
 
 TEXT = """
@@ -169,33 +169,62 @@ def workers_of(parent: int) -> list[int]:
     return sorted(found)
 
 
-@pytest.mark.slow
+def done_in(store: Path) -> dict[str, float]:
+    """Seconds of every point that is done, read while others write."""
+    with suppress(sqlite3.Error), sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
+        return dict(connection.execute("SELECT key, seconds FROM points WHERE status = 'done'"))
+    return {}
+
+
+def disturbed(toml: Path, kills: int, rng: random.Random) -> dict[str, float]:
+    """Begin the study again and again, and kill it so often at random moments; return what was ever seen as done.
+
+    By turns its whole process group, and one of its workers, which it has to replace. Moments are spread over the
+    points, since those of a clock would all fall into the start on a busy machine.
+    """
+    store, seen, process = toml.with_suffix(".db"), dict[str, float](), None
+    last = len(Study.load(toml).points) // 2
+    for number, moment in enumerate(sorted(rng.randrange(last) for _ in range(kills))):
+        if process is None or process.poll() is not None:
+            command = [sys.executable, "-c", RUN, str(toml)]
+            process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own script
+        while len(done_in(store)) < moment and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0.0, 0.1))
+        seen |= done_in(store)
+        workers = workers_of(process.pid)
+        assert process.poll() is None
+        if number % 2 and workers:
+            os.kill(rng.choice(workers), signal.SIGKILL)
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if process is not None and process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return seen | done_in(store)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc, which only Linux has")
-def test_killed_at_random_moments_it_ends_with_the_results_of_an_undisturbed_run(tmp_path: Path) -> None:
-    """The process group and single workers are killed; what had ended stays, and nothing is answered otherwise."""
-    rng = random.Random(5)  # noqa: S311 - moments of a test
-    grid = TEXT.replace("[0.5, 1.0]", "{ from = 0.5, to = 1.5, steps = 12 }")
+@pytest.mark.parametrize(
+    ("steps", "kills"),
+    [pytest.param(12, 4, marks=pytest.mark.slow), pytest.param(100, 20, marks=pytest.mark.nightly)],
+)
+def test_killed_at_random_moments_it_ends_with_the_results_of_an_undisturbed_run(
+    tmp_path: Path, steps: int, kills: int
+) -> None:
+    """What had ended stays, nothing is answered twice, and certificates are the same to the last byte."""
     paths = [tmp_path / name for name in ("calm.toml", "wild.toml")]
     for path in paths:
-        path.write_text(grid)
+        path.write_text(TEXT.replace("[0.5, 1.0]", f"{{ from = 0.5, to = 1.5, steps = {steps} }}"))
     calm = run_here(Study.load(paths[0]))
-    for attempt in range(4):
-        command = [sys.executable, "-c", RUN, str(paths[1])]
-        process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own script
-        time.sleep(rng.uniform(1.5, 4.0))
-        if attempt % 2:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            for child in workers_of(process.pid)[-1:]:
-                os.kill(child, signal.SIGKILL)
-            time.sleep(1.0)
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    kept = Study.load(paths[1])
-    before = {point.key: kept.entries[point.key] for point in kept.points if point.key in kept.entries}
-    assert same(kept.run(jobs=2)) == same(calm)
-    after = Study.load(paths[1]).entries
-    assert all(after[key].seconds == entry.seconds for key, entry in before.items() if entry.status == "done")
+    seen = disturbed(paths[1], kills, random.Random(5))  # noqa: S311 - moments of a test
+    wild = Study.load(paths[1]).run(jobs=2)
+    assert wild.complete
+    assert same(wild) == same(calm)
+    assert seen.items() <= done_in(wild.store).items()
+    with reading(calm.store) as one, reading(wild.store) as other:
+        assert list(one.certificates()) == list(other.certificates())
 
 
 def test_json_of_the_store_holds_no_nan(toml: Path) -> None:

@@ -14,6 +14,8 @@ from dalenius.model.files import path_of
 from dalenius.report.charts import Axis, Series, bars, brackets, heat_map, line_chart, number, text
 from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section, write_report
+from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
+from dalenius.report.profile_text import facts as profile_facts
 from dalenius.report.text import adversary_words, checked_words, class_words, facts, heaviest, problem
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
@@ -34,8 +36,14 @@ WITNESS = (
 )
 
 
-def write_document(results: Sequence[Any], path: str | os.PathLike[str], title: str | None = None) -> None:
-    """Write one self-contained HTML page about these results."""
+def write_document(
+    results: Sequence[Any],
+    path: str | os.PathLike[str],
+    title: str | None = None,
+    *,
+    computed_by: str = __version__,
+) -> None:
+    """Write one self-contained HTML page about these results. computed_by: the version of dalenius that found them."""
     target = path_of(path)
     if target.suffix.lower() not in (".html", ".htm"):
         message = f"{target} has ending {target.suffix!r}; a report is an .html file, and save() writes .json"
@@ -55,7 +63,7 @@ def write_document(results: Sequence[Any], path: str | os.PathLike[str], title: 
         made = of(result)
         sections += [replace(section, heading=f"{prefix}{section.heading}") for section in made]
     unit = getattr(results[0], "unit", "nats")
-    write_report(target, title or _title(results), [*sections, _made()], unit)
+    write_report(target, title or _title(results), [*sections, _made(computed_by)], unit)
 
 
 def _kinds() -> str:
@@ -76,13 +84,14 @@ def _subject(result: Any) -> str:  # noqa: ANN401 - any result
     return str(getattr(result, "query", type(result).__name__))
 
 
-def _made() -> Section:
+def _made(computed_by: str) -> Section:
     """What this page is and what it rests on."""
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
     return Section(
         "About this report",
         (
-            f"Made by dalenius {__version__} on {today}. Digits of bounds are rounded outward.",
+            f"Computed by dalenius {computed_by}; this page was made by dalenius {__version__} on {today}.",
+            "Digits of bounds are rounded outward.",
             "The lower bound is attained by a prior that the certificate names. The upper bound is a proof.",
             "To check a certificate, save it from this page and run: dalenius verify FILE.",
             "The verifier shares no code with the solver. It runs alone, too: python -m dalenius.verifier FILE.",
@@ -104,7 +113,7 @@ def _audit_sections(audit: Audit) -> list[Section]:
     return [
         Section("Verdict", verdict=_audit_verdict(audit), paragraphs=_assumed(audit)),
         Section("Numbers", facts=_plain(facts(audit))),
-        Section("Beside other adversaries", _compare_words(audit), drawn=_compare_chart(audit)),
+        _adversaries(audit),
         Section("The worst prior", WITNESS, drawn=_witness_chart(audit)),
         *_channel(audit.mechanism),
         Section("How to reproduce it", commands=_again(audit)),
@@ -138,22 +147,52 @@ def _plain(named: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:  # noqa: ANN4
     return tuple((name, tuple(lines)) for name, lines in named)
 
 
-def _compare_words(audit: Audit) -> tuple[str, ...]:
-    if audit.extremes is None:
-        return ("Nothing is known of the adversaries that know nothing, or everything.",)
-    return (
-        "The dark bar ends at the lower bound, the pale one at the upper bound.",
-        "The first and the last adversary are computed in floating point and carry no certificate.",
-    )
+def _adversaries(audit: Audit) -> Section:
+    """The adversary that was asked about, beside independent records and those who know nothing or everything."""
+    asked, other = ("as it was audited", audit.lower, audit.upper), _other(audit)
+    shown = [asked]
+    words = [f"As it was audited: {_believes(audit)}."]
+    if other is not None:
+        shown.append(("independent records", other.lower, other.upper))
+        words.append(f"Independent records: {_believes(other)}. {checked_words(other).capitalize()}.")
+    if audit.extremes is not None:
+        public = ("knows only what is public", audit.extremes.uniform, audit.extremes.uniform)
+        shown = [public, *shown, ("knows no limit", *audit.extremes.unconstrained)]
+        words.append("The first and the last adversary are computed in floating point and carry no certificate.")
+    if len(shown) > 1:
+        words.append("The dark bar ends at the lower bound, the pale one at the upper bound.")
+    names, lows, highs = zip(*shown, strict=True)
+    drawn = brackets(names, lows, highs, Axis("leakage", audit.unit), "Leakage by adversary") if shown[1:] else ""
+    return Section("What adversaries believe", tuple(words), drawn=drawn)
 
 
-def _compare_chart(audit: Audit) -> str:
-    if audit.extremes is None:
-        return ""
-    low, high = audit.extremes.unconstrained
-    names = ("knows only what is public", "as it was audited", "knows no limit")
-    lows, highs = (audit.extremes.uniform, audit.lower, low), (audit.extremes.uniform, audit.upper, high)
-    return brackets(names, lows, highs, Axis("leakage", audit.unit), "Leakage by adversary")
+def _believes(audit: Audit) -> str:
+    """What the adversary of an audit believes, in one sentence."""
+    if audit.adversary.kind != "independent":
+        return BOUNDED
+    return INDEPENDENT if audit.reference.uniform else FOLLOWING
+
+
+def _other(audit: Audit, seconds: float = 5.0) -> Audit | None:
+    """The audit against independent records beside a bounded one, where it is cheap; None elsewhere."""
+    if audit.adversary.kind == "independent" or audit.secret is not None:
+        return None
+    if not isinstance(audit.mechanism, Written) or audit.mechanism.rows.size > MOST_CELLS:
+        return None
+    from dalenius.api import audit as audit_again  # noqa: PLC0415 - of a later room
+
+    reference = None if audit.reference.uniform else audit.reference
+    try:
+        return audit_again(
+            audit.mechanism,
+            adversary="independent",
+            reference=reference,
+            unit=audit.unit,
+            tolerance=max(audit.tolerance, 1e-6),
+            time_limit=seconds,
+        )
+    except InputError:
+        return None
 
 
 def _witness_chart(audit: Audit, most: int = 12) -> str:
@@ -291,8 +330,6 @@ def _calibration_sections(calibration: Calibration) -> list[Section]:
 
 
 def _profile_sections(profile: Profile) -> list[Section]:
-    from dalenius.report.profile_text import facts as profile_facts  # noqa: PLC0415 - only here
-
     audits, unit = profile.leakage.audits, profile.unit
     known, lows, highs = ([getattr(a, name) for a in audits] for name in ("knowledge", "lower", "upper"))
     chart = line_chart(

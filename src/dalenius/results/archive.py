@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dalenius import __version__
 from dalenius.errors import InputError
 from dalenius.model import storage
 from dalenius.model.adversary import Adversary
@@ -101,7 +102,9 @@ def part_of(path: str | os.PathLike[str], content: object, *, verify: bool) -> A
 
 def write_content(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     """Write a result as compact JSON; the file appears whole or not at all."""
-    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    # The version of the program beside that of the format: results of two versions are not shown on one page.
+    named = {**content, "dalenius": __version__}
+    text = json.dumps(named, allow_nan=False, separators=(",", ":"))
     storage.write(storage.path_of(path), f"{text}\n".encode())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_query
-from dalenius.model import checks, storage
+from dalenius.model import checks
 from dalenius.results.archive import AUDIT, DAMAGED, DESIGN, audit_content, design_content, part_of, write_content
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
@@ -38,9 +38,8 @@ def save_bundle(result: Bundle, path: str | os.PathLike[str]) -> None:
     write_content(path, {"format": kind, "version": VERSION, **content(result)})
 
 
-def load_any(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | Design | Bundle":
-    """Read what `save` of any result wrote."""
-    content = storage.read_json(storage.path_of(path))
+def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> "Audit | Design | Bundle":  # noqa: ANN401 - JSON
+    """Rebuild the result that this file holds."""
     kind = content.get("format") if isinstance(content, dict) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         if kind in (AUDIT, DESIGN):

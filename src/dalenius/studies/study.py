@@ -49,7 +49,11 @@ class Study:
         """
         given = path_of(path)
         if given.suffix == ".db":
-            meta = stores.check(given)
+            meta = stores.check(given, remedy="read it with that version, or run the study again")
+            if not meta.get("toml"):
+                holds = f"the points of {meta['study']}" if "study" in meta else "nothing yet"
+                message = f"{given} holds {holds}, and no study that could be read from it"
+                raise InputError(message)
             return cls.of(Source.parsed(given, meta.get("toml", "")), given).refreshed()
         study = cls.of(Source.read(given), given.with_suffix(".db"))
         try:
@@ -271,6 +275,20 @@ class Study:
         from dalenius.report.text import as_html  # noqa: PLC0415 - numpy
 
         return as_html([(line[:11].strip(), [line[11:]]) for line in self.summary().splitlines()])
+
+
+def load_study(path: Path, *, verify: bool = False) -> Study:
+    """Read a study for its answers: its store must be there, and of this version."""
+    study = Study.load(path)
+    if path.suffix == ".toml":
+        if not study.store.exists():
+            message = f"{path}: nothing is answered yet, there is no {study.store}; run: dalenius sweep {path}"
+            raise InputError(message)
+        study = study.refreshed()
+    if verify and not (verdict := study.verify()):
+        message = f"{path}: {verdict}"
+        raise InputError(message)
+    return study
 
 
 @dataclass(frozen=True)
