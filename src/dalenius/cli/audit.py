@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 @click.option("--channel", type=FILE, help="A matrix in .csv, .npy or .json: one row per dataset, last record fastest.")
 @click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2.")
 @click.option("--load", type=FILE, help="A saved mechanism (.json).")
-@click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
+@click.option(
+    "--secret",
+    metavar="RECORDS",
+    help="Records that are one secret together, such as 0,1, or attributes of a table, such as 0.1; default: each.",
+)
 @REFERENCE
 @click.option(
     "--adversary",
