@@ -14,8 +14,8 @@ PICTURE = Path(__file__).parent / "pictures" / "adversary.png"
 # Beliefs of the page: knowledge in nats, and what such a prior learns.
 BELIEFS = {
     "a rumour": (0.193, 0.191),
-    "a public total, to within one": (0.341, 0.007),
-    "a public total": (1.297, 0.000),
+    "total, within 1": (0.341, 0.007),
+    "total": (1.297, 0.000),
     "sure of 2 records": (1.386, 0.042),
     "all but one": (4.852, 0.111),
 }

@@ -1,4 +1,4 @@
-"""docs/using.md, docs/adversary.md: code runs from top to bottom, and prints what stands below; what is long is left out."""
+"""docs/using.md and docs/adversary.md: code runs from top to bottom, and prints what stands below; no long blocks."""
 
 import contextlib
 import io
