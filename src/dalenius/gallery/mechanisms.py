@@ -15,7 +15,7 @@ from dalenius.errors import InputError
 from dalenius.gallery.parameters import Epsilon, Flip, Sigma
 from dalenius.model import checks
 from dalenius.model.channels import unclamped
-from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.additive import Additive, NoisyRows
 from dalenius.model.channels.continuous import Continuous, RealQuery
 from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
@@ -29,7 +29,7 @@ from dalenius.model.channels.unclamped import Unclamped, UnclampedSum
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query, call_string
-from dalenius.model.statistic import Table
+from dalenius.model.statistic import MOST_VALUES, Sum, Table
 
 Floats = NDArray[np.float64]
 
@@ -296,11 +296,11 @@ def _additive(  # noqa: PLR0913 - a family, its arguments and how its outputs ar
         many = int(high) - int(low) + 1  # type: ignore[call-overload]
         if Additive.fits(query) and len(query.answers) * many > checks.MOST_ENTRIES:
             return (Additive if clamp else UnclampedSum)(query, name, noise)
-        checks.entries(len(query.answers), many, f"{family} noise on {query}")
+        checks.entries(len(query.answers), many, f"{family} noise on {query}{_many_values(query)}")
         answers = np.asarray(integers.answers, dtype=float)[:, None]
         rows = noise.rows(answers, np.arange(low, int(high) + 1, dtype=float))  # type: ignore[call-overload]
         if clamp:
-            return Written(query.statistic, rows, query.labels, query, name)
+            return NoisyRows(query.statistic, rows, query.labels, query, name, noise=noise)
         labels = unclamped.labels(query, int(low), int(high))  # type: ignore[call-overload]
         return Unclamped(query.statistic, rows, labels, query, name, noise)
     if query.vector and not clamp:
@@ -323,6 +323,14 @@ def _additive(  # noqa: PLR0913 - a family, its arguments and how its outputs ar
         joint = (joint[:, :, None] * cell[counts[:, j]][:, None, :]).reshape(len(counts), -1)
     labels = tuple(commas(y) for y in product(range(side), repeat=cells))
     return Written(query.statistic, joint, labels, query, name)
+
+
+def _many_values(query: Query) -> str:
+    """Say why noise on this sum needs a table, where it is for the values of a record."""
+    k = query.records[0]
+    if not isinstance(query.statistic, Sum) or k <= MOST_VALUES:
+        return ""
+    return f" (records of {k} values; up to {MOST_VALUES} noise on a sum needs no table)"
 
 
 def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale: float | None = None) -> float:

@@ -21,7 +21,7 @@ from dalenius.model.secret import Attributes, Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
-from dalenius.results.audit import Audit, Stopped
+from dalenius.results.audit import Audit, Curve, Stopped
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
 
@@ -120,6 +120,21 @@ def facts(audit: Audit) -> Facts:
         *loaded_words(audit),
     ]
     return [(name, lines) for name, lines in named if lines]
+
+
+def curve_facts(curve: Curve) -> Facts:
+    """Return the points of a curve, one a line."""
+    first = curve.audits[0]
+    lines = []
+    for audit in curve.audits:
+        digits = decimals(audit.upper)
+        bracket = f"{round_down(audit.lower, digits)} <= L <= {round_up(audit.upper, digits)} {audit.unit}"
+        lines.append(f"{bracket} where it {adversary_words(audit)}")
+    return [
+        ("Audited", [problem(first.mechanism)]),
+        ("Adversary", lines),
+        ("Proved", [all_checked_words(curve.audits)]),
+    ]
 
 
 def from_file(answer: "Audit | Design | Account", lines: list[str], *, certified: bool = False) -> list[str]:
