@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -154,6 +155,43 @@ def test_a_study_is_saved_with_its_certificates_and_comes_back(toml: Path, tmp_p
     assert back.verify()
     with pytest.raises(InputError, match=r"saved as \.db"):
         study.save(tmp_path / "copy.json")
+
+
+def test_a_study_is_loaded_like_any_result_and_has_a_page(toml: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing is answered yet, there is no .*two\.db; run: dalenius sweep"):
+        dl.load(toml)
+    study = run_here(Study.load(toml))
+    for path in (toml, study.store):
+        back = dl.load(path, verify=True)
+        assert isinstance(back, Study)
+        assert same(back) == same(study)
+    study.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "<h1>Leakage report: two noises</h1>" in page
+    assert "4 of 4 points are done, 0 failed" in page
+    assert "the adversary may believe that records are tied" in page
+    assert "certificates.jsonl.gz" in page
+    assert "dalenius sweep two.toml --verify" in page
+    # Digits are rounded outward in the table too.
+    cells = re.findall(r"<td>([^<]*)</td>", page)
+    for k, row in enumerate(study.rows()):
+        low, high = map(float, cells[8 * k + 2 : 8 * k + 4])
+        assert low <= row["lower"] <= row["upper"] <= high
+
+
+def test_a_store_that_was_forged_is_refused_when_it_is_loaded_with_a_check(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    with sqlite3.connect(study.store) as connection:
+        connection.execute("""UPDATE points SET numbers = replace(numbers, '"upper": 0.', '"upper": 0.00')""")
+    assert isinstance(dl.load(study.store), Study)
+    with pytest.raises(InputError, match="certificates NOT verified"):
+        dl.load(study.store, verify=True)
+
+
+def test_a_store_at_rest_is_one_file(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    Study.load(study.store)
+    assert {path.name for path in toml.parent.iterdir()} == {"two.toml", "two.db"}
 
 
 RUN = "import sys; from dalenius.studies.study import Study; Study.load(sys.argv[1]).run(jobs=2)"

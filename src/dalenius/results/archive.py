@@ -108,10 +108,18 @@ def write_content(path: str | os.PathLike[str], content: dict[str, Any]) -> None
     storage.write(storage.path_of(path), f"{text}\n".encode())
 
 
+def check_version(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+    """Refuse a file whose version of dalenius is no text; files of 0.1 state none."""
+    if not isinstance(content.get("dalenius", ""), str):
+        message = f'{path} is not a sound result: its "dalenius" is {content["dalenius"]!r}, and no version'
+        raise InputError(message)
+
+
 def _rebuilt(
     path: str | os.PathLike[str], content: dict[str, Any], build: Callable[[dict[str, Any]], Answer], *, verify: bool
 ) -> Answer:
     """Return the result of a file whose certificate states the same, and verifies if that is asked for."""
+    check_version(path, content)
     if not isinstance(verify, bool):
         message = f"verify = {verify!r} must be True or False"
         raise InputError(message)

@@ -12,7 +12,16 @@ from typing import Any
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_query
 from dalenius.model import checks
-from dalenius.results.archive import AUDIT, DAMAGED, DESIGN, audit_content, design_content, part_of, write_content
+from dalenius.results.archive import (
+    AUDIT,
+    DAMAGED,
+    DESIGN,
+    audit_content,
+    check_version,
+    design_content,
+    part_of,
+    write_content,
+)
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint
@@ -47,6 +56,7 @@ def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = Fals
         message = f'{path} is not a saved result: its "format" is none of {", ".join([AUDIT, DESIGN, *_KINDS])}'
         raise InputError(message)
     checks.flag("verify", verify)
+    check_version(path, content)
     if content.get("version") != VERSION or isinstance(content["version"], bool):
         message = f"{path} has version {content.get('version')!r}; this dalenius reads version {VERSION}"
         raise InputError(message)

@@ -556,6 +556,10 @@ class Ledger:
 
         write_document([self], path)
 
+    def report_subject(self) -> str:
+        """Return what the title of a report calls it."""
+        return f"{counted(len(self._releases))} about {records_text(self.records)}"
+
     def report_sections(self) -> "list[Section]":
         """Return what a report shows of this ledger."""
         from dalenius.tools.ledger_page import sections  # noqa: PLC0415 - only here
