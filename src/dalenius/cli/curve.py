@@ -9,11 +9,11 @@ from dalenius.cli.common import (
     FILE,
     REFERENCE,
     SEED,
-    SOURCE,
     UNIT,
+    Source,
+    about_a_mechanism,
     check_outputs,
     finish,
-    mechanism_from,
     numbers_from,
     progress_line,
     reference_from,
@@ -24,7 +24,7 @@ from dalenius.errors import InputError
 
 
 @click.command(short_help="Bound the leakage along what the adversary may know.")
-@SOURCE
+@about_a_mechanism
 @click.option("--entropies", metavar="B,B,...", help="Least entropies of the adversary's prior, such as 0,1,2.")
 @click.option("--knowledges", metavar="K,K,...", help="Most that the adversary knows, such as 0.1,0.5,1.")
 @click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
@@ -38,11 +38,7 @@ from dalenius.errors import InputError
 @AS_JSON
 def curve(  # noqa: PLR0913 - one parameter per option
     *,
-    query: str | None,
-    mechanism: str | None,
-    channel: Path | None,
-    records: str | None,
-    load: Path | None,
+    source: Source,
     entropies: str | None,
     knowledges: str | None,
     secret: str | None,
@@ -60,13 +56,13 @@ def curve(  # noqa: PLR0913 - one parameter per option
     \b
       dalenius curve --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledges 0.1,0.5,1
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--save", save), ("--plot", plot)], [channel, load, reference])
+    check_outputs([("--save", save), ("--plot", plot)], [*source.files, reference])
     if (entropies is None) == (knowledges is None):
         how = "neither was given" if entropies is None else "both were given"
         message = f"give exactly one of --entropies and --knowledges; {how}"
         raise InputError(message)
     points = numbers_from("--entropies", entropies), numbers_from("--knowledges", knowledges)
-    described = mechanism_from(query, mechanism, channel, records, load)
+    described = source.described()
     known = reference_from(reference, described)
 
     from dalenius import api  # noqa: PLC0415 - scipy

@@ -8,10 +8,10 @@ import click
 from dalenius.cli.common import (
     AS_JSON,
     FILE,
-    SOURCE,
     UNIT,
+    Source,
+    about_a_mechanism,
     check_outputs,
-    mechanism_from,
     print_json,
     reference_from,
     secret_from,
@@ -19,20 +19,16 @@ from dalenius.cli.common import (
 
 
 @click.command(short_help="Enclose the leakage of one given prior.")
-@SOURCE
+@about_a_mechanism
 @click.option(
     "--prior", type=FILE, help="The prior (.csv, .npy, .json): one law, one per record, or weights; default: uniform."
 )
 @click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
 @UNIT
 @AS_JSON
-def leakage(  # noqa: PLR0913 - one parameter per option
+def leakage(
     *,
-    query: str | None,
-    mechanism: str | None,
-    channel: Path | None,
-    records: str | None,
-    load: Path | None,
+    source: Source,
     prior: Path | None,
     secret: str | None,
     unit: str,
@@ -43,8 +39,8 @@ def leakage(  # noqa: PLR0913 - one parameter per option
     \b
       dalenius leakage --query "count(n=4)" --mechanism "geometric(epsilon=1)"
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([], [channel, load, prior])
-    described = mechanism_from(query, mechanism, channel, records, load)
+    check_outputs([], [*source.files, prior])
+    described = source.described()
     belief = reference_from(prior, described)
 
     from dalenius.numerics.rounding import round_down, round_up  # noqa: PLC0415 - numpy

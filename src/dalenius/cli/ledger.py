@@ -9,12 +9,12 @@ from dalenius.cli.common import (
     AS_JSON,
     FILE,
     REFERENCE,
-    SOURCE,
     UNIT,
+    Source,
+    about_a_mechanism,
     alphabet_sizes,
     check_outputs,
     exactly_one,
-    mechanism_from,
     options,
     print_json,
 )
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LEDGER = click.argument("path", metavar="LEDGER", type=FILE)
 RELEASED = options(
     LEDGER,
-    SOURCE,
+    about_a_mechanism,
     click.option("--columns", metavar="NAMES", help="The columns it looks at, such as age,smokes."),
 )
 
@@ -134,14 +134,10 @@ def _column(text: str) -> tuple[str, int]:
 @ledger.command("what-if")
 @RELEASED
 @AS_JSON
-def what_if(  # noqa: PLR0913 - one parameter per option
+def what_if(
     *,
     path: Path,
-    query: str | None,
-    mechanism: str | None,
-    channel: Path | None,
-    records: str | None,
-    load: Path | None,
+    source: Source,
     columns: str | None,
     as_json: bool,
 ) -> int:
@@ -155,7 +151,7 @@ def what_if(  # noqa: PLR0913 - one parameter per option
     from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
 
     book = Ledger.load(path)
-    account = book.what_if(mechanism_from(query, mechanism, channel, records, load), columns=_names(columns))
+    account = book.what_if(source.described(), columns=_names(columns))
     print_json(account.to_dict()) if as_json else click.echo(account.summary())
     if book.budget is None:
         return 0
@@ -175,11 +171,7 @@ def what_if(  # noqa: PLR0913 - one parameter per option
 def release(  # noqa: PLR0913 - one parameter per option
     *,
     path: Path,
-    query: str | None,
-    mechanism: str | None,
-    channel: Path | None,
-    records: str | None,
-    load: Path | None,
+    source: Source,
     columns: str | None,
     name: str | None,
     force: bool,
@@ -193,7 +185,7 @@ def release(  # noqa: PLR0913 - one parameter per option
     from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
 
     book = Ledger.load(path)
-    described = mechanism_from(query, mechanism, channel, records, load)
+    described = source.described()
     account = book.release(described, name, _names(columns), force=force)
     book.save(path)
     _show(book, account, as_json=as_json)

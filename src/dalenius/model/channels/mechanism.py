@@ -48,19 +48,32 @@ class Mechanism(ABC):
     __setstate__ = set_state
 
     @classmethod
-    def from_matrix(
+    def from_matrix(  # noqa: PLR0913 - the public surface
         cls,
         matrix: ArrayLike | str | os.PathLike[str],
         records: Iterable[int],
         labels: "Sequence[Label] | None" = None,
+        *,
+        normalize: bool = False,
+        counts: bool = False,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        header: bool | None = None,
+        index: bool | None = None,
     ) -> "Written":
-        """Return the mechanism of a full matrix, or of a .csv, .npy or .json file that holds one.
+        """Return the mechanism of a full matrix, or of a file that holds one.
 
-        Rows are datasets in lexicographic order (last record fastest), columns outputs.
+        Rows are datasets in lexicographic order (last record fastest), columns outputs. Matrices of numpy or scipy,
+        frames of pandas or polars, whose columns name the outputs, and files: .csv, .tsv, .txt, .xlsx, .npy, .json.
+
+        Text files are understood with commas, semicolons, tabs or blanks, decimal points or commas, with or without a
+        header and an index column. delimiter, decimal, header, index say which, where a file can be read in two ways.
+        normalize=True divides rows within 1 % of one by their sum; counts=True takes rows of counts.
         """
         from dalenius.model.channels.written import of_matrix  # noqa: PLC0415 - it knows this class
 
-        return of_matrix(matrix, records, labels)
+        reading = {"delimiter": delimiter, "decimal": decimal, "header": header, "index": index}
+        return of_matrix(matrix, records, labels, normalize=normalize, counts=counts, **reading)
 
     @classmethod
     def from_rows(cls, query: Query, rows: ArrayLike, labels: "Sequence[Label] | None" = None) -> "Written":
