@@ -112,6 +112,8 @@ class Sizes:
     local_values: int = 2**10
     local_joint: int = 2**20
     looks: int = 2**20
+    # Pairs of lines of all stages of a dynamic programme.
+    bellman_pairs: int = 2**23
     # Values of one record through a symmetric channel: a formula of two numbers.
     symmetric_values: int = 2**53
 
