@@ -44,6 +44,7 @@ from dalenius.results import checking
 from dalenius.results.answers import certified_answer, design_answer
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.bundles import Bundle, load_any
+from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
@@ -124,9 +125,9 @@ def audit(  # noqa: PLR0913 - the public surface
     )
     checking.check_option(verify)
     check_named(bare, "dl.audit(mechanism")
-    records = checked_mechanism(mechanism).records
+    checked_mechanism(mechanism)
     against = adversary_of(
-        records, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
+        mechanism, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
     )
     problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
@@ -147,6 +148,8 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
             repairs = options.approach.repairs
             found = search_leakage(problem, deadline, options.seed, repairs)
             return paper_audit_answer(problem, found, run)
+        if problem.mechanism.route == "cells":
+            return continuous_answer(problem, run)
         if problem.adversary.kind == "independent":
             return independent_answer(problem, deadline, run)
         if problem.mechanism.route == "points":
@@ -201,10 +204,10 @@ def curve(
     reference, secret, *_ = (given.pop(name) for name in names)
     approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
     wanted = Options.from_user(approach, **given)
-    records = checked_mechanism(mechanism).records
+    checked_mechanism(mechanism)
     adversaries = [
         adversary_of(
-            records,
+            mechanism,
             wanted,
             entropy=b if what == "entropy" else None,
             knowledge=b if what == "knowledge" else None,
@@ -280,7 +283,7 @@ def design(  # noqa: PLR0913 - the public surface
     )
     checking.check_option(verify)
     task = distortion_of(query, measure, outputs, p0)
-    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
     problem = _reduced(asked, options.approach.method)
     budget = float(asked.budget if leakage is None else leakage)
@@ -384,7 +387,7 @@ def frontier(  # noqa: PLR0913 - the public surface
     )
     check_named(bare, "dl.frontier(query")
     task = distortion_of(query, measure, outputs, p0)
-    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = DesignProblem(task, adversary, "leakage", 0.0, options.solver_tolerance * options.nats, options.settings)
     many = _number_of_points(points)
     # Named mechanisms stand beside designs with the same outputs, the range of the query.

@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from numpy.typing import ArrayLike
 
@@ -12,6 +12,7 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
@@ -26,6 +27,7 @@ from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings, checked
 
 Method = Literal["certified", "paper"]
+Believes = Literal["bounded", "independent"]
 Report = Callable[[Progress], None]
 
 
@@ -125,7 +127,11 @@ def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, 
     """Return what `audit` is asked, or refuse it."""
     if options.paper:
         _check_paper(secret=secret)
-    about = None if secret is None else secrets.from_user(secret, mechanism.records)
+    about: Secret | None = None
+    if isinstance(mechanism, Continuous):
+        about = mechanism.secret(secret)
+    elif secret is not None:
+        about = secrets.from_user(secret, mechanism.records)
     adversary.reference.check(mechanism.statistic)
     return options.audit(mechanism, adversary, about)
 
@@ -141,7 +147,7 @@ def checked_mechanism(mechanism: object) -> Mechanism:
 
 
 def adversary_of(  # noqa: PLR0913 - the public surface
-    records: tuple[int, ...],
+    asked: Mechanism | Query,
     options: Options,
     *,
     entropy: float | None = None,
@@ -152,6 +158,13 @@ def adversary_of(  # noqa: PLR0913 - the public surface
     """Return the adversary of exactly one of entropy and knowledge, or with independent records, in the user's unit."""
     if options.paper:
         _check_paper(reference=reference, adversary=None if adversary == "bounded" else adversary)
+    records = asked.records
+    if isinstance(asked, Continuous):
+        if entropy is not None:
+            message = f"entropy = {entropy}: real-valued records have no entropy to count from; give knowledge="
+            raise InputError(message)
+        kind = checks.choice("adversary", adversary, get_args(Believes))
+        return Adversary.of_reals(knowledge, options.unit, asked.density(reference), cast("Believes", kind))
     rho = Reference.from_user(reference, records)
     if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
         if entropy is not None:

@@ -957,6 +957,21 @@ class IndependentRecords(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RealRecords(_Checked):
+    """Real-valued records through whole numbers on grids, coarse before fine."""
+
+    # Numbers of cells of the range of a record. What a grid hides falls with their square: one record with Laplace
+    # noise of scale 1 has brackets of width 2e-3 with 32 cells, 2e-4 with 128 and 2e-5 with 512, checked in 2 s.
+    cells: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+    # Cells that the edges of a density may need; where they need more, cells are cut by edges.
+    most_steps: int = 200
+    # Grids from this many cells on are halved for the bound from below, which loses a quarter as much.
+    halved: int = 128
+    # Cells of the problem on a grid x its outputs: some seconds of an audit.
+    most_entries: int = 2**21
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings(_Checked):
     """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses."""
 
@@ -975,6 +990,7 @@ class Settings(_Checked):
     calibrating: Calibrating = field(default_factory=Calibrating)
     paper: PaperMethod = field(default_factory=PaperMethod)
     independent: IndependentRecords = field(default_factory=IndependentRecords)
+    continuous: RealRecords = field(default_factory=RealRecords)
 
 
 DEFAULT = Settings()

@@ -47,6 +47,7 @@ def test_every_option_reaches_the_solver(asked: dict[str, Any]) -> None:
         "entropy": 2.2,
         "knowledge": None,
         "unit": "bits",
+        "reference": None,
         "tolerance": 1e-3,
         "accuracy": 0.01,
         "time_limit": 7.0,

@@ -86,6 +86,7 @@ def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == {
         "entropies": [0.0, 0.5],
         "unit": "bits",
+        "reference": None,
         "tolerance": 1e-3,
         "time_limit": 7.0,
         "seed": 3,

@@ -13,7 +13,7 @@ import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.settings import ClosedForms, Limits, Locals, only
+from dalenius.settings import ClosedForms, Limits, Locals, RealRecords, only
 
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
@@ -75,6 +75,15 @@ def saved(build: Callable[[], dl.Mechanism], **options: Json) -> Sample:
     with TemporaryDirectory() as folder:
         audit.save(path := Path(folder) / "audit.json")
         return Sample(json.loads(path.read_text()), audit.lower, audit.upper)
+
+
+def continuous(mechanism: str, **options: Json) -> Sample:
+    """Two real-valued records on a coarse grid, and what a finer one says of them."""
+    build = named("real_sum(n=2, low=0, high=1)", mechanism)
+    coarse = dl.audit(build, **options, tolerance=1e-9, settings=dl.Settings(continuous=RealRecords(cells=(4,))))
+    best = dl.audit(build, **options, tolerance=1e-2)
+    data = json.loads(coarse.certificate.text())
+    return Sample(data, max(coarse.lower, best.lower), min(coarse.upper, best.upper))
 
 
 def parity() -> dl.Mechanism:
@@ -183,6 +192,9 @@ def samples() -> dict[str, Sample]:
         "independent, shift": audited(count, adversary="independent"),
         "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),
         "independent, knowledge": audited(small, adversary="independent", knowledge=0.2),
+        "real records": continuous("laplace(epsilon=1)", knowledge=0.1, reference=([0, 0.5, 1], [0.25, 0.75])),
+        "real records, gaussian": continuous("gaussian(sigma=0.7)", knowledge=0.0),
+        "real records, independent": continuous("laplace(scale=0.5)", adversary="independent"),
         "saved": saved(small, knowledge=2.0),
     }
 

@@ -14,10 +14,11 @@ from dalenius.cli.common import (
     RELATIVE,
     VERIFIES,
     VERIFY,
+    Source,
+    about_a_mechanism,
     check_outputs,
     exactly_one,
     finish,
-    mechanism_from,
     progress_line,
     reference_from,
     secret_from,
@@ -30,11 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".')
-@click.option("--mechanism", metavar="CALL", help='Its mechanism, such as "geometric(epsilon=1)".')
-@click.option("--channel", type=FILE, help="A matrix in .csv, .npy or .json: one row per dataset, last record fastest.")
-@click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2.")
-@click.option("--load", type=FILE, help="A saved mechanism (.json).")
+@about_a_mechanism
 @click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
 @REFERENCE
 @click.option(
@@ -60,11 +57,7 @@ if TYPE_CHECKING:
 @AS_JSON
 def audit(  # noqa: PLR0913 - one parameter per option
     *,
-    query: str | None,
-    mechanism: str | None,
-    channel: Path | None,
-    records: str | None,
-    load: Path | None,
+    source: Source,
     secret: str | None,
     reference: Path | None,
     entropy: float | None,
@@ -106,12 +99,12 @@ def audit(  # noqa: PLR0913 - one parameter per option
       dalenius audit --channel channel.csv --records 2,2,2 --knowledge 0.5
       dalenius audit --load mechanism.json --secret 0,1 --reference law.csv --knowledge 0.5
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--certificate", certificate), ("--save", save), ("--plot", plot)], [channel, load, reference])
+    check_outputs([("--certificate", certificate), ("--save", save), ("--plot", plot)], [*source.files, reference])
     if adversary == "bounded":
         exactly_one(entropy=entropy, knowledge=knowledge)
     group = secret_from(secret)
-    described = mechanism_from(query, mechanism, channel, records, load)
-    known = reference_from(reference, described.records)
+    described = source.described()
+    known = reference_from(reference, described)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 

@@ -116,7 +116,7 @@ def design(  # noqa: PLR0913 - one parameter per option
     values = None if outputs is None else output_list(outputs)
     weights = None if p0 is None else _distribution(p0)
     how = measure if named else _measure(measure)
-    rho = reference_from(reference, asked.records)
+    rho = reference_from(reference, asked)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 

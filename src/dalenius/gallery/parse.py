@@ -25,6 +25,8 @@ QUERIES: dict[str, Callable[..., Query]] = {
         queries.pairs,
         queries.total,
         queries.mean,
+        queries.real_sum,
+        queries.real_mean,
         queries.weighted_sum,
         queries.histogram,
         queries.table,

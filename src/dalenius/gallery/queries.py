@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.channels.continuous import RealQuery, real_query
 from dalenius.model.datasets import commas
 from dalenius.model.query import Name, Query, Steps, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table
@@ -102,6 +103,19 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
     )
     steps = Steps(whole, Fraction(step, n), low)
     return Query("mean", arguments, statistic, answers, outputs, (high - low) / n, names=called, steps=steps)
+
+
+def real_sum(n: int, low: float, high: float) -> RealQuery:
+    """f(x) = x_1 + ... + x_n, of records that are real numbers from low to high.
+
+    laplace and gaussian noise are added as they are: outputs are real numbers. Audits are about the real record.
+    """
+    return real_query("real_sum", n, low, high)
+
+
+def real_mean(n: int, low: float, high: float) -> RealQuery:
+    """f(x) = (x_1 + ... + x_n) / n, of records that are real numbers from low to high; see `real_sum`."""
+    return real_query("real_mean", n, low, high)
 
 
 def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:

@@ -147,6 +147,7 @@ def _of_profile(profile: Profile) -> dict[str, Any]:
         **{name: _finite(getattr(profile, name)) for name in OF_PROFILE},
         "capacity": profile.capacity and [profile.capacity.lower, profile.capacity.upper],
         "notes": list(profile.notes),
+        **({} if profile.independent is None else {"independent": audit_content(profile.independent)}),
         **_of_curve(profile.leakage),
     }
 
@@ -162,6 +163,7 @@ def _profile(content: dict[str, Any], part: Part) -> Profile:
         leakage=curve,
         capacity=None if capacity is None else Bracket(*(checks.real("capacity", x, 0.0, math.inf) for x in capacity)),
         notes=tuple(str(note) for note in content["notes"]),
+        independent=_audit(part(content["independent"])) if "independent" in content else None,
         **{name: content[name] for name in OF_PROFILE if name != "dp_epsilon"},
         dp_epsilon=math.inf if epsilon is None and not unknown else epsilon,
     )

@@ -8,15 +8,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.gallery.parse import local, parse_query
+from dalenius.gallery.parse import local, parse_mechanism, parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.channels.symmetric import EvenPrior, Symmetric
@@ -134,6 +135,32 @@ def _secret(content: dict[str, Any], certificate: dict[str, Any], records: tuple
     return Function(np.array(values, dtype=np.int64), tuple(names))
 
 
+def _real_secret(certificate: dict[str, Any], n: int) -> int | None:
+    """The record that is the secret, of n real-valued ones; None for all of them."""
+    if "secret" not in certificate:
+        return None
+    (record,) = certificate["secret"]["records"]
+    if checks.whole("the record", record, 0) >= n:
+        message = f"its secret is record {record}, of {n}"
+        raise InputError(message)
+    return int(record)
+
+
+def _real_adversary(mechanism: Continuous, certificate: dict[str, Any]) -> Adversary:
+    """The adversary of real-valued records; compared with the file before (verifier/saved.py)."""
+    given = certificate["adversary"]
+    described = given.get("reference")
+    rho = mechanism.density(None if described is None else (described["edges"], described["masses"]))
+    kind: Literal["bounded", "independent"] = "independent" if "independent" in given else "bounded"
+    return Adversary.of_reals(given.get("knowledge"), "nats", rho, kind)
+
+
+def _real_witness(audit: dict[str, Any]) -> Prior:
+    """The prior on cells, or grid points, of the certificate about whole numbers inside."""
+    whole = parse_mechanism(audit["problem"]["mechanism"], parse_query(audit["problem"]["query"]))
+    return _witness(whole, audit["witness"]["record"], audit, _reference(audit, whole.records))
+
+
 def _whole_numbers(listed: Sequence[object]) -> bool:
     return all(type(value) is int for value in listed)
 
@@ -170,7 +197,8 @@ def audit_of(content: dict[str, Any]) -> Audit:
 
 def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Audit:
     _check_described(mechanism, certificate)
-    secret = _secret(content, certificate, mechanism.records)
+    real = isinstance(mechanism, Continuous)
+    secret = _real_secret(certificate, mechanism.n) if real else _secret(content, certificate, mechanism.records)
     one = secret is None or isinstance(secret, int)
     if "bounds" in content:
         content = {"upper_by": content["bounds"], **content}  # its name in version 0.1
@@ -179,13 +207,18 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
         message = f"it is proved {plain['proved']!r}, the upper bound by {plain['upper_by']!r}"
         raise InputError(message)
     witness = certificate["witness"]
-    adversary = _adversary(content["adversary"], certificate, mechanism.records)
+    if isinstance(mechanism, Continuous):
+        adversary, prior = _real_adversary(mechanism, certificate), _real_witness(witness["audit"])
+    else:
+        adversary = _adversary(content["adversary"], certificate, mechanism.records)
+        about = witness["record"] if secret is None else secret
+        prior = _witness(mechanism, about, certificate, adversary.reference)
     return Audit(
         mechanism=mechanism,
         adversary=adversary,
         records=_records(content, certificate, None if secret is None else plain["record"], mechanism.n),
         secret=secret,
-        prior=_witness(mechanism, witness["record"] if secret is None else secret, certificate, adversary.reference),
+        prior=prior,
         certificate=Certificate.of(certificate),
         extremes=_extremes(content["extremes"]),
         history=_history(content),

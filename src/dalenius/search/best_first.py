@@ -141,7 +141,8 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
             nodes.append([left for left, _ in grown] + [right for _, right in grown])
         for own, leaves in zip(nodes, deadline.crew.bound(self, children, deadline), strict=True):
             self._file(own, leaves)
-            deadline.nodes += len(own)
+        # Not before: a limit of nodes that is reached within a round would cut its last batches short, here alone.
+        deadline.nodes += sum(map(len, nodes))
         return len(nodes)
 
     def priors(self, many: int) -> Floats:

@@ -151,7 +151,7 @@ def _digest(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Answered:
-    """Numbers of an answer that are the same in every run, its seconds, and its certificate as data."""
+    """Numbers of an answer that are the same in every run, its seconds, and its certificate (or several) as data."""
 
     numbers: dict[str, Any]
     seconds: float

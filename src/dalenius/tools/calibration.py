@@ -58,9 +58,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
         unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
     )
     family_of(family)
-    adversary = adversary_of(
-        _checked_query(query).records, options, entropy=entropy, knowledge=knowledge, reference=reference
-    )
+    adversary = adversary_of(_checked_query(query), options, entropy=entropy, knowledge=knowledge, reference=reference)
 
     def judge(mechanism: Mechanism, options: Options) -> Audit:
         adversary.reference.check(mechanism.statistic)

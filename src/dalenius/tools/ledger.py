@@ -583,6 +583,11 @@ class Ledger:
         ]
 
 
+def records_of(data: Query | Iterable[int] | None = None, columns: object = None, n: object = None) -> tuple[int, ...]:
+    """Return the alphabet size of each record of the data that a ledger is about."""
+    return _data(data, columns, n)[1]
+
+
 def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tuple[Columns | None, tuple[int, ...]]:
     """The columns, if there are any, and the alphabet size of each record."""
     if (data is None) == (columns is None):

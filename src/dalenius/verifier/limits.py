@@ -114,6 +114,9 @@ class Sizes:
     looks: int = 2**20
     # Pairs of lines of all stages of a dynamic programme.
     bellman_pairs: int = 2**23
+    # Real-valued records: cells of the range of a record; edges of a density.
+    real_cells: int = 2**12
+    density_edges: int = 2**7
     # Values of one record through a symmetric channel: a formula of two numbers.
     symmetric_values: int = 2**53
 

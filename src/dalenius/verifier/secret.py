@@ -82,6 +82,17 @@ def of_record(value: dict[str, object], statistic: Statistic, where: str) -> Gro
     return Group((whole(field(value, "record", where), f"the record of {where}", 0, statistic.n - 1),))
 
 
+def alone(value: object, n: int) -> int | None:
+    """Return the one record of a secret, of n that have no statistic; None where the certificate is about all."""
+    if value is None:
+        return None
+    given = mapping(value, "the secret")
+    if set(given) != {"records"}:
+        refuse("the secret of real-valued records must be a record")
+    (record,) = sequence(given["records"], "records of the secret", 1)
+    return whole(record, "the record of the secret", 0, n - 1)
+
+
 def _group(value: object, statistic: Statistic) -> Group:
     listed = sequence(value, "records of the secret")
     records = tuple(whole(i, "a record of the secret", 0, statistic.n - 1) for i in listed)

@@ -12,6 +12,7 @@ from dalenius.model import checks, datasets
 from dalenius.model.channels.mechanism import Floats, Mechanism, Route
 from dalenius.model.channels.neighbours import ROUNDING
 from dalenius.model.channels.noise import Noise, least_contraction
+from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_VALUES, Statistic, Sum
 
@@ -156,9 +157,9 @@ class Additive(Mechanism):
         f, g = self._outermost()
         f, g = f[f < g], g[f < g]
         shifts, at = np.unique(g - f, return_inverse=True)
-        d = np.clip(self._rising(shifts, e)[at], self.low - f, self.high - 1 - f)
+        best = self._rising(shifts, e)[at]
         worst = 0.0
-        for cut in (d, np.clip(self._rising(shifts, e)[at], g - self.high, g - 1 - self.low)):
+        for cut in (np.clip(best, self.low - f, self.high - 1 - f), np.clip(best, g - self.high, g - 1 - self.low)):
             ratio = self._log_ratio(cut, g - f)
             excess = self.below(cut) * -np.expm1(np.minimum(e + ROUNDING * (1 + e) - ratio, 0.0))
             worst = max(worst, float(excess.max(initial=0.0)))
@@ -204,7 +205,17 @@ class Additive(Mechanism):
         return least_contraction(self.noise, float(self.n) * spread**2, 1) if spread else 1.0
 
     def _outermost(self) -> tuple[Ints, Ints]:
-        """The least and the greatest answer of every line of neighbouring datasets."""
+        """The least and the greatest answer of every line of neighbouring datasets; of counts and totals of two lines.
+
+        There all lines are equally wide, s, and begin at f, the sum of the other records. `_drop` never falls with its
+        first argument, the law being log-concave, so that it is largest where f is at one end of the range. The best
+        cut d of `dp_delta` lies in low - f <= d < high - f with f at the lower end if d >= 0, with f at the upper end
+        if not; where neither holds d, one of the two comes nearest to it, and the sum rises up to d and falls beyond.
+        """
+        if self.query.integers.name in ("count", "total"):
+            spread = (self.high - self.low) // self.n
+            ends = np.array([self.low, self.high - spread], dtype=np.int64)
+            return ends, ends + spread
         (lines,) = self.statistic.neighbours()
         answers = self.answers[lines]
         return answers.min(axis=1), answers.max(axis=1)
@@ -283,3 +294,29 @@ class Additive(Mechanism):
             f"<Additive {self.name} of {self.query}: {self.n} records, {self.answers.size} classes, "
             f"{self.n_outputs} outputs, never written out>"
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisyRows(Written):
+    """Integer noise on the answers, written out: rows lose probabilities that are too small for a float.
+
+    Epsilon and delta of noise on a sum come from the law of the noise, and do not grow with the number of records.
+    """
+
+    noise: Noise | None = None
+
+    @property
+    def _unwritten(self) -> Additive | None:
+        query, name, noise = self.query, self.name, self.noise
+        fits = query is not None and name is not None and noise is not None and Additive.fits(query)
+        return Additive(query, name, noise) if fits else None  # type: ignore[arg-type]
+
+    def dp_epsilon(self) -> float:
+        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record."""
+        unwritten = self._unwritten
+        return super().dp_epsilon() if unwritten is None else unwritten.dp_epsilon()
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return the least delta with which the mechanism is (epsilon, delta)-differentially private."""
+        unwritten = self._unwritten
+        return super().dp_delta(epsilon) if unwritten is None else unwritten.dp_delta(epsilon)

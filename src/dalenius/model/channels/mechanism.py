@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 # How an audit goes about a mechanism: by its rows, by noise on a sum or on every count of a histogram that is never
 # written out, by the channel that each record has to itself, by the closed form of one record through a symmetric
-# channel, or by finitely many points in place of the real line.
-Route = Literal["rows", "sum", "counts", "local", "symmetric", "points"]
+# channel, by finitely many points in place of the real line, or by cells in place of real-valued records.
+Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells"]
 
 
 class Mechanism(ABC):
@@ -48,19 +48,32 @@ class Mechanism(ABC):
     __setstate__ = set_state
 
     @classmethod
-    def from_matrix(
+    def from_matrix(  # noqa: PLR0913 - the public surface
         cls,
         matrix: ArrayLike | str | os.PathLike[str],
         records: Iterable[int],
         labels: "Sequence[Label] | None" = None,
+        *,
+        normalize: bool = False,
+        counts: bool = False,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        header: bool | None = None,
+        index: bool | None = None,
     ) -> "Written":
-        """Return the mechanism of a full matrix, or of a .csv, .npy or .json file that holds one.
+        """Return the mechanism of a full matrix, or of a file that holds one.
 
-        Rows are datasets in lexicographic order (last record fastest), columns outputs.
+        Rows are datasets in lexicographic order (last record fastest), columns outputs. Matrices of numpy or scipy,
+        frames of pandas or polars, whose columns name the outputs, and files: .csv, .tsv, .txt, .xlsx, .npy, .json.
+
+        Text files are understood with commas, semicolons, tabs or blanks, decimal points or commas, with or without a
+        header and an index column. delimiter, decimal, header, index say which, where a file can be read in two ways.
+        normalize=True divides rows within 1 % of one by their sum; counts=True takes rows of counts.
         """
         from dalenius.model.channels.written import of_matrix  # noqa: PLC0415 - it knows this class
 
-        return of_matrix(matrix, records, labels)
+        reading = {"delimiter": delimiter, "decimal": decimal, "header": header, "index": index}
+        return of_matrix(matrix, records, labels, normalize=normalize, counts=counts, **reading)
 
     @classmethod
     def from_rows(cls, query: Query, rows: ArrayLike, labels: "Sequence[Label] | None" = None) -> "Written":
@@ -196,6 +209,7 @@ class Mechanism(ABC):
         *,
         epsilon: float | None = None,
         unit: str = "nats",
+        reference: object = None,
         tolerance: float = 1e-4,
         time_limit: float = 60.0,
         seed: int = 0,
@@ -205,6 +219,8 @@ class Mechanism(ABC):
 
         entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
         log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out.
+        reference: what everybody knows beforehand, as for dl.audit; values of knowledge then count from it, entropies
+        are refused, and the other records of an independent adversary follow it.
         epsilon: at which dp_delta is taken, by default 1; a natural logarithm whatever the unit.
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together, but for the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
@@ -216,6 +232,7 @@ class Mechanism(ABC):
             entropies,
             epsilon=epsilon,
             unit=unit,
+            reference=reference,
             tolerance=tolerance,
             time_limit=time_limit,
             seed=seed,

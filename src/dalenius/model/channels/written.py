@@ -172,24 +172,79 @@ class Written(Mechanism):
 
 
 def of_matrix(
-    matrix: ArrayLike | str | os.PathLike[str], records: Iterable[int], labels: Sequence[Label] | None
+    matrix: ArrayLike | str | os.PathLike[str],
+    records: Iterable[int],
+    labels: Sequence[Label] | None,
+    *,
+    normalize: bool = False,
+    counts: bool = False,
+    **reading: object,
 ) -> Written:
-    """Return the mechanism of a full matrix, or of a file that holds one."""
+    """Return the mechanism of a full matrix, of a frame or sparse matrix, or of a file that holds one."""
     statistic = Table.everything(records)
-    header: Sequence[str] | None = None
+    header: Sequence[str | int] | None = None
     content: Any = matrix
-    if isinstance(matrix, (str, os.PathLike)):
-        content, header = storage.read_matrix(storage.path_of(matrix))
+    named = isinstance(matrix, (str, os.PathLike))
+    if not named and any(option is not None for option in reading.values()):
+        given = next(name for name, option in reading.items() if option is not None)
+        message = f"{given} = {reading[given]!r} is about a file; a matrix or a frame is read as it is"
+        raise InputError(message)
+    if named:
+        content, header = storage.read_matrix(storage.path_of(matrix), statistic.size, **reading)
+    elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
+        from dalenius.model.sheets import of_frame  # noqa: PLC0415 - pydantic's parser
+
+        content, header = of_frame(matrix)
+    elif hasattr(matrix, "tocsr") and hasattr(matrix, "toarray"):
+        sparse: Any = matrix
+        checks.entries(sparse.shape[0], sparse.shape[1], "the matrix")
+        content = sparse.toarray()
     try:
-        rows = _numbers(content)
+        rows = _scaled(_numbers(content), statistic, normalize=normalize, counts=counts)
         if labels is None:
             labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
         return Written(statistic, rows, _listed(labels))
     except InputError as error:
-        if not isinstance(matrix, (str, os.PathLike)):
+        if not named:
             raise
-        message = f"{os.fspath(matrix)}: {error}"
+        message = f"{os.fspath(matrix)}: {error}{_likely(content)}"  # type: ignore[arg-type]
         raise InputError(message) from error
+
+
+def _likely(content: object) -> str:
+    """What numbers of a file that are no channel may be, and the option that reads them so."""
+    rows = np.asarray(content, dtype=object)
+    if rows.ndim != 2 or rows.shape[1] < 2:  # noqa: PLR2004 - a matrix with columns
+        return ""
+    numbers = rows.astype(float)
+    if np.abs(numbers[:, 1:].sum(axis=1) - 1).max() <= checks.SUM_TOLERANCE:
+        return ". The first column looks like an index: index=True (--index) leaves it out"
+    if (numbers == np.rint(numbers)).all() and (numbers >= 0).all():
+        halves = numbers.shape[1] % 2 == 0 and (numbers[:, ::2] <= 1).all()
+        decimal = ", or decimal commas between commas, which no option can tell apart" if halves else ""
+        return f". These look like counts, which counts=True (--counts) takes{decimal}"
+    if np.abs(numbers.sum(axis=1) - 1).max() <= 0.01:  # noqa: PLR2004 - what normalize takes
+        return ", or say normalize=True (--normalize)"
+    return ""
+
+
+def _scaled(rows: Floats, statistic: Statistic, *, normalize: bool, counts: bool, within: float = 0.01) -> Floats:
+    """Rows divided by their sums where that was asked for: rows of counts, or rows that miss one by little."""
+    if not (checks.flag("normalize", normalize) | checks.flag("counts", counts)) or rows.ndim != 2:  # noqa: PLR2004 - a matrix
+        return rows
+    sums = rows.sum(axis=1)
+    if counts:
+        bad = ~((rows >= 0).all(axis=1) & (sums > 0) & np.isfinite(sums) & (rows == np.rint(rows)).all(axis=1))
+        what = "counts are whole numbers, not negative and not all zero"
+    else:
+        bad = ~(np.abs(sums - 1) <= within)
+        what = f"normalize takes rows within {within:.0%} of a sum of one; counts=True (--counts) takes rows of counts"
+    if bad.any():
+        row = int(np.argmax(bad))
+        name = statistic.class_name(row) if row < statistic.size else "beyond the last dataset"
+        message = f"row {row} ({name}) sums to {sums[row]:.12g}; {what}"
+        raise InputError(message)
+    return np.asarray(rows / sums[:, None])
 
 
 def processed(mechanism: Mechanism, post: object) -> Written:

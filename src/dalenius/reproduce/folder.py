@@ -1,103 +1,91 @@
 """The folder of a reproduction: what is measured is kept at once, and results of two kinds are never mixed.
 
 run.json                          which run this is: version, recipe, quick, seed
-points/<experiment>.jsonl         a line for every point, as it ends
+points.db                         every point as it ends, in the store of a study
 certificates/<experiment>/*.json  what `dalenius verify` checks
 <experiment>.csv                  every number, in the order of the grid, when all are there
 """
 
 import csv
+import hashlib
 import io
 import json
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dalenius import __version__
 from dalenius.errors import InputError
-from dalenius.model.storage import read_bytes, read_json, write
+from dalenius.model.storage import read_json, write
 from dalenius.reproduce.experiments import RECIPE
-from dalenius.reproduce.points import Measured, Point
+from dalenius.reproduce.points import Point
 from dalenius.reproduce.rows import Row
+from dalenius.studies.store import Entry, Store
 
 FORMAT = "dalenius/reproduction"
 RUN = "run.json"
+POINTS = "points.db"
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A point that was measured: its rows, and how long it took."""
-
-    rows: tuple[Row, ...]
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Store:
-    """A folder that holds one run."""
+class Folder:
+    """A folder that holds one run, and its open store."""
 
     out: Path
     run: dict[str, Any]
+    store: Store
 
     @classmethod
-    def open(cls, out: Path, *, quick: bool, seed: int) -> "Store":
+    @contextmanager
+    def open(cls, out: Path, *, quick: bool, seed: int) -> "Iterator[Folder]":
         """Take up a run, or begin one; refused, with nothing written, where the folder holds something else."""
         run = {"format": FORMAT, "version": __version__, "recipe": RECIPE, "quick": quick, "seed": seed}
         if out.exists():
             _check_folder(out, run)
-        store = cls(out, run)
         try:
             out.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=out):
                 pass
-            (out / "points").mkdir(exist_ok=True)
         except OSError as error:
             message = f"cannot write to {out}: {error.strerror or error}; choose another directory with --out"
             raise InputError(message) from error
         if not (out / RUN).exists():
             write(out / RUN, (json.dumps(run, indent=2) + "\n").encode())
-        return store
+        remedy = "delete it, and its points are measured again"
+        with Store.open(out / POINTS, "dalenius reproduce", "", remedy) as store:
+            yield cls(out, run, store)
 
-    def kept(self, experiment: str) -> dict[str, Kept]:
-        """What is there of an experiment, by key; a last line that a kill has torn is dropped from the file."""
-        path = self._lines(experiment)
-        if not path.exists():
-            return {}
-        content = read_bytes(path)
-        whole = content[: content.rfind(b"\n") + 1]
-        if whole != content:
-            write(path, whole)
-        found: dict[str, Kept] = {}
-        for number, line in enumerate(whole.splitlines(), 1):
-            try:
-                entry = json.loads(line)
-                found[entry["key"]] = Kept(tuple(entry["rows"]), float(entry["seconds"]))
-            except (ValueError, TypeError, KeyError):
-                message = f"{path}, line {number} is damaged; delete the file, and its points are measured again"
-                raise InputError(message) from None
-        return found
+    def key(self, point: Point) -> str:
+        """What the numbers of a point depend on, in one digest."""
+        stated = {"point": asdict(point), "seed": self.run["seed"], "recipe": self.run["recipe"]}
+        text = json.dumps(stated, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
 
-    def keep(self, point: Point, measured: Measured, seconds: float) -> None:
-        """Append a point that has ended, after its certificates, so that a kept point always has them."""
-        folder = self.out / "certificates" / point.experiment
-        if measured.certificates:
-            folder.mkdir(parents=True, exist_ok=True)
-        for ending, data in measured.certificates.items():
-            text = json.dumps(data, allow_nan=False, separators=(",", ":")) + "\n"
-            write(folder / f"{point.key}{ending}.json", text.encode())
-        entry = {"key": point.key, "rows": measured.rows, "seconds": round(seconds, 3)}
-        with self._lines(point.experiment).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, allow_nan=False) + "\n")
+    def kept(self) -> dict[str, Entry]:
+        """What was measured, by key."""
+        return {key: entry for key, entry in self.store.entries().items() if entry.status == "done"}
 
-    def rows(self, experiment: str, points: Iterable[Point]) -> list[Row]:
-        """All rows of an experiment in the order of its points; none of them while one is missing."""
-        found = self.kept(experiment)
-        keys = [point.key for point in points]
+    def keep(self, ended: Sequence[tuple[Point, Entry]]) -> None:
+        """Write points that have ended, after their certificates, so that a kept point always has them."""
+        for point, entry in ended:
+            found: dict[str, Any] = entry.certificate_data() or {}
+            folder = self.out / "certificates" / point.experiment
+            if found:
+                folder.mkdir(parents=True, exist_ok=True)
+            for ending, data in found.items():
+                text = json.dumps(data, allow_nan=False, separators=(",", ":")) + "\n"
+                write(folder / f"{point.key}{ending}.json", text.encode())
+        self.store.put([replace(entry, certificate=None) for _, entry in ended])
+
+    def rows(self, points: Iterable[Point]) -> list[Row]:
+        """All rows of these points, in their order; none of them while one is missing."""
+        found, keys = self.kept(), [self.key(point) for point in points]
         if not all(key in found for key in keys):
             return []
-        return [row for key in keys for row in found[key].rows]
+        return [row for key in keys for row in found[key].numbers["rows"]]
 
     def write_table(self, experiment: str, rows: list[Row]) -> None:
         """Write the CSV of an experiment: floats by their shortest exact form, nothing where there is no number."""
@@ -107,9 +95,6 @@ class Store:
         writer.writeheader()
         writer.writerows(rows)
         write(self.out / f"{experiment}.csv", file.getvalue().encode())
-
-    def _lines(self, experiment: str) -> Path:
-        return self.out / "points" / f"{experiment}.jsonl"
 
 
 def _check_folder(out: Path, run: dict[str, Any]) -> None:
