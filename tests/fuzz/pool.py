@@ -192,6 +192,9 @@ def samples() -> dict[str, Sample]:
         "independent, shift": audited(count, adversary="independent"),
         "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),
         "independent, knowledge": audited(small, adversary="independent", knowledge=0.2),
+        "attributes": audited(
+            lambda: named("table(n=2, shape=[2, 2])", "exponential(epsilon=2)"), knowledge=0.2, secret=["0.1", "1.0"]
+        ),
         "real records": continuous("laplace(epsilon=1)", knowledge=0.1, reference=([0, 0.5, 1], [0.25, 0.75])),
         "real records, gaussian": continuous("gaussian(sigma=0.7)", knowledge=0.0),
         "real records, independent": continuous("laplace(scale=0.5)", adversary="independent"),
