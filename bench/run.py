@@ -87,6 +87,8 @@ def lists(*, quick: bool) -> str:
     """Audits and designs of fixed lists, and measures beside qif where it is installed."""
     text = f"## {audits.TITLE}\n\n" + table(audits.HEAD, audits.rows(quick=quick))
     text += f"\n## {peers.TITLE}\n\n" + (table(peers.HEAD, peers.rows()) if peers.installed() else peers.MISSING + "\n")
+    if peers.installed():
+        text += f"\n## {peers.FLOW_TITLE}\n\n" + table(peers.FLOW_HEAD, peers.flow_rows())
     for title, head, rows in designs.sections(quick=quick):
         text += f"\n## {title}\n\n" + table(head, rows)
     return text
