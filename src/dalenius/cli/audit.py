@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @about_a_mechanism
-@click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
+@click.option(
+    "--secret",
+    metavar="RECORDS",
+    help="Records that are one secret together, such as 0,1, or attributes of a table, such as 0.1; default: each.",
+)
 @REFERENCE
 @click.option(
     "--adversary",

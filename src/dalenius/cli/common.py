@@ -242,8 +242,10 @@ def alphabet_sizes(text: str) -> list[int]:
         raise InputError(message) from None
 
 
-def secret_from(text: str | None) -> list[int] | None:
-    """Return [0, 1] for 0,1."""
+def secret_from(text: str | None) -> list[int] | list[str] | None:
+    """Return [0, 1] for 0,1, and ["0.1"], an attribute of a table, for 0.1."""
+    if text is not None and "." in text:
+        return text.split(",")
     try:
         return None if text is None else [int(part) for part in text.split(",")]
     except ValueError:

@@ -166,7 +166,7 @@ def _channel(mechanism: "Mechanism") -> list[Section]:
     if not isinstance(mechanism, Written) or mechanism.rows.size > MOST_CELLS:
         return []
     statistic = mechanism.statistic
-    names = [class_words(statistic, k) for k in range(statistic.size)]
+    names = [class_words(statistic, k, mechanism.query) for k in range(statistic.size)]
     labels = [str(label) for label in mechanism.labels]
     drawn = heat_map(mechanism.rows.tolist(), names, labels, "Probability of each output for each answer")
     return [Section("The mechanism", ("Each row is what is released for one true answer.",), drawn=drawn)]

@@ -15,9 +15,10 @@ from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import commas
+from dalenius.model.query import Query
 from dalenius.model.reference import Reference
-from dalenius.model.secret import Function, Group
-from dalenius.model.statistic import Histogram, Statistic, Sum
+from dalenius.model.secret import Attributes, Function, Group
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.results.audit import Audit, Curve, Stopped
@@ -166,10 +167,11 @@ def cell_words(audit: Audit, value: int, cls: int) -> str:
         return _place_words(audit, audit.mechanism, value, cls)
     if audit.prior.even:
         return f"x = {secret_value(audit, value)}"
-    words = "" if channel.part is None else f"count of value {channel.part} = {cls}"
+    query = audit.mechanism.query
+    words = "" if channel.part is None else f"count of {counted(query, channel.part)} = {cls}"
     if audit.prior.tied:
-        words = f"count of value {value} = {cls}"
-    words = words or class_words(channel.statistic, cls)
+        words = f"count of {counted(query, value)} = {cls}"
+    words = words or class_words(channel.statistic, cls, query)
     return words if words.startswith("x = ") else f"{secret_name(audit)} = {secret_value(audit, value)} and {words}"
 
 
@@ -187,35 +189,59 @@ def _place_words(audit: Audit, mechanism: Continuous, value: int, cls: int) -> s
 
 def secret_name(audit: Audit) -> str:
     """Return `record 0`, `records 0 and 1`, or `secret`: what has a value."""
-    return "secret" if isinstance(audit.prior.secret, Function) else secrets.name(audit.prior.secret)
+    secret = audit.prior.secret
+    plain = isinstance(secret, Function) and not isinstance(secret, Attributes)
+    return "secret" if plain else secrets.name(secret)
 
 
 def secret_value(audit: Audit, value: int, longest: int = 24) -> str:
     """Return a value of the secret: of a record, of each record of a group, or what the function gives, shortened."""
     secret = audit.prior.secret
     if isinstance(audit.mechanism, Continuous):
-        query, m = audit.mechanism.query, audit.certificate.data["witness"]["cells"]
-        places = [query.low + (query.high - query.low) * k / m for k in (value, value + 1)]
+        real, m = audit.mechanism.query, audit.certificate.data["witness"]["cells"]
+        places = [real.low + (real.high - real.low) * k / m for k in (value, value + 1)]
         # A prior on m + 1 values is on grid points, one on m values on the cells between them.
         on_points = len(audit.prior.masses) > m
         return f"at {places[0]:.4g}" if on_points else f"from {places[0]:.4g} to {places[1]:.4g}"
     if isinstance(secret, Function):
         words = str(secret.names[value])
         return words if len(words) <= longest else f"{words[: longest - 3]}..."
+    query = audit.mechanism.query
     if isinstance(secret, Group):
-        return commas(secrets.values(secret, value, audit.mechanism.records))
-    return value_words(audit.mechanism.statistic, value)
+        return commas(_called(query, v) or str(v) for v in secrets.values(secret, value, audit.mechanism.records))
+    return value_words(audit.mechanism.statistic, value, query)
 
 
-def value_words(statistic: Statistic, value: int) -> str:
-    """Return a record's value; with what it adds to the sum where that is another number."""
+def _called(query: Query | None, value: int) -> str:
+    """Return the name of a value, or its attributes in a table; nothing where it has neither."""
+    return query.words(value) if query is not None and (query.names or len(query.shape) > 1) else ""
+
+
+def counted(query: Query | None, value: int) -> str:
+    """Return `value 1`, or `"yes"`: whose count it is."""
+    name = _called(query, value)
+    return f'"{name}"' if name else f"value {value}"
+
+
+def value_words(statistic: Statistic, value: int, query: Query | None = None) -> str:
+    """Return a record's value, by its name if it has one; with what it adds to the sum where that is another number."""
+    if name := _called(query, value):
+        return name
     if isinstance(statistic, Sum) and statistic.contributions[value] != value:
         return f"{value} (adds {statistic.contributions[value]})"
     return str(value)
 
 
-def class_words(statistic: Statistic, cls: int) -> str:
-    """Return `sum mod 2 = 1`, `counts = 1,0,2`, `x = 0,1,1`: the class as a condition on the dataset."""
+def class_words(statistic: Statistic, cls: int, query: Query | None = None) -> str:
+    """Return `sum mod 2 = 1`, `counts = 1,0,2`, `x = 0,1,1`: the class as a condition on the dataset.
+
+    Values that have names are called by them: `counts = 1 of no, 2 of yes`.
+    """
+    if isinstance(statistic, Table) and statistic.finest and _called(query, 0):
+        return f"x = {commas(_called(query, int(v)) for v in np.unravel_index(cls, statistic.records))}"
+    if isinstance(statistic, Histogram) and _called(query, 0):
+        counts = ((_called(query, v), c) for v, c in enumerate(statistic.counts[cls].tolist()))
+        return f"counts = {', '.join(f'{c} of {name}' for name, c in counts if c)}"
     if isinstance(statistic, Sum):
         return f"sum{'' if statistic.modulus is None else f' mod {statistic.modulus}'} = {statistic.values[cls]}"
     if isinstance(statistic, Histogram):
@@ -255,7 +281,8 @@ def _held(audit: Audit) -> list[str]:
     upper = audit.records.orbit_of(audit.record)[2]
     if not 0 <= upper < held:
         return []
-    whose = {Group: "these records", Function: "the secret"}.get(type(audit.prior.secret), "this record")
+    groups = {Group: "these records", Function: "the secret", Attributes: "the secret"}
+    whose = groups.get(type(audit.prior.secret), "this record")
     share = round_up(100 * upper / held, 2)
     return [f"at most {share} % of the {short(held)} {audit.unit} that {whose} can hold"]
 
@@ -267,6 +294,8 @@ def alive(audit: Audit) -> NDArray[np.bool_]:
 
 def _secret(audit: Audit) -> str:
     secret, many = audit.prior.secret, int(alive(audit).sum())
+    if isinstance(secret, Attributes):
+        return f"{secrets.name(secret)}{' together' if len(secret.words) > 1 else ''}, {many} values"
     if isinstance(secret, Function):
         shown = ", ".join(map(str, secret.names[:MOST_NAMES])) + (", ..." if len(secret.names) > MOST_NAMES else "")
         return f"a function of the dataset with {many} value{'' if many == 1 else 's'}: {shown}"
@@ -427,7 +456,8 @@ def _witness(audit: Audit) -> list[str]:
         )
     if audit.prior.mechanism.part is not None:
         lines.append(
-            f"it speaks of the noisy count of value {audit.prior.mechanism.part} alone, which leaks so much already"
+            f"it speaks of the noisy count of {counted(audit.mechanism.query, audit.prior.mechanism.part)} alone, "
+            "which leaks so much already"
         )
     return lines
 
@@ -441,6 +471,11 @@ def _stopped(audit: Audit) -> list[str]:
     kind = audit.upper_by
     by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
     lines = [f"{why(audit)}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
+    if audit.adversary.kind == "independent" and not audit.adversary.unlimited and not audit.closed:
+        lines.append(
+            "independent records within a limit of knowledge have no formula: the upper bound is the lesser of that "
+            "for independence alone and that for the knowledge alone, and no prior need attain either"
+        )
     if audit.stopped not in ("gap", "nearly"):
         lines.append(f"the gap of {short_up(audit.gap)} is open: L lies between the bounds{more_time(audit)}")
     return lines

@@ -19,7 +19,7 @@ from dalenius.model import storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
-from dalenius.model.secret import Function
+from dalenius.model.secret import Attributes, Function
 from dalenius.results.audit import Audit, Extremes, finite
 from dalenius.results.design import Design
 from dalenius.results.history import Step
@@ -156,6 +156,7 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
         ],
         "extremes": [*map(finite, extremes.unconstrained), finite(extremes.uniform)] if extremes is not None else None,
         **({"names": list(map(str, audit.secret.names))} if isinstance(audit.secret, Function) else {}),
+        **({"words": list(audit.secret.words)} if isinstance(audit.secret, Attributes) else {}),
         **_of_history(audit.history, audit.repairs),
     }
 

@@ -26,7 +26,7 @@ from dalenius.model.distortion import MEASURES, measure_name, output_labels
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.secret import Function, Secret, describe, from_user, members
+from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Table
 from dalenius.model.tied import Decoder, TiedPrior
 from dalenius.results.audit import Audit, Extremes, Group, Records
@@ -118,6 +118,8 @@ def _secret(content: dict[str, Any], certificate: dict[str, Any], records: tuple
     described = certificate.get("secret")
     if described is None:
         return None
+    if set(described) == {"records", "values"}:
+        return _attributes(content, described, records)
     if "records" in described:
         secret = from_user(described["records"], records)
         if describe(secret) != described:
@@ -133,6 +135,23 @@ def _secret(content: dict[str, Any], certificate: dict[str, Any], records: tuple
         message = f'"names" must list {many} texts, one for each value of the secret'
         raise InputError(message)
     return Function(np.array(values, dtype=np.int64), tuple(names))
+
+
+def _attributes(content: dict[str, Any], described: dict[str, Any], records: tuple[int, ...]) -> Attributes:
+    """A function of some records' values; what its values were called is from the file."""
+    group, labels, names = described["records"], described["values"], content["names"]
+    words = content.get("words", [f"a function of record {i}" for i in group])
+    many = max(labels) + 1
+    whole = _whole_numbers(labels) and set(labels) == set(range(many))
+    sizes = math.prod(records[i] for i in group)
+    if not whole or len(labels) != sizes or describe(from_user(group, records))["records"] != group:
+        message = "the secret of its certificate is not one value for all values of its records"
+        raise InputError(message)
+    listed = [names, words]
+    if any(type(part) is not list or any(type(x) is not str for x in part) for part in listed) or len(names) != many:
+        message = f'"names" must list {many} texts, one for each value of the secret'
+        raise InputError(message)
+    return Attributes(records, tuple(group), labels, tuple(names), tuple(words))
 
 
 def _real_secret(certificate: dict[str, Any], n: int) -> int | None:

@@ -52,7 +52,7 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
     if isinstance(mechanism, Continuous):
         return _of_reals(mechanism, prior, secret, unit)
     given = _reference(mechanism, prior)
-    about = None if secret is None else secrets.from_user(secret, mechanism.records)
+    about = None if secret is None else secrets.from_user(secret, mechanism.records, mechanism.query)
     orbits = given.orbits(mechanism.statistic) if about is None else ((about,),)
     described = mechanism.written().describe()
     found = []
