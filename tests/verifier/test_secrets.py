@@ -194,8 +194,8 @@ def _put(*path: Any) -> Callable[[Json], None]:  # noqa: ANN401 - keys, then a v
     [
         (_put("secret", None), "the secret must be an object, not None"),
         (_put("secret", 0), "the secret must be an object"),
-        (_put("secret", {}), "it needs either 'records' or 'values'"),
-        (_put("secret", {"records": [0], **PARITY}), "it needs either 'records' or 'values'"),
+        (_put("secret", {}), "it needs 'records', 'values' or both"),
+        (_put("secret", {"records": [0], **PARITY}), "values of the secret has"),
         (_put("secret", {"records": []}), "one or more"),
         (_put("secret", {"records": [0, 0]}), "must ascend, one or more of them, each once"),
         (_put("secret", {"records": [1, 0]}), "must ascend"),

@@ -194,7 +194,10 @@ def _attributes(listed: list[object], records: tuple[int, ...], query: Query | N
     shape = () if query is None else query.shape
     if not shape:
         what = "this mechanism has no query" if query is None else f"{query} is not a table"
-        message = f"secret = {listed} names attributes, but {what}; give the index of a record, or use queries.table"
+        message = (
+            f'secret = {listed} is not a secret: texts such as "0.1" name attributes of a table, but {what}; give the '
+            "index of a record, or use queries.table"
+        )
         raise InputError(message)
     pairs = sorted({_attribute(text, len(records), shape) for text in listed})
     if len(pairs) < len(listed):
