@@ -393,7 +393,7 @@ class ClosedForms(_Checked):
     sum_waves: tuple[int, ...] = (2, 5, 16, 64)
     steepest_wave: float = 3.0
     # Values of a group of records; a verifier takes no more.
-    sum_values: int = 64
+    sum_values: int = 128
     # Noisy counts of a histogram that are tried as witnesses; terms of the laws of different counts, which a verifier
     # adds up; pairs of a value and a count, on which a prior is written out.
     witness_counts: int = 2
