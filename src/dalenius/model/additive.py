@@ -13,9 +13,11 @@ from dalenius.model.mechanism import Floats, Mechanism, Route
 from dalenius.model.neighbours import ROUNDING
 from dalenius.model.noise import Noise, least_contraction
 from dalenius.model.query import Query
-from dalenius.model.statistic import MOST_VALUES, Statistic, Sum
+from dalenius.model.statistic import Statistic, Sum
 
 Ints = NDArray[np.int64]
+
+MOST_VALUES = 2**10  # of a record, where a channel is too large to write out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
