@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test test-extras lint check fuzz bench paper docs clean
+.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs clean
 
 setup: .venv/.ready
 
@@ -26,7 +26,12 @@ demo: setup
 
 # Two workers, each with one thread: linear algebra that takes more would have them wait for each other.
 test: setup
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not extras" -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not extras and not nightly" -n 2
+
+# What takes too long for every change: tests marked nightly, then the fuzzer.
+nightly: setup
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m nightly -n 2
+	$(MAKE) fuzz
 
 # Optional packages in an environment of their own, and Debian's chromium, which is installed where that is possible.
 .venv-extras/.ready: pyproject.toml
@@ -65,7 +70,7 @@ fuzz: setup
 	@touch $@
 
 # All parts take tens of minutes and renew bench/RESULTS.md; QUICK=1 takes minutes and writes to out/bench/quick;
-# ONLY=capacity (certified, figure, capacity, rate, growth, startup, lists, releases) runs one part; RUNS=3 takes the least of three.
+# ONLY=capacity (certified, figure, capacity, rate, growth, startup, processes, lists, releases) runs one part; RUNS=3 takes the least of three.
 bench: .venv-bench/.ready
 	.venv-bench/bin/python bench/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
 

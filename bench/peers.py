@@ -20,6 +20,11 @@ MISSING = "qif is not installed: `pip install qif` to compare capacity and min-e
 CLOSE = 1e-13  # qif's stopping rule; its default of 1e-7 leaves some 1e-8
 
 
+FLOW_TITLE = "Leakage of one prior beside qif (bits; ratios; gains)"
+FLOW_HEAD = ["channel", "I(X;Y)", "apart", "Bayes, ratio", "apart", "Bayes, difference", "apart"]
+FLOW_HEAD += ["drawn gains, ratio", "apart", "difference", "apart", "after post-processing", "apart"]
+
+
 def drawn(seed: int, records: tuple[int, ...], outputs: int) -> "dl.Mechanism":
     """A full matrix with rows drawn from Dirichlet(1/2)."""
     rows = np.random.default_rng(seed).dirichlet(np.full(outputs, 0.5), size=math.prod(records))
@@ -68,6 +73,33 @@ def rows() -> Iterator[list[str]]:
         ]
 
 
+def flow_rows() -> Iterator[list[str]]:
+    """What a drawn prior leaks: mutual information, Bayes vulnerability, drawn gains, and after post-processing."""
+    import qif  # noqa: PLC0415 - only where it is installed
+
+    rng = np.random.default_rng(7)
+    for name, build in CHANNELS:
+        mechanism = build()
+        matrix = np.ascontiguousarray(mechanism.matrix())
+        prior = rng.dirichlet(np.ones(len(matrix)))
+        gains = np.ascontiguousarray(rng.random((40, len(matrix))) ** 6)
+        post = rng.dirichlet(np.ones(3), size=matrix.shape[1])
+        # About the whole dataset: it is one record.
+        whole = dl.Mechanism.from_matrix(matrix, [len(matrix)])
+        told = dl.leakage(whole, prior, unit="bits")
+        bayes, given = qif.measure.bayes_vuln, qif.measure.g_vuln
+        after = np.ascontiguousarray(matrix @ post)
+        pairs = (
+            ((told.lower + told.upper) / 2, qif.measure.shannon.add_leakage(prior, matrix)),
+            (dl.g_leakage(whole, prior), bayes.mult_leakage(prior, matrix)),
+            (dl.g_leakage(whole, prior, kind="additive"), bayes.add_leakage(prior, matrix)),
+            (dl.g_leakage(whole, prior, gains), given.mult_leakage(gains, prior, matrix)),
+            (dl.g_leakage(whole, prior, gains, "additive"), given.add_leakage(gains, prior, matrix)),
+            (dl.g_leakage(whole.then(post), prior, gains), given.mult_leakage(gains, prior, after)),
+        )
+        yield [name, *(text for ours, theirs in pairs for text in (f"{ours:.10f}", f"{abs(ours - theirs):.1e}"))]
+
+
 def _record_leakage(qif, matrix: np.ndarray, records: tuple[int, ...], i: int) -> float:  # noqa: ANN001 - a module
     """qif's min-entropy leakage of the channel from one record, the others uniform."""
     cube = matrix.reshape(*records, -1)
@@ -90,9 +122,11 @@ def main() -> None:
     if not installed():
         print(MISSING)
         return
-    print("| " + " | ".join(HEAD) + " |\n|" + "---|" * len(HEAD))
-    for row in rows():
-        print("| " + " | ".join(row) + " |", flush=True)
+    for head, lines in ((HEAD, rows), (FLOW_HEAD, flow_rows)):
+        print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+        for row in lines():
+            print("| " + " | ".join(row) + " |", flush=True)
+        print()
 
 
 if __name__ == "__main__":

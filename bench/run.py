@@ -25,6 +25,7 @@ import designs
 import figure
 import growth
 import peers
+import processes
 import releases
 import startup
 from measure import RUNS, SHORT, Section
@@ -36,6 +37,7 @@ PARTS: dict[str, Callable[..., Section]] = {
     "rate": classical.rates,
     "growth": growth.section,
     "startup": startup.section,
+    "processes": processes.section,
 }
 PACKAGES = ("dalenius", "numpy", "scipy", "clarabel", "pyscipopt", "qif", "dit", "cvxpy")
 INTRODUCTION = """# Results of `make bench`
@@ -85,6 +87,8 @@ def lists(*, quick: bool) -> str:
     """Audits and designs of fixed lists, and measures beside qif where it is installed."""
     text = f"## {audits.TITLE}\n\n" + table(audits.HEAD, audits.rows(quick=quick))
     text += f"\n## {peers.TITLE}\n\n" + (table(peers.HEAD, peers.rows()) if peers.installed() else peers.MISSING + "\n")
+    if peers.installed():
+        text += f"\n## {peers.FLOW_TITLE}\n\n" + table(peers.FLOW_HEAD, peers.flow_rows())
     for title, head, rows in designs.sections(quick=quick):
         text += f"\n## {title}\n\n" + table(head, rows)
     return text

@@ -7,11 +7,11 @@ import numpy as np
 from dalenius.gallery import mechanisms
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks
-from dalenius.model.additive import Additive
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
-from dalenius.model.symmetric import Symmetric
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.symmetric import Symmetric
 from dalenius.numerics.information import kl
 
 PAIRS = [

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
-from dalenius.model.real import Laplace, Real
+from dalenius.model.channels.real import Laplace, Real
 
 Floats = NDArray[np.float64]
 Density = Callable[[Floats], Floats]

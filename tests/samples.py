@@ -11,7 +11,7 @@ from dalenius.certificates.audits import adversary_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy
 from dalenius.results.audit import Audit, Extremes, Records

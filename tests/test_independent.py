@@ -13,7 +13,7 @@ from dalenius.cli import main
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.numerics.information import mutual_information
-from dalenius.verifier.channel import rebuild
+from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.independent import lines
 
 M, Q = dl.mechanisms, dl.queries
@@ -120,8 +120,10 @@ def test_with_a_reference_the_others_follow_it() -> None:
 
 def test_a_value_that_the_reference_leaves_out_is_not_left_out_of_the_bound() -> None:
     mechanism, reference = M.symmetric(Q.modular_sum(2, 2), flip=0.1), [[1.0, 0.0], [0.9, 0.1]]
-    with pytest.raises(InputError, match="no mass to value 1 of record 0, but the adversary may"):
-        dl.audit(mechanism, adversary="independent", reference=reference, secret=0)
+    audit = dl.audit(mechanism, adversary="independent", reference=reference, secret=0, verify=True)
+    rows = np.array([[0.9, 0.1], [0.1, 0.9]]) @ np.array([[0.9, 0.1], [0.1, 0.9]])
+    assert audit.verified
+    assert audit.lower - 1e-9 <= capacity(rows) <= audit.upper
     near = dl.audit(mechanism, adversary="independent", reference=[[0.5, 0.5], [0.9, 0.1]], secret=0)
     assert near.lower > 0.2
     data = json.loads(near.certificate.text())
@@ -129,7 +131,7 @@ def test_a_value_that_the_reference_leaves_out_is_not_left_out_of_the_bound() ->
     data["proofs"][0] |= {"upper": 1e-9, "weights": [1.0, 0.0]}
     data |= {"lower": 0.0, "upper": 1e-9}
     data["witness"]["law"] = [1.0, 0.0]
-    assert "value 1 of record 0 has no mass" in dl.verify(data).reason
+    assert "exceeds claimed 1e-09" in dl.verify(data).reason
 
 
 def test_with_knowledge_the_bracket_holds_what_a_product_prior_in_the_ball_leaks() -> None:
@@ -263,3 +265,14 @@ def test_a_curve_over_knowledge_with_a_reference_and_a_secret() -> None:
     ):
         with pytest.raises(InputError):
             dl.curve(mechanism, **bad)
+
+
+def test_a_reference_that_leaves_out_a_value_of_all_records_leaves_the_record_free() -> None:
+    for query in (Q.count(3), Q.histogram(3, 2)):
+        mechanism = M.exponential(query, epsilon=1.0)
+        audit = dl.audit(mechanism, adversary="independent", reference=[1.0, 0.0], verify=True)
+        assert audit.verified
+        x = [(0, 0, 0), (1, 0, 0)]
+        rows = mechanism.rows[[int(mechanism.statistic.class_of(d)) for d in x]]
+        assert audit.lower - 1e-9 <= capacity(rows) <= audit.upper
+        assert audit.gap <= 1e-6

@@ -16,13 +16,13 @@ ROOMS = (
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
 FORWARD = {
-    ("model/written.py", "sample", "tools"),
-    ("model/mechanism.py", "profile", "tools"),
-    ("model/additive.py", "sample", "tools"),
-    ("model/unclamped.py", "sampled", "tools"),
-    ("model/noisy_histogram.py", "sample", "tools"),
-    ("model/local.py", "sample", "tools"),
-    ("model/symmetric.py", "sample", "tools"),
+    ("model/channels/written.py", "sample", "tools"),
+    ("model/channels/mechanism.py", "profile", "tools"),
+    ("model/channels/additive.py", "sample", "tools"),
+    ("model/channels/unclamped.py", "sampled", "tools"),
+    ("model/channels/noisy_histogram.py", "sample", "tools"),
+    ("model/channels/local.py", "sample", "tools"),
+    ("model/channels/symmetric.py", "sample", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
     ("results/audit.py", "report", "report"),
     ("results/design.py", "report", "report"),
@@ -81,3 +81,8 @@ def test_no_room_has_the_name_of_a_public_function() -> None:
     """A package of that name would take its place as soon as it is imported."""
     public = set(dalenius.__all__) - {"paper", "settings"}  # these two names are the modules
     assert not public & set(ROOMS)
+
+
+def test_no_folder_has_many_more_than_twenty_files() -> None:
+    folders = [path.parent for path in ROOT.rglob("*.py")]
+    assert max(folders.count(folder) for folder in set(folders)) <= 22

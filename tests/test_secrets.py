@@ -176,3 +176,86 @@ def test_large_and_small_audits_of_a_group_agree(mechanism: str, query: str, law
         assert exact.lower <= mine.upper + 1e-12
         assert mine.lower >= exact.lower - 1e-2
         assert dl.verify(mine).verified
+
+
+def attributes(shape: tuple[int, ...], *pairs: tuple[int, int]) -> Any:  # noqa: ANN401 - a function of the dataset
+    return lambda x: tuple(int(np.unravel_index(x[i], shape)[j]) for i, j in pairs)
+
+
+@pytest.mark.parametrize(("secret", "pairs"), [("0.1", [(0, 1)]), (["1.1", "0.0"], [(0, 0), (1, 1)])])
+def test_attributes_of_a_table_are_functions_of_its_records(
+    secret: object, pairs: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    mechanism = dl.mechanisms.exponential(dl.queries.table(2, (2, 3)), epsilon=2)
+    law = [0.3, 0.1, 0.2, 0.15, 0.05, 0.2]
+    options = {"knowledge": 0.2, "reference": law, "tolerance": 1e-2, "time_limit": 1.0}
+    audit, other = (audited(mechanism, secret=s, **options) for s in (secret, attributes((2, 3), *pairs)))
+    meet(audit, other)
+    assert audit.lower == pytest.approx(other.lower, abs=1e-4)
+    assert audit.verify().verified
+    assert audit.prior.weights().sum() == pytest.approx(1)
+    assert audit.prior.entropy() == pytest.approx(-float(_plogp(audit.prior.weights()).sum()))
+    assert audit.prior.sample(3, rng=0).shape == (3, 2)
+    audit.save(path := tmp_path / "audit.json")
+    again = dl.load(path, verify=True)
+    assert (
+        again.to_dict()["secret"]
+        == audit.to_dict()["secret"]
+        == sorted([secret] if isinstance(secret, str) else secret)
+    )  # type: ignore[type-var]
+    assert "attribute 1 of record" in again.summary()
+    told = dl.leakage(mechanism, law, secret=secret)
+    assert told.lower <= told.upper <= audit.upper
+
+
+def _plogp(p: Any) -> Any:  # noqa: ANN401 - arrays
+    return np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("secret", "words"),
+    [
+        ("0.2", "attribute 2 of record 0 does not exist"),
+        ("2.0", "record 2 does not exist"),
+        ("0", "is not an attribute"),
+        ("0.-1", "is not an attribute"),
+        (["0.1", 1], "is not an attribute"),
+        (["0.1", "0.1"], "twice"),
+    ],
+)
+def test_attributes_that_do_not_exist_are_refused(secret: object, words: str) -> None:
+    with pytest.raises(dl.InputError, match=words):
+        audited(dl.mechanisms.exponential(dl.queries.table(2, (2, 3)), epsilon=2), secret=secret)
+
+
+def test_attributes_are_of_tables_and_need_a_channel_that_is_written_out() -> None:
+    with pytest.raises(dl.InputError, match="is not a table"):
+        audited(SMALL[0], secret=["0.1"])
+    with pytest.raises(dl.InputError, match="entries, above the limit of 8388608"):
+        audited(dl.mechanisms.geometric(dl.queries.table(50, (2, 3)), epsilon=1), secret=["0.1"])
+
+
+def test_forged_attributes_are_refused() -> None:
+    mechanism = dl.mechanisms.exponential(dl.queries.table(2, (2, 2)), epsilon=2)
+    data = json.loads(audited(mechanism, secret=["0.1"], tolerance=1e-2, time_limit=1.0).certificate.text())
+    assert data["secret"] == {"records": [0], "values": [0, 1, 0, 1]}
+    assert dl.verify(data)
+    for values in ([0, 1, 1, 1], [0, 1, 2, 3], [0, 2, 0, 2], [0, 1, 0]):
+        assert not dl.verify({**data, "secret": {"records": [0], "values": values}})
+
+
+def test_values_are_called_by_their_names_where_a_prior_is_printed() -> None:
+    def words(mechanism: dl.Mechanism, **options: Any) -> str:  # noqa: ANN401 - as audit
+        return audited(mechanism, tolerance=5e-2, time_limit=1.0, **options).summary()
+
+    count = dl.mechanisms.geometric(dl.queries.count(3, names=["no", "yes"]), epsilon=1)
+    assert "record 0 = yes and sum = 3" in words(count)
+    assert "records 0 and 1 = yes,yes and sum = 3" in words(count, secret=[0, 1])
+    pets = dl.mechanisms.exponential(dl.queries.histogram(3, 2, names=["cat", "dog"]), epsilon=1)
+    assert "record 0 = cat and counts = 3 of cat" in words(pets)
+    assert "x = yes,yes" in words(
+        dl.mechanisms.randomized_response(dl.queries.count(2, names=["no", "yes"]), epsilon=1)
+    )
+    assert "record 0 = 0,1 and counts = 2 of 0,1" in words(
+        dl.mechanisms.exponential(dl.queries.table(2, (2, 2)), epsilon=1)
+    )

@@ -1,4 +1,4 @@
-"""docs/using.md: its code runs from top to bottom, and prints what stands below it; what takes long is left out."""
+"""docs/using.md and docs/adversary.md: code runs from top to bottom, and prints what stands below; no long blocks."""
 
 import contextlib
 import io
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parent.parent / "docs" / "using.md"
+DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<printed>.*?)```)?", re.DOTALL)
 # These take minutes together: very many records, designs, a frontier, twenty starts of the paper's algorithm.
 LONG = ("n=10**", "dl.design(", "dl.frontier(", 'method="paper"')
@@ -25,14 +25,15 @@ def same(shown: str, printed: str) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("page", ["using.md", "adversary.md"])
 def test_the_code_of_the_page_runs_and_prints_what_stands_below_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {}
     different = []
-    for block in BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
-        code, printed = compile(block["code"], "using.md", "exec"), block["printed"]
+    for block in BLOCK.finditer((DOCS / page).read_text(encoding="utf-8")):
+        code, printed = compile(block["code"], page, "exec"), block["printed"]
         if any(word in block["code"] for word in LONG) or ("pandas" in block["code"] and find_spec("pandas") is None):
             continue
         shown = io.StringIO()

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from dalenius import paper, settings
     from dalenius.api import audit, curve, design, frontier, load
     from dalenius.certificates.certificate import Certificate
-    from dalenius.errors import InputError
+    from dalenius.errors import BudgetError, InputError
     from dalenius.gallery import mechanisms, queries
     from dalenius.model.adversary import Adversary
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.prior import Prior
     from dalenius.model.query import Query
     from dalenius.results.audit import Audit, Curve
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from dalenius.results.profile import Profile
     from dalenius.settings import Settings
     from dalenius.studies.study import Study
+    from dalenius.tools.account import Account
     from dalenius.tools.calibration import calibrate
-    from dalenius.tools.composition import compose
-    from dalenius.tools.ledger import Account, Ledger
+    from dalenius.tools.composition import adaptive, compose
+    from dalenius.tools.ledger import Ledger
     from dalenius.tools.measures import g_leakage, leakage
     from dalenius.verifier.verify import Verification
     from dalenius.verifying import verify
@@ -37,6 +38,7 @@ __all__ = [
     "Account",
     "Adversary",
     "Audit",
+    "BudgetError",
     "Calibration",
     "Certificate",
     "Curve",
@@ -51,6 +53,7 @@ __all__ = [
     "Settings",
     "Study",
     "Verification",
+    "adaptive",
     "audit",
     "calibrate",
     "compose",
@@ -71,8 +74,9 @@ __all__ = [
 _HOME = {
     "queries": "dalenius.gallery.queries",
     "mechanisms": "dalenius.gallery.mechanisms",
-    "Mechanism": "dalenius.model.mechanism",
+    "Mechanism": "dalenius.model.channels.mechanism",
     "InputError": "dalenius.errors",
+    "BudgetError": "dalenius.errors",
     "audit": "dalenius.api",
     "verify": "dalenius.verifying",
     "curve": "dalenius.api",
@@ -80,6 +84,7 @@ _HOME = {
     "frontier": "dalenius.api",
     "calibrate": "dalenius.tools.calibration",
     "compose": "dalenius.tools.composition",
+    "adaptive": "dalenius.tools.composition",
     "g_leakage": "dalenius.tools.measures",
     "leakage": "dalenius.tools.measures",
     "Ledger": "dalenius.tools.ledger",
@@ -87,7 +92,7 @@ _HOME = {
     "paper": "dalenius.paper",
     "settings": "dalenius.settings",
     # What they take and return.
-    "Account": "dalenius.tools.ledger",
+    "Account": "dalenius.tools.account",
     "Adversary": "dalenius.model.adversary",
     "Audit": "dalenius.results.audit",
     "Calibration": "dalenius.results.calibration",

@@ -17,10 +17,13 @@ from dalenius.designing.oracle import Attack
 from dalenius.errors import InputError
 from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.adversary import Adversary
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.written import Written
+from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
-from dalenius.model.symmetric import Symmetric
 from dalenius.options import (
     Approach,
     Method,
@@ -36,15 +39,17 @@ from dalenius.options import (
 from dalenius.paper.answers import paper_audit_answer, paper_design_answer
 from dalenius.paper.choices import Reading
 from dalenius.paper.method import search_leakage, search_mechanism
-from dalenius.reductions.symmetry import Domain, check_size, symmetrise
+from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import certified_answer, design_answer
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.bundles import Bundle, load_any
+from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.results.symmetric_answers import symmetric_answer
+from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings
 
@@ -64,6 +69,7 @@ def audit(  # noqa: PLR0913 - the public surface
     tolerance: float = 1e-6,
     relative: float = 0.0,
     nodes: int | None = None,
+    jobs: object = 1,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -75,7 +81,8 @@ def audit(  # noqa: PLR0913 - the public surface
     Give exactly one of `entropy` (b) and `knowledge` (log|X| - b), by its name. `tolerance` is the gap to reach, in
     `unit`; a gap of the share `relative` of the upper bound ends the search as well (0.01: one per cent; 0: only the
     tolerance does). After `time_limit` seconds, `nodes` nodes of trees, or Ctrl-C, the best bracket so far is returned;
-    a limit in nodes is the same on every machine. `progress` is a callable that receives the bracket on the way, or
+    a limit in nodes is the same on every machine. `jobs`: how many processes bound the nodes of long trees, or a Dask
+    client; the certificate does not depend on it. `progress` is a callable that receives the bracket on the way, or
     True for a line on standard error. settings: how hard, in which order and how finely to search, a dl.Settings; they
     change how close the bracket comes, and nothing that is proved.
 
@@ -110,6 +117,7 @@ def audit(  # noqa: PLR0913 - the public surface
         tolerance=tolerance,
         relative=relative,
         nodes=nodes,
+        jobs=jobs,
         time_limit=time_limit,
         seed=seed,
         progress=progress,
@@ -117,9 +125,9 @@ def audit(  # noqa: PLR0913 - the public surface
     )
     checking.check_option(verify)
     check_named(bare, "dl.audit(mechanism")
-    records = checked_mechanism(mechanism).records
+    checked_mechanism(mechanism)
     against = adversary_of(
-        records, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
+        mechanism, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
     )
     problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
@@ -132,13 +140,16 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
 
     known: what was found against other adversaries of the same mechanism, secret and reference.
     """
-    limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes)
-    with limits as deadline, np.errstate(all="ignore"):
+    crew = _crew(options)
+    limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew)
+    with crew, limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
         if options.paper:
             repairs = options.approach.repairs
             found = search_leakage(problem, deadline, options.seed, repairs)
             return paper_audit_answer(problem, found, run)
+        if problem.mechanism.route == "cells":
+            return continuous_answer(problem, run)
         if problem.adversary.kind == "independent":
             return independent_answer(problem, deadline, run)
         if problem.mechanism.route == "points":
@@ -146,6 +157,16 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
         if problem.mechanism.route == "symmetric":
             return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
         return certified_answer(problem, deadline, run, known)
+
+
+def _crew(options: Options) -> Crew:
+    """Who bounds the nodes of trees."""
+    trees = options.settings.trees
+    if options.jobs == 1:
+        return Crew(trees.round_nodes, trees.round_batches)
+    from dalenius.search.processes import crew_of  # noqa: PLC0415 - only here
+
+    return crew_of(options.jobs, trees.round_nodes, trees.round_batches)
 
 
 def curve(
@@ -183,10 +204,10 @@ def curve(
     reference, secret, *_ = (given.pop(name) for name in names)
     approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
     wanted = Options.from_user(approach, **given)
-    records = checked_mechanism(mechanism).records
+    checked_mechanism(mechanism)
     adversaries = [
         adversary_of(
-            records,
+            mechanism,
             wanted,
             entropy=b if what == "entropy" else None,
             knowledge=b if what == "knowledge" else None,
@@ -223,6 +244,7 @@ def design(  # noqa: PLR0913 - the public surface
     repairs: Iterable[str] | None = None,
     reading: Reading | None = None,
     tolerance: float = 1e-4,
+    relative: float = 0.0,
     time_limit: float = 300.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
@@ -239,9 +261,9 @@ def design(  # noqa: PLR0913 - the public surface
     or one per class of the query (uniform inside), or one list of probabilities per record (independent).
     measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
     column per output. outputs: what the mechanism may answer; default the query's range. `tolerance` is the
-    gap to reach, in `unit` or in units of distortion; after `time_limit` seconds, or Ctrl-C, the best so far is
-    returned. reference: what everybody knows beforehand, as for `audit`; p0 stays what it is. verify, settings:
-    as for `audit`.
+    gap to reach, in `unit` or in units of distortion; a gap of the share `relative` of the upper bound ends the search
+    as well. After `time_limit` seconds, or Ctrl-C, the best so far is returned. reference: what everybody knows
+    beforehand, as for `audit`; p0 stays what it is. verify, settings: as for `audit`.
 
     method="paper" is the paper's Algorithm 6 or 9 from 5 random starts. Nothing is proved of the optimum but the
     upper bound. The mechanism has a certified audit, which shows what it leaks; that may be more than the leakage
@@ -250,14 +272,45 @@ def design(  # noqa: PLR0913 - the public surface
     """
     approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach, unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+        approach,
+        unit=unit,
+        tolerance=tolerance,
+        relative=relative,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+        settings=settings,
     )
     checking.check_option(verify)
     task = distortion_of(query, measure, outputs, p0)
-    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
     problem = _reduced(asked, options.approach.method)
     budget = float(asked.budget if leakage is None else leakage)
+    search_time = checking.searching(options.time_limit, verify)
+    with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
+        answer = _designed(asked, problem, options, budget, deadline)
+    return checking.checked(answer, verify, options.time_limit - deadline.seconds)
+
+
+def design_beside(  # noqa: PLR0913 - the question, and how it is answered
+    task: Distortion,
+    first: Written,
+    adversary: Adversary,
+    options: Options,
+    *,
+    budget: float,
+    spent: float,
+    verify: checking.Verify,
+) -> Design:
+    """Return the mechanism of least distortion that, together with an earlier release, leaks at most the budget.
+
+    budget, spent: what may leak, and what the earlier release leaks at most, in the unit of the options.
+    """
+    checking.check_option(verify)
+    asked = design_problem(task, adversary, options, distortion=None, leakage=budget)
+    domain = beside(task, first, adversary.reference)
+    problem = Problem(domain, adversary.knowledge, "distortion", asked.budget, spent=spent * options.nats)
     search_time = checking.searching(options.time_limit, verify)
     with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
         answer = _designed(asked, problem, options, budget, deadline)
@@ -334,7 +387,7 @@ def frontier(  # noqa: PLR0913 - the public surface
     )
     check_named(bare, "dl.frontier(query")
     task = distortion_of(query, measure, outputs, p0)
-    adversary = adversary_of(query.records, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = DesignProblem(task, adversary, "leakage", 0.0, options.solver_tolerance * options.nats, options.settings)
     many = _number_of_points(points)
     # Named mechanisms stand beside designs with the same outputs, the range of the query.

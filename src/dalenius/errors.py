@@ -1,11 +1,20 @@
-"""The one exception a user of dalenius is meant to see, and text that is safe to show."""
+"""The exceptions a user of dalenius is meant to see, and text that is safe to show."""
+
+import re
+
+LONG_LIST = re.compile(r"(\[(?:-?\d+, ){3})(?:-?\d+, ){12,}(-?\d+)\]")
 
 
 class InputError(ValueError):
     """Something given by the user cannot be used; the message names value, place and remedy."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())  # messages quote names from files, and end on a terminal
+        # Messages quote names from files, and end on a terminal; call strings may list hundreds of values.
+        return printable(LONG_LIST.sub(r"\1..., \2]", super().__str__()))
+
+
+class BudgetError(InputError):
+    """A release that would leak more than the budget of a ledger; nothing was recorded."""
 
 
 def printable(text: str) -> str:

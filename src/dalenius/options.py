@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from numpy.typing import ArrayLike
 
@@ -12,8 +12,9 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
@@ -26,6 +27,7 @@ from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings, checked
 
 Method = Literal["certified", "paper"]
+Believes = Literal["bounded", "independent"]
 Report = Callable[[Progress], None]
 
 
@@ -63,6 +65,8 @@ class Options:
     # A gap of this share of the upper bound will do.
     relative: float = 0.0
     nodes: float = math.inf
+    # Processes that bound nodes, or a Dask client.
+    jobs: Any = 1
 
     @classmethod
     def from_user(  # noqa: PLR0913 - one for each option of the public functions
@@ -77,6 +81,7 @@ class Options:
         settings: Settings | None = None,
         relative: float = 0.0,
         nodes: int | None = None,
+        jobs: object = 1,
         least_tolerance: float = 1e-300,
     ) -> "Options":
         """Check every option; a tolerance below `least_tolerance` would vanish in floats."""
@@ -90,6 +95,7 @@ class Options:
             settings=checked(settings),
             relative=checks.real("relative", relative, 0.0, 0.99),
             nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
+            jobs=jobs if hasattr(jobs, "submit") else checks.whole("jobs", jobs),
         )
 
     @property
@@ -121,8 +127,14 @@ def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, 
     """Return what `audit` is asked, or refuse it."""
     if options.paper:
         _check_paper(secret=secret)
-    about = None if secret is None else secrets.from_user(secret, mechanism.records)
-    adversary.reference.check(mechanism.statistic)
+    about: Secret | None = None
+    if isinstance(mechanism, Continuous):
+        about = mechanism.secret(secret)
+    elif secret is not None:
+        about = secrets.from_user(secret, mechanism.records, mechanism.query)
+    if not adversary.unlimited:
+        # Where the others follow the reference exactly, classes that it leaves out do no harm.
+        adversary.reference.check(mechanism.statistic)
     return options.audit(mechanism, adversary, about)
 
 
@@ -137,7 +149,7 @@ def checked_mechanism(mechanism: object) -> Mechanism:
 
 
 def adversary_of(  # noqa: PLR0913 - the public surface
-    records: tuple[int, ...],
+    asked: Mechanism | Query,
     options: Options,
     *,
     entropy: float | None = None,
@@ -148,6 +160,13 @@ def adversary_of(  # noqa: PLR0913 - the public surface
     """Return the adversary of exactly one of entropy and knowledge, or with independent records, in the user's unit."""
     if options.paper:
         _check_paper(reference=reference, adversary=None if adversary == "bounded" else adversary)
+    records = asked.records
+    if isinstance(asked, Continuous):
+        if entropy is not None:
+            message = f"entropy = {entropy}: real-valued records have no entropy to count from; give knowledge="
+            raise InputError(message)
+        kind = checks.choice("adversary", adversary, get_args(Believes))
+        return Adversary.of_reals(knowledge, options.unit, asked.density(reference), cast("Believes", kind))
     rho = Reference.from_user(reference, records)
     if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
         if entropy is not None:
@@ -171,11 +190,12 @@ def design_problem(
     if options.paper:
         check_designable(task, options.settings.paper)
     gap, settings = options.solver_tolerance, options.settings
+    share = settings.tolerance_share * options.relative
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf) * options.nats
-        return DesignProblem(task, adversary, "distortion", budget, gap, settings)
+        return DesignProblem(task, adversary, "distortion", budget, gap, settings, share)
     budget = checks.real("distortion", distortion, 0.0, math.inf)
-    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings)
+    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings, share)
 
 
 def distortion_of(
@@ -225,10 +245,11 @@ def _check_paper(**given: object) -> None:
 def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as given
     if callable(progress):
         return progress
-    return _print_progress if checks.flag("progress", progress) else None
+    return print_progress if checks.flag("progress", progress) else None
 
 
-def _print_progress(progress: Progress) -> None:
+def print_progress(progress: Progress) -> None:
+    """Keep one line on standard error."""
     bracket = f"[{progress.lower:.6f}, {progress.upper:.6f}]"
     sys.stderr.write(f"\r{progress.stage}: {bracket} {progress.nodes} nodes {progress.seconds:.1f} s ")
     sys.stderr.flush()

@@ -180,6 +180,10 @@ class Trees(_Checked):
     posterior_batch: int = 192
     simplex_batch: int = 256
     choice_batch: int = 64
+    # A tree of so many nodes takes so many batches a round, which several processes may share. Fewer nodes end before
+    # other processes have started; eight batches keep eight processes busy, and cost no nodes in a tree that closes.
+    round_nodes: int = 4000
+    round_batches: int = 8
     # Nodes of the choices at most.
     choice_nodes: int = 4000
     # A split stays this share of the width away from the ends of a box; of an edge of a simplex, from its ends.
@@ -650,6 +654,15 @@ class Designing(_Checked):
     master_accuracy: float = 1e-10
     largest_log_ratio: float = 30.0
     largest_row_error: float = 1e-5
+    # Parameters of a mechanism from which the master has an interior-point method of its own: it took 0.03 s where
+    # Clarabel took 0.09 for count(10), with 61, and 0.2 where that took 3 for count(24), with 313. Most of its rounds;
+    # accuracy; share of the way to the boundary; first slack; gradient, in units of the gap, above which mu waits.
+    interior_parameters: int = 40
+    interior_rounds: int = 150
+    interior_accuracy: float = 1e-9
+    interior_inside: float = 0.95
+    interior_slack: float = 0.1
+    interior_ratio: float = 20.0
 
     # One record about which nothing is known. Pairs of a value and an output at most: no search is needed, and this
     # many can be verified.
@@ -735,7 +748,7 @@ class Portfolio(_Checked):
     # More cells than outputs: boxes branch on fewer numbers than simplices.
     tall: Plan = (_ROWS, Turn("boxes", 8, doubles=True), Turn("posteriors", 2), Turn("simplices", 8))
     general: Plan = (_ROWS, Turn("simplices", 8, 32, doubles=True), Turn("posteriors", 2), Turn("boxes", 2))
-    # Very many cells, and few outputs: the convex bound comes afterwards.
+    # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
 
     # Cells up to which simplices come before all else: 18 random 2x2x2 and 3x3 channels took 3.8 times less time.
@@ -783,13 +796,19 @@ class Portfolio(_Checked):
     few_cell_ascents: tuple[int, ...] = (4, 16, 64, 256)
 
     # Grid rows of the first grid and at most: a leaf of 3000 takes a verifier 25 ms. The share of what the grid adds to
-    # which its tree is closed; a finer grid is to bring that down to a quarter of the tolerance, and is at least this
-    # much finer.
+    # which its tree is closed; a finer grid is at least this much finer.
     first_grid_rows: int = 500
     grid_rows: int = 3000
     grid_share: float = 0.25
-    grid_finer: float = 2.0
     grid_step: float = 1.5
+    # A grid that adds more than this share of the gap to reach leaves its tree little: the next one is to add no more.
+    # Where that is finer by at most this factor, the first record leaves a tree of a few batches at once for it. Half
+    # of the records of a 2^16 x 4 matrix were grown on two grids, the second far too fine, at 4 s each.
+    grid_part: float = 0.3
+    grid_skip: float = 2.0
+    grid_doubt: int = 8
+    # Batches of trees on grid rows after which the convex bound is tried where it promises to be below them.
+    grid_batches: int = 16
 
     # Choices: cells x outputs up to which a few cost less than an ascent, and beyond which they are not searched, in
     # general and where every secret value has one cell, so that there is nothing to choose.
@@ -813,6 +832,9 @@ class Portfolio(_Checked):
     # short costs a little. With 64, eight of ten records of a 1024 x 8 matrix kept their first bound after 60 s.
     quick_record_batches: int = 4
     other_batches: int = 16
+    # Very many cells: batches of the first record before others begin, from its tree. A 2^16 x 4 matrix of 16 records
+    # took 75 s without.
+    pilot_batches: int = 64
     # A formula without rows must be below this times the best bound so far to be worth a coarse audit.
     worth_coarse: float = 1.05
 
@@ -941,6 +963,21 @@ class IndependentRecords(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RealRecords(_Checked):
+    """Real-valued records through whole numbers on grids, coarse before fine."""
+
+    # Numbers of cells of the range of a record. What a grid hides falls with their square: one record with Laplace
+    # noise of scale 1 has brackets of width 2e-3 with 32 cells, 2e-4 with 128 and 2e-5 with 512, checked in 2 s.
+    cells: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+    # Cells that the edges of a density may need; where they need more, cells are cut by edges.
+    most_steps: int = 200
+    # Grids from this many cells on are halved for the bound from below, which loses a quarter as much.
+    halved: int = 128
+    # Cells of the problem on a grid x its outputs: some seconds of an audit.
+    most_entries: int = 2**21
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings(_Checked):
     """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses."""
 
@@ -959,6 +996,7 @@ class Settings(_Checked):
     calibrating: Calibrating = field(default_factory=Calibrating)
     paper: PaperMethod = field(default_factory=PaperMethod)
     independent: IndependentRecords = field(default_factory=IndependentRecords)
+    continuous: RealRecords = field(default_factory=RealRecords)
 
 
 DEFAULT = Settings()

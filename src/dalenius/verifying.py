@@ -10,7 +10,7 @@ from dalenius.verifier import verify as verifier
 from dalenius.verifier.limits import MEMORY, TIME_LIMIT
 
 if TYPE_CHECKING:
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
 
 
 def verify(
@@ -38,7 +38,7 @@ def verify(
 
 def _check_mechanism(mechanism: object) -> None:
     # Whoever has a mechanism has loaded the model already.
-    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - numpy, which files do not need
+    from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - numpy, which files do not need
 
     if not isinstance(mechanism, Mechanism):
         message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"

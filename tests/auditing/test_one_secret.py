@@ -10,10 +10,10 @@ from cases import LN2, named, parity_leakage, posed, random_channel
 
 from dalenius.auditing.all_records import audit_records, bracket
 from dalenius.auditing.one_secret import SecretAudit
-from dalenius.bounds.box_tree import BoxTree
 from dalenius.bounds.closed_forms import AtReference
-from dalenius.bounds.simplex_tree import SimplexTree
-from dalenius.model.mechanism import Mechanism
+from dalenius.bounds.trees.box_tree import BoxTree
+from dalenius.bounds.trees.simplex_tree import SimplexTree
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline

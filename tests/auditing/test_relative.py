@@ -1,4 +1,4 @@
-"""A gap of a share of the upper bound ends an audit as well as the tolerance does."""
+"""A gap of a share of the upper bound ends an audit, or a design, as well as the tolerance does."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import dalenius as dl
 from dalenius.cli import main
 from dalenius.errors import InputError
+from dalenius.studies.task import Task
 
 
 def test_a_share_of_the_upper_bound_is_enough() -> None:
@@ -68,3 +69,41 @@ def test_of_a_curve_and_on_the_command_line() -> None:
     found = json.loads(answer.stdout)
     assert found["relative"] == 0.1
     assert found["gap"] <= 0.1 * found["upper"]
+
+
+def test_a_design_ends_at_a_share_of_its_optimum(tmp_path: Path) -> None:
+    asked = {"distortion": 0.3, "entropy": 1.2}
+    fine = dl.design(dl.queries.count(n=3), **asked, tolerance=1e-4)
+    rough = dl.design(dl.queries.count(n=3), **asked, tolerance=1e-9, relative=0.05)
+    assert (rough.stopped, rough.closed) == ("gap", True)
+    assert 1e-9 < rough.gap <= 0.05 * rough.upper
+    assert rough.rounds < fine.rounds
+    assert max(rough.lower, fine.lower) <= min(rough.upper, fine.upper)
+    assert rough.verify().verified
+    assert "within 5 % of the upper bound" in rough.summary()
+    rough.save(tmp_path / "design.json")
+    loaded = dl.load(tmp_path / "design.json")
+    assert (loaded.relative, loaded.stopped, loaded.closed) == (0.05, "gap", True)
+    assert loaded.to_dict()["relative"] == 0.05
+
+
+def test_a_design_of_least_distortion_on_the_command_line() -> None:
+    asked = ["design", "--query", "count(n=2)", "--leakage", "0.1", "--entropy", "0.8", "--json", "--tolerance", "1e-9"]
+    answer = CliRunner().invoke(main, [*asked, "--relative", "0.1"])
+    assert answer.exit_code == 0, answer.output
+    found = json.loads(answer.stdout)
+    assert (found["relative"], found["stopped"]) == (0.1, "gap")
+    assert 1e-9 < found["gap"] <= 0.1 * found["upper"]
+
+
+@pytest.mark.parametrize("relative", [-0.1, 1.0])
+def test_what_is_no_share_is_refused_by_designs(relative: float) -> None:
+    with pytest.raises(InputError, match="relative"):
+        dl.design(dl.queries.count(n=2), distortion=0.2, knowledge=0.3, relative=relative)
+
+
+def test_a_file_of_studies_takes_it_for_designs_and_not_for_calibrations() -> None:
+    asked = {"query": "count(n=2)", "entropy": 0.8, "relative": 0.1}
+    assert Task(task="design", distortion=0.2, **asked).options()["relative"] == 0.1
+    with pytest.raises(ValueError, match="relative is a key of task = 'audit' or 'design'"):
+        Task(task="calibrate", family="geometric", leakage=0.2, **asked)

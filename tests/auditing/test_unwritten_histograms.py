@@ -11,7 +11,7 @@ from large_samples import HISTOGRAMS, both_histograms, feasible
 import dalenius as dl
 from dalenius.bounds.closed_forms import Blend, Centres, blend_of_counts
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.noisy_histogram import NoisyCount
+from dalenius.model.channels.noisy_histogram import NoisyCount
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram
 from dalenius.numerics.information import mutual_information
@@ -169,7 +169,9 @@ def test_a_law_as_reference() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("knowledge", [0.1, 0.5, 3.0])
+@pytest.mark.parametrize(
+    "knowledge", [pytest.param(0.1, marks=pytest.mark.nightly), 0.5, pytest.param(3.0, marks=pytest.mark.nightly)]
+)
 def test_a_million_records(knowledge: float) -> None:
     audit = dl.audit(dl.mechanisms.geometric(dl.queries.histogram(n=10**6, k=3), epsilon=1), knowledge=knowledge)
     assert audit.gap < 2e-3

@@ -14,7 +14,7 @@ from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.unwritten_sums import fano
 from dalenius.bounds.closed_forms import Centre, Sibson
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline, Progress
 
@@ -87,7 +87,7 @@ def test_ten_thousand_records(knowledge: float, most: float) -> None:
     [
         ("laplace(epsilon=1)", "count(n=8000)", 4e-3),
         ("gaussian(sigma=2)", "count(n=8000)", 4e-3),
-        ("geometric(epsilon=1)", "total(n=3000, values=[0, 1, 5])", 6e-3),
+        pytest.param("geometric(epsilon=1)", "total(n=3000, values=[0, 1, 5])", 6e-3, marks=pytest.mark.nightly),
         ("gaussian(sigma=1)", "pairs(n=1000)", 1e-6),
     ],
 )
@@ -159,7 +159,7 @@ def test_noise_too_small_to_matter() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("knowledge", [0.5, 3.0])
+@pytest.mark.parametrize("knowledge", [pytest.param(0.5, marks=pytest.mark.nightly), 3.0])
 def test_a_million_records(knowledge: float) -> None:
     """Time and memory are measured in bench/large.py."""
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=10**6), epsilon=1)
@@ -172,7 +172,7 @@ def test_a_million_records(knowledge: float) -> None:
     ("mechanism", "query", "most"),
     [
         ("gaussian(sigma=400)", "count(n=10000)", 1.3),
-        ("gaussian(sigma=100)", "count(n=10000)", 1.35),
+        pytest.param("gaussian(sigma=100)", "count(n=10000)", 1.35, marks=pytest.mark.nightly),
         ("geometric(epsilon=0.05)", "count(n=3000)", 1.02),
         ("gaussian(sigma=1500)", "total(n=3000, values=[0, 1, 5])", 2.2),
         ("gaussian(sigma=500)", "histogram(n=10000, k=2)", 2.6),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dalenius.bounds.capacity import capacity
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics import newton
 from dalenius.numerics.information import entropy, mutual_information
 from dalenius.search.deadline import Deadline

@@ -7,10 +7,10 @@ from cases import random_channel
 from dalenius.api import audit
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
-from dalenius.bounds.box_bound import evaluate
-from dalenius.bounds.boxes import plant
 from dalenius.bounds.convex_bound import Bounds, Dual, SharedBounds
-from dalenius.model.mechanism import Mechanism
+from dalenius.bounds.trees.box_bound import evaluate
+from dalenius.bounds.trees.boxes import plant
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search import ascent
@@ -133,4 +133,14 @@ def test_no_time_still_gives_a_bracket() -> None:
     found = audit(random_channel([2] * 6, 3, 2), knowledge=0.4, time_limit=1e-3, settings=FEW_ARE_MANY)
     assert 0 <= found.lower < found.upper <= np.log(2) + 1e-12
     assert found.stopped == "time_limit"
+    assert verify(found.certificate).verified
+
+
+@pytest.mark.parametrize("knowledge", [1e-11, 1e-4])
+def test_where_it_closes_the_bracket_it_comes_before_trees_on_grid_rows(knowledge: float) -> None:
+    settings = Settings(limits=Limits(many_cells=0))
+    found = audit(random_channel([2] * 5, 3, 6), knowledge=knowledge, settings=settings, verify=False)
+    assert found.stopped == "gap"
+    assert found.bounds == "contraction"
+    assert found.nodes == 0
     assert verify(found.certificate).verified

@@ -10,7 +10,7 @@ from scipy.special import rel_entr
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.convolution import Rows, capacity_by_convolution, knowledge_bound
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
 from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
 

@@ -14,7 +14,7 @@ from dalenius.bounds.own_count import OwnCount
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
-from dalenius.verifier import own_count, unwritten_histograms
+from dalenius.verifier.channels import own_count, unwritten_histograms
 from dalenius.verifier.reference import UNIFORM
 from dalenius.verifier.secret import Group
 

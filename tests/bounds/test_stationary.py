@@ -7,7 +7,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.bounds import stationary
-from dalenius.bounds.box_bound import evaluate
+from dalenius.bounds.trees.box_bound import evaluate
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, polish, random_priors

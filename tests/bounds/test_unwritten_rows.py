@@ -12,7 +12,7 @@ import dalenius as dl
 from dalenius.bounds.monotone import Chains
 from dalenius.bounds.unwritten_rows import between_points
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.noise import Geometric
+from dalenius.model.channels.noise import Geometric
 from dalenius.settings import only
 
 

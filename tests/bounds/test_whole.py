@@ -7,10 +7,10 @@ from cases import named
 import dalenius as dl
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity, whole
-from dalenius.bounds.boxes import plant
 from dalenius.bounds.capacity import bracket, interior_point
 from dalenius.bounds.closed_forms import Sibson
-from dalenius.model.mechanism import Mechanism
+from dalenius.bounds.trees.boxes import plant
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline

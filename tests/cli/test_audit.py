@@ -17,7 +17,7 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.cli import common, main
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.results.audit import Audit
 
 PARITY = ["--query", "modular_sum(n=4, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]
@@ -87,6 +87,8 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         0.02,
         "--nodes",
         500,
+        "--jobs",
+        2,
         "--time-limit",
         7,
         "--seed",
@@ -111,6 +113,7 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "tolerance": 1e-4,
         "relative": 0.02,
         "nodes": 500,
+        "jobs": 2,
         "time_limit": 7.0,
         "seed": 3,
         "progress": False,
@@ -275,9 +278,9 @@ CHANNELS = {
     "nan": ("0.5,0.5\nnan,1\n", ["row 1 (x = 1) holds nan in column 0"]),
     "negative": ("0.5,0.5\n-0.5,1.5\n", ["holds -0.5"]),
     "infinite": ("0.5,0.5\ninf,0\n", ["holds inf"]),
-    "rows": ("0.5,0.5\n", ["1 rows", "2 datasets"]),
+    "rows": ("0.5,0.5\n", ["1 line", "2 datasets"]),
     "ragged": ("0.5,0.5\n0.5\n", ["line 2 has 1 columns"]),
-    "words": ("0.5,0.5\nhalf,0.5\n", ["line 2, column 1: 'half'"]),
+    "words": ("0.5,0.5\nhalf,0.5\n", ["line 2 column 1: 'half'"]),
     "empty": ("", ["holds no numbers"]),
     "binary": ("\x00\x01", ["channel.csv"]),
 }
@@ -290,6 +293,29 @@ def test_bad_channels_are_named_by_place(text: str, words: list[str], tmp_path: 
     result = run("--channel", tmp_path / "channel.csv", "--records", "2", "--entropy", 0, "--save", tmp_path / "a.json")
     refused(result, *words)
     assert [path.name for path in tmp_path.iterdir()] == ["channel.csv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("0,9;0,1\n0,4;0,6\n", []),
+        ("0.9\t0.1\n0.4\t0.6\n", ["--delimiter", "tab"]),
+        ("0.9 0.1\n0.4 0.6\n", ["--delimiter", "blank", "--decimal", "."]),
+        ("id,no,yes\n7,0.9,0.1\n8,0.4,0.6\n", ["--index", "--header"]),
+        ("9,1\n4,6\n", ["--counts", "--no-header", "--no-index"]),
+        ("0.9,0.1\n0.4,0.599999\n", ["--normalize"]),
+    ],
+)
+def test_options_say_how_a_channel_is_read(text: str, options: list[str], solver: Solver, tmp_path: Path) -> None:
+    (tmp_path / "channel.csv").write_text(text)
+    result = run("--channel", tmp_path / "channel.csv", "--records", "2", "--entropy", 0, *options)
+    assert result.exit_code == 0
+    assert solver.asked["mechanism"].matrix() == pytest.approx(np.array([[0.9, 0.1], [0.4, 0.6]]), abs=1e-5)
+
+
+@pytest.mark.usefixtures("solver")
+def test_options_of_a_file_need_a_file() -> None:
+    refused(run(*PARITY, "--entropy", 0, "--counts"), "--counts is about how --channel is read")
 
 
 @pytest.mark.parametrize("option", ["--certificate", "--save", "--plot"])
@@ -349,7 +375,7 @@ def test_progress_is_shown_on_a_terminal_only(
 def test_commands_are_suggested_and_help_is_given() -> None:
     typo = CliRunner().invoke(main, ["audti"])
     assert (typo.exit_code, typo.stderr) == (2, "dalenius: there is no command 'audti'; did you mean 'audit'?\n")
-    assert "one of audit, design, calibrate, verify" in CliRunner().invoke(main, ["x"]).stderr
+    assert "it must be one of audit, curve, leakage, profile, design" in CliRunner().invoke(main, ["x"]).stderr
     assert CliRunner().invoke(main, ["--version"]).stdout == f"dalenius {dalenius.__version__}\n"
     for arguments in ([], ["--help"]):
         shown = CliRunner().invoke(main, arguments)

@@ -14,7 +14,7 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.cli import common, main
 from dalenius.cli.design import output_list
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.results.design import Design
 
@@ -84,6 +84,7 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "repairs": None,
         "reading": None,
         "tolerance": 1e-4,
+        "relative": 0.0,
         "time_limit": 300.0,
         "seed": 0,
         "progress": False,

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from dalenius.cli import main
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 
 NAMED = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]
 FLIP = math.log(2) + 0.3 * math.log(0.3) + 0.7 * math.log(0.7)
@@ -86,6 +86,7 @@ def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == {
         "entropies": [0.0, 0.5],
         "unit": "bits",
+        "reference": None,
         "tolerance": 1e-3,
         "time_limit": 7.0,
         "seed": 3,

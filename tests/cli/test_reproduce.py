@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from dalenius.cli import main
 from dalenius.reproduce import run
 from dalenius.reproduce.experiments import EXPERIMENTS
-from dalenius.reproduce.run import Interrupted, Progress, Reproduction, Summary
+from dalenius.reproduce.run import Interrupted, Reproduction, Summary
+from dalenius.studies.running import Progress
 
 NAMES = ["saddle", "entropy", "epsilon", "distortion", "primal", "dual", "table", "closed-forms", "pairs", "modular"]
 NAMES += ["convergence", "global", "text"]
@@ -23,7 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     found: dict[str, Any] = {"verified": True}
 
     def reproduce(out: Path, only: tuple[str, ...] | None, **options: Any) -> Reproduction:  # noqa: ANN401
-        options.pop("report")(Progress(3, 4, "table: measured"))
+        options.pop("report")(Progress(3, 0, 4, text="table: measured"))
         found.update(options, out=out, only=only)
         if "interrupted" in found:
             raise Interrupted(3, 4)
@@ -115,7 +116,7 @@ def test_help_lists_the_experiments() -> None:
 SOME = ["saddle", "entropy", "table", "closed-forms"]  # those without designs: a quick run of all takes two minutes
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
     out = tmp_path / "run"
     words = [sys.executable, "-m", "dalenius", "reproduce", "--quick", "--json", "--out", str(out)]
@@ -133,5 +134,5 @@ def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
     tables = {path: path.read_bytes() for path in out.glob("*.csv")}
     again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300, env=os.environ)  # noqa: S603
     assert again.returncode == 0, again.stderr
-    assert "points are there already" in again.stderr
+    assert " to answer" in again.stderr
     assert {path: path.read_bytes() for path in out.glob("*.csv")} == tables

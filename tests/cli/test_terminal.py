@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from dalenius.cli import main
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 
 EVIL = "\x1b[2J\x1b]0;x\x07\u202e"
 QUICK = ["--tolerance", "1e-2", "--time-limit", "2"]

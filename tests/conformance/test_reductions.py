@@ -16,10 +16,10 @@ from real_leakage import drawn, leakage
 
 import dalenius as dl
 from dalenius.gallery import mechanisms, queries
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.real import Real
 from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.prior import Prior
-from dalenius.model.real import Real
 from dalenius.numerics.information import entropy, kl, mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells

@@ -37,7 +37,7 @@ def run(task: Problem, tolerance: float = 1e-5) -> tuple[CuttingPlanes, list[tup
     planes, deadline = CuttingPlanes(task, np.random.default_rng(0)), Deadline(60.0)
     planes.begin(deadline)
     told = [(planes.lower.value, planes.value)]
-    planes.run(tolerance, deadline, lambda p: told.append((p.lower.value, p.value)))
+    planes.run(lambda _: tolerance, deadline, lambda p: told.append((p.lower.value, p.value)))
     return planes, told
 
 
@@ -171,7 +171,7 @@ def test_an_expired_watch_leaves_a_mechanism() -> None:
     task = problem(dl.queries.count(n=3), 1.2, "leakage", 0.3)
     planes, deadline = CuttingPlanes(task, np.random.default_rng(0)), Deadline(0.0)
     planes.begin(deadline)
-    planes.run(1e-6, deadline, lambda _: None)
+    planes.run(lambda _: 1e-6, deadline, lambda _: None)
     assert planes.rounds == 0
     assert planes.rows.sum(axis=1) == pytest.approx(1, abs=1e-12)
     assert task.distortion(planes.rows) <= 0.3 + 1e-9

@@ -100,13 +100,14 @@ def test_the_grid_keeps_zeros_and_sums() -> None:
 
 
 SLOW = pytest.mark.slow
+NIGHTLY = pytest.mark.nightly
 SMALL = [
     (dl.queries.modular_sum(n=2, modulus=2), 1.0, 0.1),
     (dl.queries.count(n=2), 0.9, 0.2),
-    pytest.param(dl.queries.modular_sum(n=3, modulus=2), 1.8, 0.2, marks=SLOW),
+    pytest.param(dl.queries.modular_sum(n=3, modulus=2), 1.8, 0.2, marks=NIGHTLY),
     pytest.param(dl.queries.histogram(n=2, k=2), 1.0, 0.4, marks=SLOW),
-    pytest.param(dl.queries.count(n=3), 1.5, 0.3, marks=SLOW),
-    pytest.param(dl.queries.function([2, 3], min), 1.2, 0.1, marks=SLOW),
+    pytest.param(dl.queries.count(n=3), 1.5, 0.3, marks=NIGHTLY),
+    pytest.param(dl.queries.function([2, 3], min), 1.2, 0.1, marks=NIGHTLY),
 ]
 WIDE = 1e-2
 

@@ -10,7 +10,7 @@ from cases import named, parity_leakage, random_channel
 from numpy.typing import NDArray
 
 from dalenius.designing.oracle import Attack, Oracle
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT

@@ -96,7 +96,7 @@ def test_no_search_is_needed() -> None:
     assert design.gap <= 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_thousand_values() -> None:
     design = verified(dl.design(dl.queries.identity(1000), distortion=10.0, knowledge=0, tolerance=1e-4))
     assert design.gap <= 1e-4

@@ -2,11 +2,14 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import random_channel
 
+import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.studies import cluster
 from dalenius.studies.cluster import connected
@@ -80,3 +83,19 @@ def test_workers_of_other_versions_are_refused_before_any_work(toml: Path, monke
         monkeypatch.setattr(cluster, "VERSIONS", (*cluster.VERSIONS, "another-package"))
         with pytest.raises(InputError, match="has other versions"):
             Study.load(toml).run(dask=local.scheduler_address)
+
+
+def test_one_audit_on_a_cluster_has_the_certificate_of_one_process() -> None:
+    distributed = pytest.importorskip("distributed")
+    trees = replace(dl.Settings().trees, round_nodes=8, round_batches=5, posterior_batch=4)
+    settings = dl.Settings(trees=trees, portfolio=dl.settings.only("posteriors"))
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        distributed.Client(local) as client,
+    ):
+        one, many = (
+            dl.audit(random_channel([2, 2, 2], 4, 3), knowledge=0.4, secret=0, nodes=200, jobs=jobs, settings=settings)
+            for jobs in (1, client)
+        )
+    assert many.certificate.data == one.certificate.data
+    assert many.nodes > 100

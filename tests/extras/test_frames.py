@@ -1,66 +1,55 @@
-"""Studies as labelled tables, with the real packages."""
+"""Channels out of the real packages: frames of pandas and polars, workbooks."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from dalenius.errors import InputError
-from dalenius.studies import running
-from dalenius.studies.store import Store
-from dalenius.studies.study import Study
+import dalenius as dl
 
 pytestmark = pytest.mark.extras
 
-TEXT = """
-[study]
-name = "s"
-[fix]
-query = "count(n=2)"
-mechanism = "geometric(epsilon={epsilon})"
-tolerance = 1e-3
-[vary]
-epsilon = [0.5, 1.0]
-knowledge = [0.1, 0.5, 1.0]
-"""
+MATRIX = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.0625, 0.9375]])
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    path = tmp_path_factory.mktemp("study") / "s.toml"
-    path.write_text(TEXT)
-    study = Study.load(path)
-    with Store.open(study.store, study.name, study.source.text) as opened:
-        opened.put([running.answer((point.key, point.work)) for point in study.points])
-    return study.refreshed()
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_frames_keep_the_names_of_their_columns(package: str) -> None:
+    frames: Any = pytest.importorskip(package)
+    frame = frames.DataFrame({"no": MATRIX[:, 0], "yes": MATRIX[:, 1]})
+    found = dl.Mechanism.from_matrix(frame, [2, 2])
+    assert (found.matrix() == MATRIX).all()
+    assert found.labels == ("no", "yes")
+    assert dl.Mechanism.from_matrix(frame, [2, 2], labels=[0, 1]).labels == (0, 1)
+    with pytest.raises(dl.InputError, match=r"the frame misses the value at row 1, column 'yes'"):
+        dl.Mechanism.from_matrix(frames.DataFrame({"no": [0.5, 0.5], "yes": [0.5, None]}), [2])
+    with pytest.raises(dl.InputError, match="the frame holds what is no number"):
+        dl.Mechanism.from_matrix(frames.DataFrame({"no": ["a", "b"], "yes": [0.5, 0.5]}), [2])
 
 
-def test_a_frame_has_one_row_a_point(study: Study) -> None:
-    frame = study.to_frame()
-    assert list(frame.columns[:4]) == ["epsilon", "knowledge", "lower", "upper"]
-    assert len(frame) == 6
-    assert (frame["lower"] <= frame["upper"]).all()
+@pytest.mark.parametrize(("index", "separator", "decimal"), [(True, ",", "."), (False, ";", ","), (True, "\t", ".")])
+def test_what_pandas_writes_is_read(tmp_path: Path, index: bool, separator: str, decimal: str) -> None:  # noqa: FBT001
+    pandas = pytest.importorskip("pandas")
+    for columns in (["no", "yes"], [0, 1]):
+        path = tmp_path / "channel.csv"
+        pandas.DataFrame(MATRIX, columns=columns).to_csv(path, index=index, sep=separator, decimal=decimal)
+        found = dl.Mechanism.from_matrix(path, [2, 2])
+        assert (found.matrix() == MATRIX).all()
+        assert found.labels == tuple(columns)
 
 
-def test_an_array_has_the_varied_keys_as_coordinates(study: Study) -> None:
-    array = study.to_xarray()
-    assert dict(array.sizes) == {"epsilon": 2, "knowledge": 3}
-    row = study.rows()[4]
-    assert float(array["upper"].sel(epsilon=row["epsilon"], knowledge=row["knowledge"])) == row["upper"]
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet", "nc"])
-def test_files_hold_the_same_numbers(study: Study, tmp_path: Path, ending: str) -> None:
-    pandas, xarray = pytest.importorskip("pandas"), pytest.importorskip("xarray")
-    path = tmp_path / f"t.{ending}"
-    study.export(path)
-    if ending == "nc":
-        with xarray.open_dataset(path) as found:
-            uppers = sorted(found["upper"].to_numpy().ravel().tolist())
-    else:
-        uppers = sorted((pandas.read_csv if ending == "csv" else pandas.read_parquet)(path)["upper"].tolist())
-    assert uppers == sorted(row["upper"] for row in study.rows())
-
-
-def test_another_ending_is_refused(study: Study, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"\.csv, \.parquet or \.nc"):
-        study.export(tmp_path / "t.xlsx")
+def test_workbooks(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "channel.xlsx"
+    book = openpyxl.Workbook()
+    for row in [["", "no", "yes"], *([name, *line] for name, line in zip("abcd", MATRIX.tolist(), strict=True))]:
+        book.active.append(row)
+    book.save(path)
+    found = dl.Mechanism.from_matrix(path, [2, 2])
+    assert (found.matrix() == MATRIX).all()
+    assert found.labels == ("no", "yes")
+    with pytest.raises(dl.InputError, match=r"channel\.xlsx, it has 5 lines where the records have 8 datasets"):
+        dl.Mechanism.from_matrix(path, [2, 2, 2])
+    path.write_bytes(b"no workbook")
+    with pytest.raises(dl.InputError, match="is not a workbook"):
+        dl.Mechanism.from_matrix(path, [2, 2])

@@ -333,12 +333,15 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
         return design.lower, design.upper
     mechanism = judge.mechanism_of({k: v for k, v in data["problem"].items() if k != "quadrature"})
     options = dict(adversary)
+    if independent := options.pop("independent", False):
+        options["adversary"] = "independent"
     if (secret := data.get("secret")) is not None:
         options["secret"] = secret["records"] if "records" in secret else judge.np.array(secret["values"])
     if (reference := data["adversary"].get("reference")) is not None:
         options["reference"] = next(iter(reference.values()))
     audit = dl.audit(mechanism, **options, tolerance=1e-3, time_limit=1)
-    if "rows" not in data["problem"] or math.prod(mechanism.records) > 64:
+    # Brute force knows priors in a ball, not those under which records are independent.
+    if independent or "rows" not in data["problem"] or math.prod(mechanism.records) > 64:
         return audit.lower, audit.upper
     return max(audit.lower, judge.posed(data, mechanism).attained(rng)), audit.upper
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.storage import mechanism_from
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.settings import ClosedForms, Limits, only
+from dalenius.settings import ClosedForms, Limits, RealRecords, only
 
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
@@ -53,6 +53,14 @@ def reshaped(sample: Sample, kind: str, upper: float, **fields: Json) -> Sample:
     return Sample({**sample.data, "upper": upper, "proofs": proofs}, sample.lower, sample.upper)
 
 
+def designed_beside() -> Sample:
+    """A design beside an earlier release."""
+    book = dl.Ledger(dl.queries.count(n=2), knowledge=0.5, budget=0.15, tolerance=1e-3)
+    book.release(dl.Mechanism.from_matrix([[0.5, 0.5], [0.7, 0.3], [0.4, 0.6], [0.6, 0.4]], records=[2, 2]))
+    design = book.design(dl.queries.count(n=2), tolerance=1e-2, time_limit=3)
+    return Sample(json.loads(design.certificate.text()), design.lower, design.upper)
+
+
 def designed(**options: Json) -> Sample:
     design = dl.design(dl.queries.count(n=2), **options, tolerance=1e-3, time_limit=3)
     return Sample(json.loads(design.certificate.text()), design.lower, design.upper)
@@ -64,6 +72,15 @@ def saved(build: Callable[[], dl.Mechanism], **options: Json) -> Sample:
     with TemporaryDirectory() as folder:
         audit.save(path := Path(folder) / "audit.json")
         return Sample(json.loads(path.read_text()), audit.lower, audit.upper)
+
+
+def continuous(mechanism: str, **options: Json) -> Sample:
+    """Two real-valued records on a coarse grid, and what a finer one says of them."""
+    build = named("real_sum(n=2, low=0, high=1)", mechanism)
+    coarse = dl.audit(build, **options, tolerance=1e-9, settings=dl.Settings(continuous=RealRecords(cells=(4,))))
+    best = dl.audit(build, **options, tolerance=1e-2)
+    data = json.loads(coarse.certificate.text())
+    return Sample(data, max(coarse.lower, best.lower), min(coarse.upper, best.upper))
 
 
 def parity() -> dl.Mechanism:
@@ -159,10 +176,17 @@ def samples() -> dict[str, Sample]:
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),
+        "design beside": designed_beside(),
         "independent": audited(small, adversary="independent"),
         "independent, shift": audited(count, adversary="independent"),
         "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),
         "independent, knowledge": audited(small, adversary="independent", knowledge=0.2),
+        "attributes": audited(
+            lambda: named("table(n=2, shape=[2, 2])", "exponential(epsilon=2)"), knowledge=0.2, secret=["0.1", "1.0"]
+        ),
+        "real records": continuous("laplace(epsilon=1)", knowledge=0.1, reference=([0, 0.5, 1], [0.25, 0.75])),
+        "real records, gaussian": continuous("gaussian(sigma=0.7)", knowledge=0.0),
+        "real records, independent": continuous("laplace(scale=0.5)", adversary="independent"),
         "saved": saved(small, knowledge=2.0),
     }
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 
 QUERIES = [

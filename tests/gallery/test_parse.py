@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from dalenius.errors import InputError
 from dalenius.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query, unwritten
-from dalenius.model.additive import Additive
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.mechanism import Mechanism
 
 COUNT = parse_query("count(n=3)")
 

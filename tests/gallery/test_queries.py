@@ -93,7 +93,6 @@ def test_a_million_records_are_cheap() -> None:
         (lambda: queries.modular_sum(n=2, modulus=-1), "modulus = -1"),
         (lambda: queries.total(n=2, values=[]), "one integer or more"),
         (lambda: queries.total(n=2, values=3), "must be a list"),  # type: ignore[arg-type]
-        (lambda: queries.total(n=2, values=[1, 1]), "repeats a number"),
         (lambda: queries.total(n=2, values=[0.5]), "entry 0 of values = 0.5"),  # type: ignore[list-item]
         (lambda: queries.total(n=2, values=[0, 10**9]), "integers, above the limit"),
         (lambda: queries.pairs(n=10**5), "integers, above the limit"),
@@ -107,3 +106,12 @@ def test_a_million_records_are_cheap() -> None:
 def test_bad_queries_are_refused(build: Callable[[], Query], says: str) -> None:
     with pytest.raises(InputError, match=says):
         build()
+
+
+def test_values_of_a_total_may_add_the_same() -> None:
+    query = queries.total(n=2, values=[0, 1, 1])
+    assert query.records == (3, 3)
+    assert list(query.answers) == [0, 1, 2]
+    assert np.allclose(np.exp(query.statistic.log_class_sizes()), [1 / 9, 4 / 9, 4 / 9])
+    joint = np.exp(query.statistic.log_reference(0))
+    assert np.allclose(joint, [[1 / 9, 2 / 9, 0], [0, 1 / 9, 2 / 9], [0, 1 / 9, 2 / 9]])

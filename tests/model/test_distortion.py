@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.errors import InputError
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Data, Distortion, class_of_counts
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram
 

@@ -5,7 +5,7 @@ import pytest
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy, mutual_information
 

@@ -120,7 +120,7 @@ def test_an_impossible_cell_cannot_be_sampled() -> None:
         (lambda: Sum(2, (0, 1), 0), "modulus = 0"),
         (lambda: Sum(n=True, contributions=(0, 1)), "n = True is not a whole number"),
         (lambda: Histogram(3, 0), "k = 0"),
-        (lambda: Histogram(1000, 100), "too many"),
+        (lambda: Histogram(1000, 100), "above the limit of 4194304 numbers to list"),
         (lambda: Table.everything([2] * 25), "33554432 datasets, too many to enumerate"),
         (lambda: Table.everything([2] * 5000), r"about 10\^1505 datasets"),
         (lambda: Table.everything([]), "records is empty"),

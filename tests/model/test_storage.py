@@ -6,10 +6,10 @@ import pytest
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.statistic import Histogram
 from dalenius.model.storage import write
-from dalenius.model.written import Written
 
 RANDOM = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
 SAVED = [
@@ -65,13 +65,13 @@ def test_json_matrix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("c.csv", "0.5,0.5\n1,x\n", "line 2, column 2: 'x' is not a number"),
-        ("c.csv", "a,0.5\n1,0\n", "line 1, column 1: 'a' is not a number"),
-        ("c.csv", "0.5,0.5\n\n1\n", "line 3 has 1 columns where the lines before have 2"),
+        ("c.csv", "0.5,0.5\n1,x\n", "line 2 column 2: 'x' is not a number"),
+        ("c.csv", "a,0.5\n1,0\n", "line 1 column 1: 'a' is not a number"),
+        ("c.csv", "0.5,0.5\n\n1\n", "line 3 has 1 columns where others have 2"),
         ("c.csv", "", "holds no numbers"),
-        ("c.csv", "a,b\n", "holds no numbers"),
+        ("c.csv", "a,b\n", "it has 1 line where the records have 2 datasets, and 'a' is no number"),
         ("c.csv", "0.5,nan\n1,0\n", "row 0 (x = 0) holds nan"),
-        ("c.csv", b"\xff\xfe\x00", "not a CSV text file"),
+        ("c.csv", b"\xff\xfe\x00", "not a text file"),
         ("c.npy", b"not numpy", "not a .npy array"),
         ("c.npy", b"", "not a .npy array"),
         ("c.npy", npy_header("(2, 2), "), "not a .npy array"),
@@ -80,7 +80,7 @@ def test_json_matrix(tmp_path: Path) -> None:
         ("c.json", "[[1,0],[", "not valid JSON"),
         ("c.json", '[["1","0"],["0","1"]]', "not a matrix of numbers"),
         ("c.json", "[[1,0],[1]]", "c.json: the channel is not a matrix of numbers"),
-        ("c.txt", "1,0\n", "read from .csv, .npy or .json"),
+        ("c.doc", "1,0\n", "read from .csv, .tsv, .txt, .xlsx, .npy, .json"),
     ],
 )
 def test_unreadable_channels(name: str, content: str | bytes, says: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from large_samples import PAIRS, both
 
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.coarse import coarsen

@@ -5,7 +5,7 @@ import pytest
 from cases import random_channel
 
 import dalenius as dl
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.grid_rows import GridRows, SharedGrids, most_rows

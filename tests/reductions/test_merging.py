@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions import lump as module
 from dalenius.reductions.lump import Merged, lump
 

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from samples import built, parity
 
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.report.plots import image
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step

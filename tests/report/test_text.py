@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from samples import built, parity
 
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short_up
 from dalenius.report.text import class_words
 from dalenius.results.audit import Extremes, Records

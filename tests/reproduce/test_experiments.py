@@ -136,7 +136,7 @@ def test_printed_values_are_near_their_closed_forms_or_known_to_be_off() -> None
     assert off == {"H-p_E", "L0-exponential", "caption"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_certified_curves_are_the_closed_form_and_verified() -> None:
     for point in grid("entropy", quick=True):
         (row,) = measure(point, 0).rows

@@ -8,7 +8,7 @@ from reproduce.sample_rows import results
 
 from dalenius.report.page import Section, Table, write_report
 from dalenius.reproduce.experiments import EXPERIMENTS
-from dalenius.reproduce.figures import PICTURES, SECOND
+from dalenius.reproduce.figures.figures import PICTURES, SECOND
 from dalenius.reproduce.findings import finding
 from dalenius.reproduce.page import GRAPH, caption, certificates, leakage_table, write_index
 

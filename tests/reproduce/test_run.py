@@ -1,19 +1,26 @@
+"""A reproduction is a study: kept as it comes, taken up where it was, the same for any number of processes."""
+
 import json
 import os
+import signal
 from collections.abc import Callable
-from concurrent.futures import wait
-from multiprocessing import active_children
+from dataclasses import dataclass, field
+from multiprocessing import active_children, parent_process
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.reproduce import experiments, figures, page, relation, run
 from dalenius.reproduce.experiments import Experiment
-from dalenius.reproduce.points import KINDS, Measured, Point
-from dalenius.reproduce.run import Interrupted, Progress, _missed, reproduce
-from dalenius.studies import pool
+from dalenius.reproduce.folder import Folder
+from dalenius.reproduce.points import Measured, Point, measure
+from dalenius.reproduce.run import Interrupted, Plan, Reproduction, Results, Summary, _missed, reproduce
+from dalenius.reproduce.run import _summary as summary_of
+from dalenius.studies.running import Progress
+from dalenius.studies.store import Entry
+
+ENTROPIES = (0.0, 0.2, 0.4, 0.9)
 
 
 def tiny_audit(b: float) -> Point:
@@ -25,171 +32,171 @@ def tiny(name: str, points: list[Point]) -> Experiment:
     return Experiment(name, name, "Figure 0", lambda _quick: points)
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
-    """Two small experiments, and pages that only note what they were asked for."""
-    surface = Point("saddle", "surface", "surface", {"flip": 0.1, "size": 3})
-    found = {
-        "saddle": tiny("saddle", [surface]),
-        "entropy": tiny("entropy", [tiny_audit(b) for b in (0.0, 0.2, 0.4, 0.9)]),
-    }
-    told: dict[str, list[Any]] = {"drawn": [], "index": [], "relation": []}
-    monkeypatch.setattr(experiments, "EXPERIMENTS", found)
-    monkeypatch.setattr(run, "EXPERIMENTS", found)
-    monkeypatch.setattr(figures, "draw", lambda name, rows, out: told["drawn"].append((name, len(rows), out)))
-    monkeypatch.setattr(figures, "draw_dependencies", lambda _out: None)
-    monkeypatch.setattr(page, "write_index", lambda out, results, about: told["index"].append((out, results, about)))
-    monkeypatch.setattr(relation, "write_relation", lambda *a: told["relation"].append(a))
-    return told
+SMALL = {
+    "saddle": tiny("saddle", [Point("saddle", "surface", "surface", {"flip": 0.1, "size": 3})]),
+    "entropy": tiny("entropy", [tiny_audit(b) for b in ENTROPIES]),
+}
 
 
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Keys of the points that are measured in this process."""
-    keys: list[str] = []
+@dataclass
+class Pages:
+    """Stands for the pictures and pages, and notes what they were asked for."""
 
-    def measure(point: Point, seed: int) -> Measured:
-        keys.append(point.key)
-        return real(point, seed)
+    asked: list[tuple[list[str], Results, dict[str, Any]]] = field(default_factory=list)
 
-    real: Callable[[Point, int], Measured] = run.measure
-    monkeypatch.setattr(run, "measure", measure)
-    return keys
+    def __call__(self, folder: Folder, names: list[str], results: Results) -> None:
+        self.asked.append((names, results, folder.run))
+
+
+def plan(pages: Pages | None = None, measured: Callable[[Point, int], Measured] = measure) -> Plan:
+    return Plan(SMALL, measured, pages or Pages())
 
 
 def tables(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in out.glob("*.csv")}
 
 
-def test_a_run_leaves_tables_certificates_and_pages(tmp_path: Path, small: dict[str, list[Any]]) -> None:
-    answer = reproduce(tmp_path, jobs=1)
-    assert set(tables(tmp_path)) == {"saddle.csv", "entropy.csv"}
-    assert {path.name for path in (tmp_path / "certificates" / "entropy").iterdir()} == {
-        f"b{b}.json" for b in (0.0, 0.2, 0.4, 0.9)
-    }
-    assert small["drawn"] == [("saddle", 9, tmp_path), ("entropy", 4, tmp_path)]
-    ((_, results, about),) = small["index"]
-    assert list(results) == ["saddle", "entropy"]
+def seconds(out: Path) -> dict[str, float]:
+    with Folder.open(out, quick=False, seed=0) as folder:
+        return {key: entry.seconds for key, entry in folder.kept().items()}
+
+
+@dataclass(frozen=True)
+class Calm:
+    """A run that nothing disturbed: where it is, what its pages were asked for, and what it answered."""
+
+    out: Path
+    pages: Pages
+    answer: Reproduction
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Calm:
+    out, pages = tmp_path_factory.mktemp("calm") / "run", Pages()
+    return Calm(out, pages, reproduce(out, jobs=1, plan=plan(pages)))
+
+
+@pytest.mark.slow
+def test_a_run_leaves_tables_certificates_and_pages(calm: Calm) -> None:
+    assert set(tables(calm.out)) == {"saddle.csv", "entropy.csv"}
+    certificates = {path.name for path in (calm.out / "certificates" / "entropy").iterdir()}
+    assert certificates == {f"b{b}.json" for b in ENTROPIES}
+    ((names, results, about),) = calm.pages.asked
+    assert names == list(results) == ["saddle", "entropy"]
+    assert [len(rows) for rows in results.values()] == [9, 4]
     assert about["quick"] is False
-    assert small["relation"] == []  # it needs experiments that are not there
+    answer = calm.answer
     assert answer.verified
     assert [(one.name, one.points) for one in answer.experiments] == [("saddle", 1), ("entropy", 4)]
     assert answer.experiments[1].gap <= 1e-6
     assert "every certificate verified" in answer.summary()
-    assert str(tmp_path / "index.html") in answer.summary()
+    assert str(calm.out / "index.html") in answer.summary()
     assert json.loads(json.dumps(answer.to_dict()))["verified"] is True
 
 
-@pytest.mark.usefixtures("small")
-def test_a_second_run_measures_nothing_and_writes_the_same(tmp_path: Path, counted: list[str]) -> None:
-    reproduce(tmp_path, jobs=1)
-    assert len(counted) == 5
-    before = tables(tmp_path)
-    told: list[Progress] = []
-    reproduce(tmp_path, jobs=1, report=told.append)
-    assert len(counted) == 5
-    assert tables(tmp_path) == before
-    assert told[0].text.startswith("5 of 5 points are there already; 0 to measure")
-
-
-def test_only_some_are_run_and_the_index_shows_what_is_there(tmp_path: Path, small: dict[str, list[Any]]) -> None:
-    reproduce(tmp_path, only=["entropy"], jobs=1)
-    answer = reproduce(tmp_path, only=["saddle"], jobs=1)
-    assert [one.name for one in answer.experiments] == ["saddle"]
-    assert [list(results) for _, results, _ in small["index"]] == [["entropy"], ["saddle", "entropy"]]
-    assert [name for name, *_ in small["drawn"]] == ["entropy", "saddle"]
-
-
-def test_after_an_interruption_only_the_rest_is_measured(
-    tmp_path: Path, small: dict[str, list[Any]], counted: list[str]
-) -> None:
-    def stop(state: Progress) -> None:
-        if state.done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted, match="2 of 5 points are kept; the same command goes on"):
-        reproduce(tmp_path, jobs=1, report=stop)
-    assert small["index"] == []
-    first = list(counted)
-    reproduce(tmp_path, jobs=1)
-    assert len(first) == 2
-    assert len(set(counted)) == len(counted) == 5
-    other = tmp_path / "other"
-    reproduce(other, jobs=1)
-    assert tables(other) == tables(tmp_path)
+@pytest.mark.slow
+def test_a_second_run_measures_nothing_and_writes_the_same(calm: Calm) -> None:
+    before, took, told = tables(calm.out), seconds(calm.out), list[Progress]()
+    reproduce(calm.out, jobs=1, report=told.append, plan=plan())
+    assert told[0].text == "5 of 5 points are there; 0 to answer, 1 at a time"
+    assert (tables(calm.out), seconds(calm.out)) == (before, took)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("small")
-def test_numbers_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
-    reproduce(tmp_path / "one", jobs=1)
-    before = dict(os.environ)
-    reproduce(tmp_path / "two", jobs=2)
-    assert dict(os.environ) == before
-    assert tables(tmp_path / "one") == tables(tmp_path / "two")
-    reproduce(tmp_path / "other", jobs=1, seed=1)
-    assert tables(tmp_path / "one") != tables(tmp_path / "other")
+def test_only_some_are_run_and_pages_show_what_is_there(tmp_path: Path, calm: Calm) -> None:
+    pages = Pages()
+    answer = reproduce(tmp_path, only=["entropy"], jobs=1, seed=1, plan=plan(pages))
+    assert [one.name for one in answer.experiments] == ["entropy"]
+    assert tables(tmp_path).keys() == {"entropy.csv"}
+    assert tables(tmp_path)["entropy.csv"] != tables(calm.out)["entropy.csv"]
+    reproduce(calm.out, only=["saddle"], jobs=1, plan=plan(pages))
+    assert [(names, list(results)) for names, results, _ in pages.asked] == [
+        (["entropy"], ["entropy"]),
+        (["saddle"], ["saddle", "entropy"]),
+    ]
 
 
-class Murder:
-    """Stands for `wait`, and kills the processes that measure, `times` times."""
-
-    def __init__(self, times: int) -> None:
-        self.times = times
-
-    def __call__(self, *futures: Any, **options: Any) -> Any:  # noqa: ANN401
-        if self.times:
-            self.times -= 1
-            for child in active_children():
-                child.kill()
-        return wait(*futures, **options)
+def press_once(state: Progress) -> None:
+    """Ctrl-C when two points are there."""
+    if state.done == 2 and not state.text:
+        os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("small")
-def test_a_process_that_dies_is_replaced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reproduce(tmp_path / "one", jobs=1)
-    monkeypatch.setattr(pool, "wait", Murder(times=1))
-    told: list[Progress] = []
-    reproduce(tmp_path / "two", jobs=2, report=told.append)
-    assert sum("died; trying once more" in state.text for state in told) == 2  # two processes, a point each
-    assert tables(tmp_path / "one") == tables(tmp_path / "two")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("small")
-def test_a_point_that_always_kills_its_process_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "wait", Murder(times=9))
-    with pytest.raises(InputError, match=r"measured surface of saddle died twice.*try again with fewer --jobs"):
-        reproduce(tmp_path, only=["saddle"], jobs=2)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("small")
-def test_an_interruption_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object, **__: object) -> None:
-        assert len(active_children()) == 2
+def press_twice(state: Progress) -> None:
+    """As a second Ctrl-C: at once."""
+    if state.done == 2:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pool, "wait", interrupt)
-    with pytest.raises(Interrupted, match="0 of 5 points are kept"):
-        reproduce(tmp_path, jobs=2)
+
+@pytest.mark.slow
+@pytest.mark.parametrize("press", [press_once, press_twice])
+def test_after_an_interruption_only_the_rest_is_measured(
+    tmp_path: Path, calm: Calm, press: Callable[[Progress], None]
+) -> None:
+    pages, told = Pages(), list[str]()
+
+    def listen(state: Progress) -> None:
+        told.append(state.text)
+        press(state)
+
+    with pytest.raises(Interrupted, match=r"[23] of 5 points are kept; the same command goes on"):
+        reproduce(tmp_path, jobs=1, report=listen, plan=plan(pages))
+    assert pages.asked == []
     assert not active_children()
+    assert ("stopping after what is running; Ctrl-C again stops at once" in told) == (press is press_once)
+    first = seconds(tmp_path)
+    assert len(first) in ((2, 3) if press is press_once else (2,))
+    reproduce(tmp_path, jobs=1, plan=plan())
+    assert first.items() <= seconds(tmp_path).items()
+    assert tables(tmp_path) == tables(calm.out)
 
 
-@pytest.mark.usefixtures("small")
-def test_a_certificate_that_is_not_verified_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def doubtful(_point: Point, _seed: int) -> Measured:
-        return Measured(({"lower": 1.0, "upper": 1.05, "verified": False, "paper_median": 0.75},))
-
-    monkeypatch.setitem(KINDS, "audit", doubtful)
-    answer = reproduce(tmp_path, only=["entropy"], jobs=1)
-    assert not answer.verified
-    assert "NOT every certificate was verified: entropy" in answer.summary()
-    assert (answer.experiments[0].gap, answer.experiments[0].missed) == pytest.approx((0.05, 0.25))
+def die_first(point: Point, seed: int) -> Measured:
+    """Kill the process that measures the second entropy, once: its number is the name of a file then."""
+    marks = Path(os.environ["DALENIUS_TEST_MARKS"])
+    if point.key == "b0.2" and parent_process() is not None and not (marks / "died").exists():
+        (marks / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return measure(point, seed)
 
 
-@pytest.mark.usefixtures("small")
+def die_always(point: Point, seed: int) -> Measured:
+    """Kill the process that measures the surface, always."""
+    if point.kind == "surface" and parent_process() is not None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return measure(point, seed)
+
+
+@pytest.mark.slow
+def test_numbers_do_not_depend_on_the_number_of_processes_nor_on_one_that_dies(
+    tmp_path: Path, calm: Calm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DALENIUS_TEST_MARKS", str(tmp_path))
+    before, told = dict(os.environ), list[Progress]()
+    reproduce(tmp_path / "two", jobs=2, report=told.append, plan=plan(measured=die_first))
+    words = "the process that answered b0.2 of entropy died; trying once more"
+    assert [state.text for state in told].count(words) == 1
+    assert dict(os.environ) == before
+    assert tables(tmp_path / "two") == tables(calm.out)
+
+
+@pytest.mark.slow
+def test_a_point_that_always_kills_its_process_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    words = r"1 of 5 points failed.*surface of saddle: its process died 2 times.*the same command tries them again"
+    with pytest.raises(InputError, match=words):
+        reproduce(tmp_path, jobs=2, plan=plan(measured=die_always))
+    assert len(seconds(tmp_path)) == 4
+
+
+def test_a_certificate_that_is_not_verified_is_said(tmp_path: Path) -> None:
+    point = tiny_audit(0.0)
+    row = {"lower": 1.0, "upper": 1.05, "verified": False, "paper_median": 0.75}
+    with Folder.open(tmp_path, quick=False, seed=0) as folder:
+        folder.keep([(point, Entry(folder.key(point), "done", "", {"rows": [row]}, 2.0))])
+        found = summary_of(folder, "entropy", [point])
+    assert found == Summary("entropy", 1, pytest.approx(0.05), pytest.approx(0.25), verified=False, seconds=2.0)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -200,7 +207,7 @@ def test_a_certificate_that_is_not_verified_is_said(tmp_path: Path, monkeypatch:
 )
 def test_bad_input_writes_nothing(tmp_path: Path, options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        reproduce(tmp_path / "out", **options)
+        reproduce(tmp_path / "out", **options, plan=plan())
     assert not (tmp_path / "out").exists()
 
 

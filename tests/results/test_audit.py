@@ -11,7 +11,7 @@ from samples import built, consistent, parity
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.results.audit import Audit, Curve, Extremes, RecordBracket, Records
 from dalenius.results.history import Step
 

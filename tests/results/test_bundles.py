@@ -74,3 +74,11 @@ def test_a_calibration_beyond_its_budget_is_refused(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match="above its budget"):
         dl.load(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize("kind", [["dalenius/curve"], {}, None, 3])
+def test_a_format_that_is_no_name_is_one_sentence(tmp_path: Path, kind: object) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps({"format": kind}), encoding="utf-8")
+    with pytest.raises(InputError, match='its "format" is none of'):
+        dl.load(path)

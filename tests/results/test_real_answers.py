@@ -9,8 +9,8 @@ from scipy.optimize import minimize_scalar
 
 import dalenius as dl
 from dalenius.gallery import mechanisms, queries
+from dalenius.model.channels.real import Real
 from dalenius.model.query import Query
-from dalenius.model.real import Real
 from dalenius.results.audit import Audit
 
 QUICK = {"time_limit": 20.0}

@@ -8,7 +8,7 @@ import pytest
 from cases import CLOSED_FORM, TRUTH, Case, named, random_channel
 
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump

@@ -8,7 +8,7 @@ from cases import random_channel
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped, lump

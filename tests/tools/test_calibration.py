@@ -12,7 +12,7 @@ from dalenius.api import audit
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.families import FAMILIES, with_noise
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
 from dalenius.model.query import Query
 from dalenius.search.deadline import Progress
 from dalenius.tools.calibration import calibrate

@@ -13,12 +13,12 @@ from scipy.stats import chisquare
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.additive import Additive
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.tools import exact_sampling
-from dalenius.verifier import channel, named
 from dalenius.verifier.balls import precision
+from dalenius.verifier.channels import channel, named
 
 FINE = 400  # bits of the balls that truths are taken from
 NUMERIC = [

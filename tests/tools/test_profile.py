@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import signal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ import dalenius as dl
 from dalenius import api
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.problem import AuditProblem
 from dalenius.model.statistic import Table
-from dalenius.model.written import Written
 from dalenius.numerics.information import entropy
 from dalenius.options import Options
 from dalenius.results.audit import Audit
@@ -230,7 +231,7 @@ def test_what_is_never_written_out_has_the_profile_of_its_rows(mechanism: str, q
     assert large.capacity.lower <= dense.capacity.upper
     assert dense.capacity.lower <= large.capacity.upper
     assert large.capacity.gap <= 4e-3
-    assert large.notes == ()
+    assert all(note.startswith("independent was left out") for note in large.notes)
 
 
 def test_a_profile_of_very_many_records() -> None:
@@ -308,7 +309,15 @@ def test_the_dictionary_is_json_and_says_everything() -> None:
     profile = dl.mechanisms.symmetric(dl.queries.count(n=2), flip=0).profile([0, 1.0])
     said = json.loads(json.dumps(profile.to_dict(), allow_nan=False))
     assert set(said) == {
-        *("unit", "leakage", "capacity", "maximal_leakage", "min_entropy_leakage", "record_min_entropy_leakage"),
+        *(
+            "unit",
+            "leakage",
+            "independent",
+            "capacity",
+            "maximal_leakage",
+            "min_entropy_leakage",
+            "record_min_entropy_leakage",
+        ),
         *("record_entropy", "dp_epsilon", "epsilon", "dp_delta", "distortion", "notes", "stopped", "seconds"),
     }
     assert said["dp_epsilon"] is None  # infinite
@@ -406,3 +415,36 @@ def test_bad_input_is_refused_before_any_work(
     monkeypatch.setattr("dalenius.tools.profile.capacity", None)
     with pytest.raises(InputError, match=message):
         MECHANISMS[0].profile(**options)
+
+
+def test_both_adversaries_stand_side_by_side(tmp_path: Path) -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+    found = mechanism.profile([1.0], tolerance=1e-3, time_limit=20)
+    assert found.independent is not None
+    # Records independent and a count with geometric noise of epsilon 1: the same at every n.
+    assert found.independent.lower <= 0.110944 + 1e-6
+    assert found.independent.upper >= 0.110944 - 1e-6
+    assert found.independent.gap < 1e-5
+    words = found.summary()
+    assert "may believe that records are tied to each other in any way, but knows only so much in all" in words
+    assert "believes that records are independent, and may know every record but one" in words
+    assert found.to_dict()["independent"]["upper"] == found.independent.upper
+    found.save(tmp_path / "profile.json")
+    again = dl.load(tmp_path / "profile.json")
+    assert again.to_dict() == found.to_dict()
+
+
+def test_a_reference_is_where_knowledge_counts_from() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1)
+    law = [0.9, 0.1]
+    found = mechanism.profile(reference=law, tolerance=1e-3, time_limit=20)
+    for audit in found.leakage.audits:
+        again = dl.audit(mechanism, knowledge=audit.knowledge, reference=law, tolerance=1e-3)
+        assert max(audit.lower, again.lower) <= min(audit.upper, again.upper)
+    exact = dl.audit(mechanism, adversary="independent", reference=law)
+    assert found.independent is not None
+    assert found.independent.upper == pytest.approx(exact.upper, abs=1e-3)
+    assert "knowledge = " in found.summary()
+    assert "follow the reference independently" in found.summary()
+    with pytest.raises(dl.InputError, match="entropy counts from the uniform prior"):
+        mechanism.profile([0.5], reference=law)

@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 import dalenius as dl
 from dalenius.certificates.certificate import Certificate
 from dalenius.gallery.parse import parse_query
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-from dalenius.model.written import Written
 from dalenius.verifier import work
 from dalenius.verifier.limits import sized
 from dalenius.verifier.verify import Verification, verify
@@ -844,7 +844,7 @@ def test_whatever_is_accepted_is_true(name: str) -> None:
     run(name, 150, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_whatever_is_accepted_is_true_of_many_more(name: str) -> None:
     run(name, 4000, 1)

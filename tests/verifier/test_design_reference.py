@@ -11,7 +11,7 @@ from cases import binary_entropy
 from numpy.typing import NDArray
 
 from dalenius.numerics.information import mutual_information
-from dalenius.verifier.counting import Histogram, Sum, Table, classes_are_orbits
+from dalenius.verifier.channels.counting import Histogram, Sum, Table, classes_are_orbits
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Weights
 from dalenius.verifier.verify import Verification, verify
 

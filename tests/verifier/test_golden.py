@@ -60,7 +60,7 @@ def test_the_golden_certificates_have_every_other_part_of_the_format() -> None:
         "independent",
     }
     references = {key for data in audits for key in data["adversary"].get("reference", {})}
-    assert references == {"marginal", "marginals", "weights"}
+    assert references == {"marginal", "marginals", "weights", "edges", "masses"}
     assert {tuple(sorted(data["problem"])) for data in audits} >= {
         ("mechanism", "query"),
         ("mechanism", "quadrature", "query"),

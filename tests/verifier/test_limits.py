@@ -18,8 +18,9 @@ from flint import arb, ctx
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
-from dalenius.verifier import choosing, limits, process, work
+from dalenius.verifier import limits, process, work
 from dalenius.verifier.balls import ZERO, Rows, float_above, float_below, precision
+from dalenius.verifier.channels import choosing
 from dalenius.verifier.limits import NotChecked, sized, tick, ticking, within
 
 Json = Any

@@ -21,7 +21,7 @@ from cases import LN2, erased_parity_leakage, named, parity_leakage, random_chan
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.settings import without
 
 Floats = NDArray[np.float64]
@@ -230,7 +230,7 @@ def test_whatever_is_accepted_is_true(name: str) -> None:
     run(name, most=8, seed=0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_whatever_is_accepted_is_true_of_many_more(name: str) -> None:
     run(name, most=30, seed=1)

@@ -16,7 +16,7 @@ import dalenius as dl
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier import reference
 from dalenius.verifier.balls import precision
-from dalenius.verifier.counting import Histogram, Statistic, Sum, Table
+from dalenius.verifier.channels.counting import Histogram, Statistic, Sum, Table
 from dalenius.verifier.limits import sized
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights

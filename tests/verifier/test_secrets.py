@@ -15,9 +15,10 @@ from scipy.stats import binom
 
 import dalenius as dl
 from dalenius.numerics.information import mutual_information
-from dalenius.verifier import secret, unwritten_sums
+from dalenius.verifier import secret
 from dalenius.verifier.balls import precision
-from dalenius.verifier.counting import Sum, Table
+from dalenius.verifier.channels import unwritten_sums
+from dalenius.verifier.channels.counting import Sum, Table
 from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product
@@ -193,8 +194,8 @@ def _put(*path: Any) -> Callable[[Json], None]:  # noqa: ANN401 - keys, then a v
     [
         (_put("secret", None), "the secret must be an object, not None"),
         (_put("secret", 0), "the secret must be an object"),
-        (_put("secret", {}), "it needs either 'records' or 'values'"),
-        (_put("secret", {"records": [0], **PARITY}), "it needs either 'records' or 'values'"),
+        (_put("secret", {}), "it needs 'records', 'values' or both"),
+        (_put("secret", {"records": [0], **PARITY}), "values of the secret has"),
         (_put("secret", {"records": []}), "one or more"),
         (_put("secret", {"records": [0, 0]}), "must ascend, one or more of them, each once"),
         (_put("secret", {"records": [1, 0]}), "must ascend"),

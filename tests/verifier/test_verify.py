@@ -522,7 +522,7 @@ def test_the_verifier_imports_the_standard_library_and_flint_alone(source: Path)
             modules = [alias.name.split(".")[0] for alias in node.names]
             assert all(m in sys.stdlib_module_names or m == "flint" for m in modules), modules
         if isinstance(node, ast.ImportFrom):
-            inside = node.level == 1 or (node.module or "").startswith("dalenius.verifier.")
+            inside = node.level == 1 or f"{node.module}.".startswith("dalenius.verifier.")
             root = (node.module or "").split(".")[0]
             assert inside or (node.level == 0 and (root in sys.stdlib_module_names or root == "flint")), node.module
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

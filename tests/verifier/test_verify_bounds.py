@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from dalenius.verifier.balls import precision
-from dalenius.verifier.channel import rebuild
+from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.contraction import pair_contracts
 from dalenius.verifier.kinds.boxes import Boxes, Interval
 from dalenius.verifier.kinds.choices import Choices

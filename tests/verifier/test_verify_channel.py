@@ -11,15 +11,15 @@ from flint import arb
 
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.statistic import Histogram
 from dalenius.model.statistic import Statistic as FloatStatistic
-from dalenius.model.written import Written
 from dalenius.verifier.balls import float_above, float_below, log_sum_exp, precision, xlogx
-from dalenius.verifier.channel import rebuild
-from dalenius.verifier.counting import Histogram as BallHistogram
-from dalenius.verifier.counting import Statistic, Table, classes_are_orbits, rearranged, relabelled
-from dalenius.verifier.counting import Sum as BallSum
+from dalenius.verifier.channels.channel import rebuild
+from dalenius.verifier.channels.counting import Histogram as BallHistogram
+from dalenius.verifier.channels.counting import Statistic, Table, classes_are_orbits, rearranged, relabelled
+from dalenius.verifier.channels.counting import Sum as BallSum
 from dalenius.verifier.reading import Refused
 
 QUERIES = [

@@ -16,10 +16,10 @@ from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.bounds.unwritten_rows import rate_of
 from dalenius.gallery.parse import local, unwritten
 from dalenius.model import secret as secrets
-from dalenius.model.additive import Additive
-from dalenius.model.local import Local, LocalPart
-from dalenius.model.mechanism import Mechanism, Route
-from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local, LocalPart
+from dalenius.model.channels.mechanism import Mechanism, Route
+from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.reductions.cells import Cells
@@ -257,12 +257,15 @@ def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: b
     """
     settings = found[0].audit.cells.settings.portfolio
     spent, turn, open_ones = 0, settings.record_batches if others else settings.quick_record_batches, found
+    # Of very many cells the first record's tree serves the others: it gets ahead.
+    ahead = settings.pilot_batches if found[0].audit.cells.many else 0
     while open_ones:
         still = []
         for item in open_ones:
-            done = _finish(item, found, deadline, max(bracket(found)[0], enough), turn)
+            most, ahead = max(turn, ahead), 0
+            done = _finish(item, found, deadline, max(bracket(found)[0], enough), most)
             spent += done
-            if done == turn:  # else it is closed, left, exhausted, or the time is over
+            if done == most:  # else it is closed, left, exhausted, or the time is over
                 still.append(item)
         open_ones, turn = still, 2 * turn
     if others and bracket(found)[1] > enough + found[0].audit.tolerance:

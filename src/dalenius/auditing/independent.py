@@ -15,10 +15,10 @@ import numpy as np
 from dalenius.bounds.capacity import bracket
 from dalenius.errors import InputError
 from dalenius.gallery.parse import unwritten
-from dalenius.model.additive import Additive
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noise import Geometric, Laplace
-from dalenius.model.noisy_histogram import NoisyCount
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import Geometric, Laplace
+from dalenius.model.channels.noisy_histogram import NoisyCount
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.numerics.deferred import rel_entr
@@ -206,7 +206,7 @@ def averaged(
     mechanism: Mechanism, record: int, members: range | tuple[int, ...], reference: Reference, tolerance: float
 ) -> tuple[IndependentRecord, Floats]:
     """Bracket a record whose others follow the reference, by the capacity of the averaged channel; and that channel."""
-    log_joint = reference.log_joint(mechanism.statistic, record)
+    log_joint = reference.free_at(record, mechanism.records).log_joint(mechanism.statistic, record)
     total = np.logaddexp.reduce(log_joint, axis=1)
     held = np.isfinite(total)
     given = np.where(held[:, None], np.exp(log_joint - np.where(held, total, 0.0)[:, None]), 0.0)

@@ -14,7 +14,7 @@ from dalenius.bounds.closed_forms import AtReference, Formula
 from dalenius.bounds.products import Looks, Product, looks, symmetric_bits
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
-from dalenius.model.local import Local, LocalPart
+from dalenius.model.channels.local import Local, LocalPart
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Secret
 from dalenius.numerics.types import Floats

@@ -22,14 +22,14 @@ import numpy as np
 
 from dalenius.auditing import portfolio
 from dalenius.bounds import stationary, whole
-from dalenius.bounds.box_tree import BoxTree
-from dalenius.bounds.boxes import plant
 from dalenius.bounds.bracket import Bracket
-from dalenius.bounds.choices import Choices, obvious
 from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson
 from dalenius.bounds.convex_bound import Dual, SharedBounds
 from dalenius.bounds.monotone import Scan
-from dalenius.bounds.posterior_bound import shallow
+from dalenius.bounds.trees.box_tree import BoxTree
+from dalenius.bounds.trees.boxes import plant
+from dalenius.bounds.trees.choices import Choices, obvious
+from dalenius.bounds.trees.posterior_bound import shallow
 from dalenius.bounds.unwritten_rows import Points
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
@@ -128,8 +128,15 @@ class SecretAudit(Bracket):
         yield from portfolio.work(self, deadline, report_progress)
 
     def _many(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
-        """Very many cells: grid rows, the convex bound, if there was no time for it, and a few more ascents."""
-        yield from portfolio.of_many(self, deadline, report_progress)
+        """Very many cells: grid rows, the convex bound, if there was no time for it, and a few more ascents.
+
+        The convex bound comes first where it promises to close the bracket, and early where trees are still above it.
+        """
+        self.convex_of_many(deadline, np.random.default_rng(0), below=self.floor + self.tolerance)
+        for batch, _ in enumerate(portfolio.of_many(self, deadline, report_progress)):
+            if batch == self.cells.settings.portfolio.grid_batches:
+                self.convex_of_many(deadline, np.random.default_rng(0))
+            yield
         self.convex_of_many(deadline, np.random.default_rng(0))
         while self.ascents < self.cells.settings.portfolio.chunked_ascents:
             yield
@@ -246,12 +253,16 @@ class SecretAudit(Bracket):
         else:
             self._keep_convex(*whole.constrained(self.cells, deadline))
 
-    def convex_of_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        """The convex bound over very many cells, once."""
-        affordable = self.cells.n_outputs <= self.cells.settings.portfolio.most_outputs
-        if affordable and not (self.convex or deadline.expired()):
-            self._keep_convex(*self.common.convex(self.cells, self.upper, deadline, rng))
-            self.convex = not deadline.expired()
+    def convex_of_many(self, deadline: Deadline, rng: np.random.Generator, below: float = np.inf) -> None:
+        """The convex bound over very many cells, once, where it promises to be below this number."""
+        settings = self.cells.settings.portfolio
+        if self.cells.n_outputs > settings.most_outputs or "convex" not in settings.bounds:
+            return
+        if not (self.convex or deadline.expired()):
+            x, bound = self.common.convex(self.cells, min(self.upper, below), deadline, rng)
+            self.convex = (bound < np.inf or below == np.inf) and not deadline.expired()
+            if bound < np.inf:
+                self._keep_convex(x, bound)
 
     def climb_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """An ascent over very many cells; the first record of an audit has one, however short the time."""

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.bounds.boxes import BoxBound, ConvexBound
 from dalenius.bounds.bracket import Bound, Bracket
-from dalenius.bounds.grid_rows import GridBound
-from dalenius.bounds.posterior_bound import shallow
-from dalenius.bounds.posteriors import PosteriorBound, problems
 from dalenius.bounds.proof import Proof
-from dalenius.bounds.rows import RowBound
-from dalenius.bounds.simplices import SimplexBound
+from dalenius.bounds.trees.boxes import BoxBound, ConvexBound
+from dalenius.bounds.trees.grid_rows import GridBound
+from dalenius.bounds.trees.posterior_bound import shallow
+from dalenius.bounds.trees.posteriors import PosteriorBound, problems
+from dalenius.bounds.trees.rows import RowBound
+from dalenius.bounds.trees.simplices import SimplexBound
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Plan
 

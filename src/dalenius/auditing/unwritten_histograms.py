@@ -16,9 +16,11 @@ from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import Centres, Formula, blend_of_counts
 from dalenius.bounds.own_count import OwnCount
 from dalenius.errors import InputError
-from dalenius.model.noisy_histogram import NoisyCount, NoisyHistogram
+from dalenius.model import checks
+from dalenius.model import secret as secrets
+from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
-from dalenius.model.secret import Function, Secret
+from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.numerics.types import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
@@ -100,6 +102,14 @@ def check_histogram(problem: AuditProblem, mechanism: NoisyHistogram, secret: Se
         raise InputError(message)
     if isinstance(secret, int) and reference.kind not in ("marginals", "weights"):
         return
+    if isinstance(secret, Attributes):
+        entries = math.comb(mechanism.n + mechanism.k - 1, mechanism.k - 1) * (mechanism.n + 1) ** mechanism.k
+        message = (
+            f"{secrets.name(secret)} needs the table of the channel, and that of {mechanism.name} of {mechanism.query} "
+            f"has {entries} entries, above the limit of {checks.MOST_ENTRIES}; ask about whole records, or use fewer "
+            "records, values or a release without noise on every count"
+        )
+        raise InputError(message)
     kind = "a secret that is a function" if isinstance(secret, Function) else "a group of records"
     what = f"a reference of {reference.kind}" if isinstance(secret, int) else kind
     message = (

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.auditing.one_secret import SecretAudit
-from dalenius.bounds.choices import obvious
 from dalenius.bounds.closed_forms import Blend, Centre, Formula, Sibson
 from dalenius.bounds.output_law import OutputLaw
 from dalenius.bounds.power import Power
+from dalenius.bounds.trees.choices import obvious
 from dalenius.bounds.unwritten_rows import PointRows, Points, rate_of
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import group_sums
 from dalenius.model.secret import Function, Secret

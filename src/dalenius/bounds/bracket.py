@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,8 +30,8 @@ class Tree(Proof, Protocol):
     def open_root(self, deadline: Deadline) -> None:
         """Bound the root."""
 
-    def step(self, deadline: Deadline) -> None:
-        """Split one batch of the worst nodes, and bound their children."""
+    def step(self, deadline: Deadline) -> int:
+        """Split the worst nodes, and bound their children; returns how many batches that were."""
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes."""
@@ -116,25 +117,37 @@ class Bracket:
     def run_tree(self, tree: Tree, deadline: Deadline, *, finer: bool = False) -> Iterator[Proof]:
         """Branch batch by batch until the tree is closed, or has stalled where a finer problem follows.
 
+        A tree that has leaves already goes on from them.
+
         Relaxed priors point at regions that no ascent has visited: ascents from them are tried after batches 0, 1, 2,
         4, 8, 16, 32, 64, 96 and so on, and whenever one of them is the best so far.
         """
         settings = self.cells.settings.portfolio
         tree.lower, tree.tolerance = self.floor, self.tolerance
-        tree.open_root(deadline)
+        if not tree.nodes.leaf:
+            tree.open_root(deadline)
         self.proofs.append(tree)
-        batches, mark, mark_batch = 0, tree.upper, 0
+        batches, mark, mark_batch, ascended = 0, tree.upper, 0, -1
         while tree.nodes.heap and not (finer and batches - mark_batch > settings.stall_batches):
-            often = batches & (batches - 1) == 0 or batches % settings.ascents_every == 0
-            self._ascend_from(tree, deadline, anyway=batches in settings.few_cell_ascents if self.few_cells else often)
+            due = self._ascents_due(ascended, batches)
+            ascended = batches if due else ascended
+            self._ascend_from(tree, deadline, anyway=due)
             tree.lower, tree.tolerance = self.floor, self.tolerance
-            tree.step(deadline)
-            batches += 1
+            worked = tree.step(deadline)
+            batches += worked
             if tree.upper - tree.lower < settings.progress * (mark - tree.lower):
                 mark, mark_batch = tree.upper, batches
-            yield tree
+            # A round counts as the batches that it has, so that turns of other routes are no shorter than before.
+            yield from repeat(tree, max(1, worked))
         if tree is not self.proof:
             self.proofs = [proof for proof in self.proofs if proof is not tree]
+
+    def _ascents_due(self, last: int, batches: int) -> bool:
+        """Whether ascents are due again: last, after how many batches they were tried; -1 for never."""
+        settings = self.cells.settings.portfolio
+        if self.few_cells:
+            return any(last < planned <= batches for planned in settings.few_cell_ascents)
+        return last < 0 or batches >= max(1, min(2 * last, last + settings.ascents_every))
 
     def _ascend_from(self, tree: Tree, deadline: Deadline, *, anyway: bool) -> None:
         """Ascend from the relaxed priors of the worst nodes; in any case only if one is the best so far."""

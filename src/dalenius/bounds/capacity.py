@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.deferred import rel_entr
 from dalenius.numerics.information import TINY, lse, phi
 from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.bounds.proof import Rounding
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.counting import log_binomial
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, minimize, minimize_scalar
 from dalenius.numerics.information import lse

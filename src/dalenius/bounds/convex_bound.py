@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalenius.bounds.box_bound import BoxProblem, Point
+from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.numerics.batch import take
 from dalenius.numerics.information import TINY, lse, phi, safe_log
 from dalenius.numerics.newton import overshoot, solve

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.bounds.capacity import Capacity, best_multiplier
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, xlogy
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
@@ -99,18 +100,22 @@ def capacity_by_convolution(
 
 
 def knowledge_bound(
-    mechanism: Additive, knowledge: float, deadline: Deadline, settings: ClosedForms = DEFAULT.closed_forms
+    mechanism: Additive,
+    knowledge: float,
+    deadline: Deadline,
+    settings: ClosedForms = DEFAULT.closed_forms,
+    reference: Reference = UNIFORM,
 ) -> float:
-    """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || uniform) <= knowledge.
+    """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || reference) <= knowledge.
 
     The least of the maximal leakage and, over s > 0 and a few output laws r, of (see `composition.information_bound`)
 
-        s log( sum_t rho(t) exp(D_t / s) ) + s knowledge,   rho(t) the share of the datasets in class t.
+        s log( sum_t rho(t) exp(D_t / s) ) + s knowledge,   rho(t) the mass of class t under the reference.
 
-    The first r is what uniform data give, each further one what the prior rho exp(D/s) of the bound before gives:
-    the alternating iteration again. A little of the uniform law is mixed in, so that rare outputs do not weigh.
+    The first r is what data of the reference give, each further one what the prior rho exp(D/s) of the bound before
+    gives: the alternating iteration again. A little of the uniform law is mixed in, so that rare outputs do not weigh.
     """
-    rows, log_rho = Rows.of(mechanism), mechanism.statistic.log_class_sizes()
+    rows, log_rho = Rows.of(mechanism), reference.log_classes(mechanism.statistic)
     most = best = math.log(mechanism.most_likely())
     prior, mixed = np.exp(log_rho), settings.convolution_mixed
     for _ in range(settings.convolution_laws):

@@ -20,7 +20,7 @@ from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.convolution import own_terms
 from dalenius.bounds.proof import Rounding
 from dalenius.bounds.whole import alternate
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.types import Floats, Ints

@@ -22,9 +22,9 @@ import numpy as np
 
 from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.proof import Rounding
+from dalenius.model.channels.noise import Clamped, Geometric, Laplace
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.counting import log_binomial
-from dalenius.model.noise import Clamped, Geometric, Laplace
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.numerics.deferred import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.outputs import OriginalOutputs

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalenius.bounds.closed_forms import Formula
-from dalenius.model.additive import Additive
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noise import Gaussian
 from dalenius.model.counting import log_binomial
-from dalenius.model.noise import Gaussian
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Sum
 from dalenius.reductions.outputs import OriginalOutputs

@@ -19,8 +19,8 @@ import numpy as np
 
 from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.contraction import coefficient
+from dalenius.model.channels.local import Local
 from dalenius.model.counting import log_binomial
-from dalenius.model.local import Local
 from dalenius.model.reference import Reference
 from dalenius.numerics.deferred import logsumexp, minimize, xlogy
 from dalenius.numerics.types import Floats

@@ -8,7 +8,7 @@ multiplier of the best prior found, that prior is the best of all. Two products 
 
 import numpy as np
 
-from dalenius.bounds.box_bound import BoxProblem, Point
+from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.numerics.acceleration import squarem
 from dalenius.numerics.information import safe_log
 from dalenius.numerics.types import Floats

@@ -19,8 +19,8 @@ import numpy as np
 from dalenius.bounds.closed_forms import Formula, Sibson
 from dalenius.bounds.monotone import Monotone, Scan
 from dalenius.bounds.proof import Rounding
-from dalenius.model.additive import Additive
-from dalenius.model.noise import Geometric, Laplace
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Bools, Floats, Ints
@@ -138,9 +138,11 @@ class Points:
             )
             found = tried if found is None or tried.upper < found.upper else found
             share = lost * tried.upper
+            # The reference becomes wider, too.
+            blurred = between * (told - upper) + upper * (place.step / self.spread) ** 2 / 6
             if rare > share and place.reach < whole:
                 place = place.farther(min(settings.farther * place.reach, whole), self.most)
-            elif between * (told - upper) > share and place.step > 1 and 2 * cells.n_outputs <= self.most:
+            elif blurred > share and place.step > 1 and 2 * cells.n_outputs <= self.most:
                 place = Place(place.step // 2, place.reach)
             else:
                 break

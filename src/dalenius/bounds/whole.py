@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.bounds.capacity import best_multiplier, bracket
-from dalenius.bounds.choices import Choices
 from dalenius.bounds.convex_bound import Dual
+from dalenius.bounds.trees.choices import Choices
 from dalenius.numerics.information import lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells

@@ -11,10 +11,10 @@ from dalenius.bounds.proof import Proof, Rounding
 from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
-from dalenius.model.local import LocalPart
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
-from dalenius.model.parts import Part
+from dalenius.model.channels.local import LocalPart
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.parts import Part
 from dalenius.model.prior import Prior
 from dalenius.model.secret import Secret
 from dalenius.model.tied import TiedPrior

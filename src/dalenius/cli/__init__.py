@@ -12,7 +12,12 @@ from dalenius.cli.audit import audit
 from dalenius.cli.calibrate import calibrate
 from dalenius.cli.check import check
 from dalenius.cli.common import INTERRUPTED
+from dalenius.cli.compose import compose
+from dalenius.cli.curve import curve
 from dalenius.cli.design import design
+from dalenius.cli.frontier import frontier
+from dalenius.cli.leakage import leakage
+from dalenius.cli.ledger import ledger
 from dalenius.cli.profile import profile
 from dalenius.cli.report import report
 from dalenius.cli.reproduce import reproduce
@@ -77,5 +82,9 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (audit, design, calibrate, verify, profile, sweep, check, report, reproduce):
+COMMANDS = (
+    audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, sweep, check, report,
+    reproduce,
+)  # fmt: skip
+for command in COMMANDS:
     main.add_command(command)

@@ -11,12 +11,14 @@ from dalenius.cli.common import (
     FILE,
     INTERRUPTED,
     REFERENCE,
+    RELATIVE,
     VERIFIES,
     VERIFY,
+    Source,
+    about_a_mechanism,
     check_outputs,
     exactly_one,
     finish,
-    mechanism_from,
     progress_line,
     reference_from,
     secret_from,
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".')
-@click.option("--mechanism", metavar="CALL", help='Its mechanism, such as "geometric(epsilon=1)".')
-@click.option("--channel", type=FILE, help="A matrix in .csv, .npy or .json: one row per dataset, last record fastest.")
-@click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2.")
-@click.option("--load", type=FILE, help="A saved mechanism (.json).")
-@click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
+@about_a_mechanism
+@click.option(
+    "--secret",
+    metavar="RECORDS",
+    help="Records that are one secret together, such as 0,1, or attributes of a table, such as 0.1; default: each.",
+)
 @REFERENCE
 @click.option(
     "--adversary",
@@ -44,16 +46,12 @@ if TYPE_CHECKING:
     help="Any prior that knows at most K, or any under which the records are independent.",
 )
 @solving(tolerance=1e-6, time_limit=60.0)
-@click.option(
-    "--relative",
-    type=float,
-    default=0.0,
-    show_default=True,
-    metavar="SHARE",
-    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
-)
+@RELATIVE
 @click.option(
     "--nodes", type=int, metavar="N", help="Stop after this many nodes of trees, however fast the machine is."
+)
+@click.option(
+    "--jobs", type=int, default=1, show_default=True, metavar="N", help="Processes that bound the nodes of long trees."
 )
 @click.option("--at-most", type=float, metavar="L", help="A budget: exit 0 kept, 1 exceeded, 3 undecided.")
 @CERTIFICATE
@@ -63,11 +61,7 @@ if TYPE_CHECKING:
 @AS_JSON
 def audit(  # noqa: PLR0913 - one parameter per option
     *,
-    query: str | None,
-    mechanism: str | None,
-    channel: Path | None,
-    records: str | None,
-    load: Path | None,
+    source: Source,
     secret: str | None,
     reference: Path | None,
     entropy: float | None,
@@ -79,6 +73,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
     tolerance: float,
     relative: float,
     nodes: int | None,
+    jobs: int,
     at_most: float | None,
     time_limit: float,
     seed: int,
@@ -108,12 +103,12 @@ def audit(  # noqa: PLR0913 - one parameter per option
       dalenius audit --channel channel.csv --records 2,2,2 --knowledge 0.5
       dalenius audit --load mechanism.json --secret 0,1 --reference law.csv --knowledge 0.5
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--certificate", certificate), ("--save", save), ("--plot", plot)], [channel, load, reference])
+    check_outputs([("--certificate", certificate), ("--save", save), ("--plot", plot)], [*source.files, reference])
     if adversary == "bounded":
         exactly_one(entropy=entropy, knowledge=knowledge)
     group = secret_from(secret)
-    described = mechanism_from(query, mechanism, channel, records, load)
-    known = reference_from(reference, described.records)
+    described = source.described()
+    known = reference_from(reference, described)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 
@@ -132,6 +127,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
             tolerance=tolerance,
             relative=relative,
             nodes=nodes,
+            jobs=jobs,
             time_limit=time_limit,
             seed=seed,
             progress=listener,

@@ -8,10 +8,12 @@ from dalenius.cli.common import (
     AS_JSON,
     CERTIFICATE,
     FILE,
+    REFERENCE,
     check_outputs,
     exactly_one,
     finish,
     progress_line,
+    reference_from,
     solving,
     write_picture,
 )
@@ -24,6 +26,7 @@ from dalenius.cli.common import (
 @click.option(
     "--accuracy", type=float, default=1e-3, show_default=True, help="Relative accuracy of the parameter found."
 )
+@REFERENCE
 @solving(tolerance=1e-6, time_limit=300.0, methods=["certified"])
 @CERTIFICATE
 @click.option("--out", type=FILE, help="Write the mechanism here (.json); dalenius audit --load reads it.")
@@ -36,6 +39,7 @@ def calibrate(  # noqa: PLR0913 - one parameter per option
     query: str,
     leakage: float,
     accuracy: float,
+    reference: Path | None,
     entropy: float | None,
     knowledge: float | None,
     unit: str,
@@ -56,7 +60,7 @@ def calibrate(  # noqa: PLR0913 - one parameter per option
     \b
       dalenius calibrate --family geometric --query "count(n=4)" --leakage 0.05 --entropy 2
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--certificate", certificate), ("--out", out), ("--save", save), ("--plot", plot)], [])
+    check_outputs([("--certificate", certificate), ("--out", out), ("--save", save), ("--plot", plot)], [reference])
     exactly_one(entropy=entropy, knowledge=knowledge)
 
     from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
@@ -73,6 +77,7 @@ def calibrate(  # noqa: PLR0913 - one parameter per option
             entropy=entropy,
             knowledge=knowledge,
             unit=unit,
+            reference=reference_from(reference, asked),
             tolerance=tolerance,
             accuracy=accuracy,
             time_limit=time_limit,

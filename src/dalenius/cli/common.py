@@ -6,6 +6,8 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -17,7 +19,8 @@ from dalenius.model.files import obstacle
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.query import Query
     from dalenius.model.reference import Reference
     from dalenius.search.deadline import Progress
 
@@ -38,6 +41,15 @@ VERIFY = click.option(
 )
 REFERENCE = click.option(
     "--reference", type=FILE, help="What is public (.csv, .npy, .json): one law, one per record, or weights."
+)
+
+RELATIVE = click.option(
+    "--relative",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
 )
 
 VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}  # what --verify means
@@ -110,6 +122,108 @@ def solving(
     )
 
 
+@dataclass(frozen=True)
+class Source:
+    """What a command is about, in one of three ways, and how a file with numbers is to be read."""
+
+    query: str | None
+    mechanism: str | None
+    channel: Path | None
+    records: str | None
+    load: Path | None
+    delimiter: str | None
+    decimal: str | None
+    header: bool | None
+    index: bool | None
+    normalize: bool
+    counts: bool
+
+    @property
+    def files(self) -> list[Path | None]:
+        """The files that it reads."""
+        return [self.channel, self.load]
+
+    def described(self) -> "Mechanism":
+        """Return the mechanism that exactly one source describes."""
+        given = {f"--{name}": getattr(self, name) for name in ("query", "mechanism", "channel", "records", "load")}
+        named = {name for name, value in given.items() if value is not None}
+        for first, second in (("--query", "--mechanism"), ("--channel", "--records")):
+            if len(named & {first, second}) == 1:
+                here = (named & {first, second}).pop()
+                missing = ({first, second} - {here}).pop()
+                message = f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}"
+                raise InputError(message)
+        if named not in ({"--query", "--mechanism"}, {"--channel", "--records"}, {"--load"}):
+            message = f"say what to audit, in one way: {SOURCES}; given: {', '.join(sorted(named)) or 'none of them'}"
+            raise InputError(message)
+        reading = {name: getattr(self, name) for name in READING}
+        if self.channel is None and any(reading.values()):
+            name = next(name for name, value in reading.items() if value)
+            message = f"--{name} is about how --channel is read; leave it out"
+            raise InputError(message)
+
+        from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
+        from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - the same
+
+        if self.query is not None and self.mechanism is not None:
+            return parse_mechanism(self.mechanism, parse_query(self.query))
+        if self.channel is not None and self.records is not None:
+            reading["delimiter"] = DELIMITERS.get(self.delimiter or "", self.delimiter)
+            return Mechanism.from_matrix(self.channel, alphabet_sizes(self.records), **reading)
+        return Mechanism.load(self.load or "")
+
+
+READING = ("delimiter", "decimal", "header", "index", "normalize", "counts")
+# A shell makes these hard to type.
+DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " ", "space": " "}
+
+
+def about_a_mechanism(command: Callable[..., int]) -> Callable[..., int]:
+    """The options that say which mechanism a command is about; it receives them as one `source`."""
+
+    @wraps(command)
+    def gathered(**given: Any) -> int:  # noqa: ANN401 - as click hands them over
+        source = Source(**{item.name: given.pop(item.name) for item in fields(Source)})
+        return command(source=source, **given)
+
+    return options(
+        click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".'),
+        click.option("--mechanism", metavar="CALL", help='Its mechanism, such as "geometric(epsilon=1)".'),
+        click.option(
+            "--channel",
+            type=FILE,
+            help="A matrix in .csv, .tsv, .txt, .xlsx, .npy or .json: one row per dataset, last record fastest.",
+        ),
+        click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2."),
+        click.option("--load", type=FILE, help="A saved mechanism (.json)."),
+        click.option("--delimiter", metavar="D", help="Of --channel, where it is not obvious: , ; | tab blank."),
+        click.option("--decimal", metavar="D", help="Its decimal sign, a point or a comma."),
+        click.option("--header/--no-header", default=None, help="Whether its first line names the outputs."),
+        click.option("--index/--no-index", default=None, help="Whether its first column names the rows."),
+        click.option("--normalize", is_flag=True, help="Divide its rows, which are within 1 % of one, by their sums."),
+        click.option("--counts", is_flag=True, help="Its rows are counts."),
+    )(gathered)
+
+
+UNIT = click.option(
+    "--unit",
+    type=click.Choice(["nats", "bits"]),
+    default="nats",
+    show_default=True,
+    help="Of every number of information.",
+)
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
+
+
+def numbers_from(option: str, text: str | None) -> list[float] | None:
+    """Return [0.0, 1.5] for 0,1.5."""
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        message = f"{option} {text!r} is not a list of numbers; write values such as 0,0.5,1"
+        raise InputError(message) from None
+
+
 def exactly_one(**given: float | None) -> None:
     """Refuse unless exactly one of two options was given."""
     names = [f"--{name}" for name in given]
@@ -117,32 +231,6 @@ def exactly_one(**given: float | None) -> None:
     if found != 1:
         message = f"give exactly one of {' and '.join(names)}; {'both were given' if found else 'neither was given'}"
         raise InputError(message)
-
-
-def mechanism_from(
-    query: str | None, mechanism: str | None, channel: Path | None, records: str | None, load: Path | None
-) -> "Mechanism":
-    """Return the mechanism that exactly one source describes."""
-    given = {"--query": query, "--mechanism": mechanism, "--channel": channel, "--records": records, "--load": load}
-    options = {name for name, value in given.items() if value is not None}
-    for first, second in (("--query", "--mechanism"), ("--channel", "--records")):
-        if len(options & {first, second}) == 1:
-            here = (options & {first, second}).pop()
-            missing = ({first, second} - {here}).pop()
-            message = f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}"
-            raise InputError(message)
-    if options not in ({"--query", "--mechanism"}, {"--channel", "--records"}, {"--load"}):
-        message = f"say what to audit, in one way: {SOURCES}; given: {', '.join(sorted(options)) or 'none of them'}"
-        raise InputError(message)
-
-    from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
-    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - the same
-
-    if query is not None and mechanism is not None:
-        return parse_mechanism(mechanism, parse_query(query))
-    if channel is not None and records is not None:
-        return Mechanism.from_matrix(channel, alphabet_sizes(records))
-    return Mechanism.load(load or "")
 
 
 def alphabet_sizes(text: str) -> list[int]:
@@ -154,8 +242,10 @@ def alphabet_sizes(text: str) -> list[int]:
         raise InputError(message) from None
 
 
-def secret_from(text: str | None) -> list[int] | None:
-    """Return [0, 1] for 0,1."""
+def secret_from(text: str | None) -> list[int] | list[str] | None:
+    """Return [0, 1] for 0,1, and ["0.1"], an attribute of a table, for 0.1."""
+    if text is not None and "." in text:
+        return text.split(",")
     try:
         return None if text is None else [int(part) for part in text.split(",")]
     except ValueError:
@@ -163,13 +253,17 @@ def secret_from(text: str | None) -> list[int] | None:
         raise InputError(message) from None
 
 
-def reference_from(path: Path | None, records: tuple[int, ...]) -> "Reference | None":
-    """Return the reference prior in a file: one line or column of numbers, or one line per record."""
+def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference | None":
+    """Return the reference prior in a file: one line or column of numbers, or one line per record; or a density."""
     if path is None:
         return None
+    from dalenius.model.channels.continuous import Continuous  # noqa: PLC0415 - numpy
+    from dalenius.model.channels.density import Density  # noqa: PLC0415 - numpy
     from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
 
-    return Reference.from_file(path, records)
+    if isinstance(asked, Continuous):
+        return Density.from_file(path, asked.query.low, asked.query.high)
+    return Reference.from_file(path, asked.records)
 
 
 def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None]) -> None:

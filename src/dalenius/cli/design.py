@@ -10,6 +10,7 @@ from dalenius.cli.common import (
     CERTIFICATE,
     FILE,
     REFERENCE,
+    RELATIVE,
     VERIFIES,
     VERIFY,
     check_outputs,
@@ -54,6 +55,7 @@ TABLES = (".csv", ".npy", ".json")
     help='What may be released: "0,1,2", or "2,0; 1,1; 0,2" for a histogram. The range of the query by default.',
 )
 @solving(tolerance=1e-4, time_limit=300.0)
+@RELATIVE
 @REFERENCE
 @CERTIFICATE
 @VERIFY
@@ -78,6 +80,7 @@ def design(  # noqa: PLR0913 - one parameter per option
     reading: Literal["proof", "strict"] | None,
     reference: Path | None,
     tolerance: float,
+    relative: float,
     time_limit: float,
     seed: int,
     certificate: Path | None,
@@ -113,7 +116,7 @@ def design(  # noqa: PLR0913 - one parameter per option
     values = None if outputs is None else output_list(outputs)
     weights = None if p0 is None else _distribution(p0)
     how = measure if named else _measure(measure)
-    rho = reference_from(reference, asked.records)
+    rho = reference_from(reference, asked)
 
     from dalenius import api  # noqa: PLC0415 - scipy
 
@@ -133,6 +136,7 @@ def design(  # noqa: PLR0913 - one parameter per option
             repairs=repairs,
             reading=reading,
             tolerance=tolerance,
+            relative=relative,
             time_limit=time_limit,
             seed=seed,
             progress=listener,

@@ -4,16 +4,24 @@ from pathlib import Path
 
 import click
 
-from dalenius.cli.common import AS_JSON, FILE, check_outputs, finish, mechanism_from, progress_line, write_picture
+from dalenius.cli.common import (
+    AS_JSON,
+    FILE,
+    REFERENCE,
+    Source,
+    about_a_mechanism,
+    check_outputs,
+    finish,
+    progress_line,
+    reference_from,
+    write_picture,
+)
 from dalenius.errors import InputError
 
 
 @click.command()
-@click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".')
-@click.option("--mechanism", metavar="CALL", help='Its mechanism, such as "geometric(epsilon=1)".')
-@click.option("--channel", type=FILE, help="A matrix in .csv, .npy or .json: one row per dataset, last record fastest.")
-@click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2.")
-@click.option("--load", type=FILE, help="A saved mechanism (.json).")
+@about_a_mechanism
+@REFERENCE
 @click.option("--entropies", metavar="B,B,...", help="Values of b; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of log|X|.")
 @click.option("--epsilon", type=float, metavar="E", help="Where delta is taken, a natural logarithm; default 1.")
 @click.option(
@@ -32,11 +40,8 @@ from dalenius.errors import InputError
 @AS_JSON
 def profile(  # noqa: PLR0913 - one parameter per option
     *,
-    query: str | None,
-    mechanism: str | None,
-    channel: Path | None,
-    records: str | None,
-    load: Path | None,
+    source: Source,
+    reference: Path | None,
     entropies: str | None,
     epsilon: float | None,
     unit: str,
@@ -48,20 +53,23 @@ def profile(  # noqa: PLR0913 - one parameter per option
 ) -> int:
     """Show the usual measures of a mechanism side by side.
 
-    Leakage about a record at several b, capacity, maximal and min-entropy leakage, differential privacy, distortion.
+    Leakage about a record at several b and with independent records, capacity, maximal and min-entropy leakage,
+    differential privacy, distortion.
 
     \b
       dalenius profile --query "count(n=4)" --mechanism "geometric(epsilon=1)"
       dalenius profile --channel channel.csv --records 2,2,2 --entropies 0,1,2
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--plot", plot)], [channel, load])
+    check_outputs([("--plot", plot)], [*source.files, reference])
     points = None if entropies is None else numbers(entropies)
-    described = mechanism_from(query, mechanism, channel, records, load)
+    described = source.described()
+    known = reference_from(reference, described)
     with progress_line(unit) as listener:
         answer = described.profile(
             points,
             epsilon=epsilon,
             unit=unit,
+            reference=known,
             tolerance=tolerance,
             time_limit=time_limit,
             seed=seed,

@@ -1,17 +1,11 @@
 """dalenius reproduce: the paper's figures and table, measured again beside certified brackets."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from dalenius.cli.common import AS_JSON, FILE, INTERRUPTED, print_json
-
-if TYPE_CHECKING:
-    from dalenius.reproduce.run import Progress, Report
+from dalenius.cli.points import listener
 
 UNVERIFIED = 1
 
@@ -41,37 +35,10 @@ def reproduce(  # noqa: PLR0913 - one parameter per option
     from dalenius.reproduce.run import reproduce as run_experiments  # noqa: PLC0415 - the same
 
     try:
-        with _listener() as report:
+        with listener() as report:
             answer = run_experiments(out, only or None, quick=quick, jobs=jobs, seed=seed, report=report)
     except Interrupted as interruption:
         click.echo(f"dalenius: {interruption}", err=True)
         return INTERRUPTED
     print_json(answer.to_dict()) if as_json else click.echo(answer.summary())
     return 0 if answer.verified else UNVERIFIED
-
-
-@contextmanager
-def _listener() -> "Iterator[Report]":
-    """Yield what shows progress on standard error: a bar on a terminal, else a line now and then."""
-    if not sys.stderr.isatty():
-        yield _lines
-        return
-    from rich.console import Console  # noqa: PLC0415 - 100 ms that pipes need not pay
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - the same
-    from rich.progress import Progress as Bar  # noqa: PLC0415 - the same
-
-    columns = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("points")
-
-        def listen(state: "Progress") -> None:
-            bar.update(task, completed=state.done, total=state.total)
-            if state.text:
-                bar.console.print(state.text, highlight=False)
-
-        yield listen
-
-
-def _lines(state: "Progress") -> None:
-    if state.text:
-        click.echo(state.text, err=True)

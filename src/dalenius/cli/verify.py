@@ -43,7 +43,7 @@ def verify(*, certificate: Path, mechanism: Path | None, memory: int, time_limit
     """
     about = None
     if mechanism is not None:
-        from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - numpy
+        from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - numpy
 
         about = Mechanism.load(mechanism)
     from dalenius.verifier.verify import verify as check  # noqa: PLC0415 - python-flint

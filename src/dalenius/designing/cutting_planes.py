@@ -36,6 +36,12 @@ class Problem:
     goal: Goal
     budget: float
     settings: Settings = DEFAULT
+    # What was released before leaks at most, in a design beside it.
+    spent: float = 0.0
+
+    def leaked(self, masses: Floats, rows: Floats) -> float:
+        """I(X_i;Y) of a prior (A, K) about record i and a mechanism (K, Y), with all that was released before."""
+        return leaked(masses, self.domain.joint(rows))
 
     @property
     def least(self) -> float:
@@ -75,8 +81,12 @@ class Problem:
         return np.asarray((1 - share) * rows + share * truth)
 
     def within_leakage(self, rows: Floats, leakage: float, most: float) -> Floats:
-        """Mix in a constant: I((1-c) q + c const) <= (1-c) I(q)."""
-        return self.mixed(rows, 1 - most / leakage if leakage > most else 0.0)
+        """Mix in a constant: I((1-c) q + c const) <= (1-c) I(q) + c spent."""
+        if leakage <= most:
+            return rows
+        # Not even a constant keeps a budget that is spent already.
+        share = 1 - (most - self.spent) / (leakage - self.spent) if most > self.spent else 1.0
+        return self.mixed(rows, share)
 
     def mixed(self, rows: Floats, share: float) -> Floats:
         """Mix in a share of the constant mechanism."""
@@ -116,7 +126,8 @@ class CuttingPlanes:
     @property
     def attacks(self) -> list[Attack]:
         """The priors of the pool, with what they leak of the best mechanism."""
-        return [Attack(leaked(plane.masses, self.rows), plane.record, plane.masses) for plane in self.pool]
+        joint = self.problem.domain.joint(self.rows)
+        return [Attack(leaked(plane.masses, joint), plane.record, plane.masses) for plane in self.pool]
 
     @property
     def gap(self) -> float:
@@ -127,7 +138,7 @@ class CuttingPlanes:
         """Try a mixture of truth and a constant, and the truth, to have a pool at all."""
         problem = self.problem
         if problem.goal == "distortion":
-            self.value, self.leakage = problem.distortion(self.rows), 0.0
+            self.value, self.leakage = problem.distortion(self.rows), problem.spent
             self.lower = best_distortion(problem.domain, (), problem.budget)
             self._try(problem.truthful(), deadline, self.chosen.first_starts)
         else:
@@ -136,11 +147,17 @@ class CuttingPlanes:
             mixture = share * self.rows + (1 - share) * problem.truthful()
             self._try(problem.domain.averaged(mixture), deadline, self.chosen.first_starts)
 
-    def run(self, tolerance: float, deadline: Deadline, report_progress: "Callable[[CuttingPlanes], None]") -> None:
-        """Rounds until the gap by local search is within the tolerance, or nothing new is found."""
+    def run(
+        self,
+        allowed: Callable[[LowerBound], float],
+        deadline: Deadline,
+        report_progress: "Callable[[CuttingPlanes], None]",
+    ) -> None:
+        """Rounds until the gap by local search is what is allowed above the lower bound, or nothing new is found."""
         chosen, idle = self.chosen, 0
-        while self.gap > tolerance and idle < chosen.idle_rounds and self.rounds < chosen.rounds:
-            if deadline.expired():
+        while idle < chosen.idle_rounds and self.rounds < chosen.rounds:
+            tolerance = allowed(self.lower)
+            if self.gap <= tolerance or deadline.expired():
                 break
             before = self.gap
             news = self._round(tolerance, deadline, chosen.starts * (1 + chosen.idle_starts * idle))
@@ -175,7 +192,7 @@ class CuttingPlanes:
 
         def leaks(share: float) -> float:
             rows = self.problem.mixed(self.rows, share)
-            return max((leaked(plane.masses, rows) for plane in self.pool), default=0.0)
+            return max((self.problem.leaked(plane.masses, rows) for plane in self.pool), default=0.0)
 
         low, high = 0.0, 1.0
         if leaks(low) <= most:
@@ -206,8 +223,9 @@ class CuttingPlanes:
 
     def _bound(self, found: Best) -> None:
         """Raise the lower bound by the evidence of the pool: ratios of the mechanism, and of the multipliers."""
-        evidence = [Evidence(p.record, p.masses, ratios(p.masses, found.rows)) for p in self.pool]
-        for plane, log_ratio in zip(self.pool, found.ratios, strict=True):
+        joint = self.problem.domain.joint(found.rows)
+        evidence = [Evidence(p.record, p.masses, ratios(p.masses, joint)) for p in self.pool]
+        for plane, log_ratio in zip(self.pool, found.ratios, strict=bool(found.ratios)):
             evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), log_ratio)))
         best = best_leakage if self.problem.goal == "leakage" else best_distortion
         bound = best(self.problem.domain, tuple(evidence), self.problem.budget)
@@ -223,9 +241,11 @@ class CuttingPlanes:
             rows = problem.within_distortion(rows, problem.budget)
         domain = problem.domain
         oracle = Oracle(domain.statistic, problem.knowledge, self.rng, domain.reference, problem.settings)
-        found = oracle.attack(rows, self.attacks, starts, deadline)
+        found = oracle.attack(domain.joint(rows), self.attacks, starts, deadline)
         news = [self.learn(attack) for attack in found]
-        self.judge(rows, found[0].leakage)
+        # An attack that was cut short says too little.
+        if not deadline.expired() or not np.isfinite(self.value):
+            self.judge(rows, found[0].leakage)
         return any(news)
 
     def _prune(self) -> None:

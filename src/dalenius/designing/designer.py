@@ -2,18 +2,19 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from dalenius.auditing.all_records import Audited, audit_records
 from dalenius.certificates.audits import prior_of, with_rounding_margin
 from dalenius.designing import rate_distortion
-from dalenius.designing.cutting_planes import CuttingPlanes, Problem, leaked
+from dalenius.designing.cutting_planes import CuttingPlanes, Problem
 from dalenius.designing.independence import no_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
+from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
-from dalenius.model.written import Written
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
@@ -33,6 +34,8 @@ class Designed:
     found: list[Audited]
     lower: LowerBound
     rounds: int
+    # What was audited: the mechanism, or the joint release of it and all before.
+    together: Written
 
     @property
     def witnessed(self) -> float:
@@ -54,10 +57,9 @@ class Designer:
     seed: int
     scale: float = 1.0  # what a distortion of 1 means to the user
 
-    @property
-    def tolerance(self) -> float:
-        """The gap to reach, as the goal is measured."""
-        return self.asked.tolerance
+    def allowed(self, lower: LowerBound) -> float:
+        """The gap that will do above a lower bound, as the goal is measured."""
+        return self.asked.allowed(lower.value)
 
     @property
     def chosen(self) -> Designing:
@@ -80,7 +82,7 @@ class Designer:
                 domain=replace(self.problem.domain, distance=self.problem.domain.distance / scale),
                 budget=self.problem.budget / scale if primal else self.problem.budget,
             ),
-            asked=replace(self.asked, tolerance=self.tolerance if primal else self.tolerance / scale),
+            asked=replace(self.asked, tolerance=self.asked.tolerance / (1.0 if primal else scale)),
             scale=scale,
         )
         best, pool = scaled.solve_scaled(known)
@@ -91,13 +93,13 @@ class Designer:
     def solve_scaled(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
         """Solve where distortions are near 1: cutting planes and certified audits in turn."""
         problem, rng = self.problem, np.random.default_rng(self.seed)
-        if problem.goal == "distortion" and problem.budget == 0:
+        if problem.goal == "distortion" and problem.budget == 0 and problem.domain.first is None:
             rows, lower = no_leakage(problem, rng)
             answer = self.audited(rows, lower, 0, 0.0)
             if answer.leakage > self.chosen.no_leakage:
                 answer = self.audited(problem.constant(), lower, 0, 0.0)
             return answer, known
-        if rate_distortion.applies(problem):
+        if problem.domain.first is None and rate_distortion.applies(problem):
             direct = self._rate_distortion()
             if direct is not None:
                 return direct, known
@@ -118,7 +120,7 @@ class Designer:
         Mixing in a constant scales the leakage of every prior down: of a dual design as much as the audit asks for.
         """
         problem, room = self.problem, self.chosen.rounding_room
-        rows, lower = rate_distortion.design(problem, self.tolerance, self.deadline)
+        rows, lower = rate_distortion.design(problem, self.asked.tolerance, self.deadline)
         answer = self.audited(rows, lower, 1, -math.inf)
         for _ in range(self.chosen.tries):
             if problem.goal == "leakage" or answer.leakage <= problem.budget:
@@ -127,7 +129,7 @@ class Designer:
             answer = self.audited(rows, lower, 1, -math.inf)
         else:
             answer = self.audited(problem.constant(), lower, 1, -math.inf)
-        good = answer.value(problem) <= lower.value + self.tolerance
+        good = answer.value(problem) <= lower.value + self.allowed(lower)
         return answer if good or rows.size > DEFAULT.limits.design_pairs else None
 
     def _least_leakage(self, planes: CuttingPlanes) -> list[Designed]:
@@ -135,10 +137,11 @@ class Designer:
         answers: list[Designed] = []
         for _ in range(self.chosen.tries):
             self._search(planes, 1.0)
-            enough = planes.lower.value + self.chosen.enough_share * self.tolerance
+            allowed = self.allowed(planes.lower)
+            enough = planes.lower.value + self.chosen.enough_share * allowed
             answers.append(self.audited(planes.rows, planes.lower, planes.rounds, enough))
             missed = self._missed(planes, answers[-1])
-            if answers[-1].leakage <= planes.lower.value + self.tolerance or not missed or self.deadline.expired():
+            if answers[-1].leakage <= planes.lower.value + allowed or not missed or self.deadline.expired():
                 break
         return answers
 
@@ -149,19 +152,21 @@ class Designer:
         suffice, and less, once, where it costs too much. Only mechanisms certified to keep the budget count.
         """
         chosen, budget, finer, slack = self.chosen, self.problem.budget, 1.0, 0.0
+        room = budget - self.problem.spent
         accepted: list[Designed] = []
         for _ in range(self.chosen.tries):
             self._search(planes, finer)
-            affordable = finer * chosen.slack_share * self.tolerance / self._price(planes.lower)
-            slack = max(slack, min(affordable, chosen.largest_slack * budget))
-            if self.deadline.expired() or slack >= budget:
+            allowed = self.allowed(planes.lower)
+            affordable = finer * chosen.slack_share * allowed / self._price(planes.lower)
+            slack = max(slack, min(affordable, chosen.largest_slack * room))
+            if self.deadline.expired() or slack >= room:
                 break
             rows = planes.rows if planes.leakage <= budget - slack else planes.repaired(budget - slack)
             answer = self.audited(rows, planes.lower, planes.rounds, budget, chosen.repair_share)
             missed = self._missed(planes, answer)
             if answer.leakage <= budget:
                 accepted.append(answer)
-                if answer.distortion <= planes.lower.value + self.tolerance or (finer < 1 and not missed):
+                if answer.distortion <= planes.lower.value + allowed or (finer < 1 and not missed):
                     break
                 slack, finer = 0.0, chosen.finer
             elif not missed:
@@ -171,7 +176,8 @@ class Designer:
 
     def _search(self, planes: CuttingPlanes, finer: float) -> None:
         part = self.deadline.part(self.chosen.time_share * self.deadline.left)
-        planes.run(finer * self.chosen.search_share * self.tolerance, part, self._report)
+        share = finer * self.chosen.search_share
+        planes.run(lambda lower: share * self.allowed(lower), part, self._report)
 
     def _report(self, planes: CuttingPlanes) -> None:
         scale = 1.0 if self.problem.goal == "leakage" else self.scale
@@ -180,8 +186,8 @@ class Designer:
     def _missed(self, planes: CuttingPlanes, answer: Designed) -> bool:
         """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""
         worst = max(answer.found, key=lambda item: item.audit.lower)
-        prior = prior_of(answer.mechanism, worst, self.problem.domain.reference)
-        leakage = leaked(prior.masses, planes.rows)
+        prior = prior_of(answer.together, worst, self.problem.domain.reference)
+        leakage = self.problem.leaked(prior.masses, planes.rows)
         planes.learn(Attack(leakage, worst.record, prior.masses))
         if leakage <= planes.leakage + self._fine(planes.lower):
             return False
@@ -198,15 +204,18 @@ class Designer:
             spare = 2 * rows.shape[1] * float(domain.distance.max()) / GRID
             rows = problem.within_distortion(rows, problem.budget * (1 - 2 * self._rounding) - spare)
         rows = _on_grid(rows)
-        mechanism = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
+        mechanism = together = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
+        if domain.first is not None:
+            labels = tuple(product(range(domain.first.shape[1]), mechanism.labels))
+            together = Written(domain.statistic, domain.joint(rows), labels, self.asked.query)
         expired = self.deadline.expired()
         deadline = Deadline(self.chosen.grace) if expired else self.deadline.part(share * self.deadline.left)
-        audit = replace(self.asked.audit(mechanism, self._fine(lower)), settings=self._audit_settings)
+        audit = replace(self.asked.audit(together, self._fine(lower)), settings=self._audit_settings)
         found = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
         self.deadline.nodes += deadline.nodes
-        leakage = max(with_rounding_margin(mechanism, item, domain.reference)[1] for item in found)
+        leakage = max(with_rounding_margin(together, item, domain.reference)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)
-        return Designed(mechanism, distortion, leakage, found, lower, rounds)
+        return Designed(mechanism, distortion, leakage, found, lower, rounds, together)
 
     @property
     def _audit_settings(self) -> Settings:
@@ -219,13 +228,14 @@ class Designer:
 
     def _price(self, lower: LowerBound) -> float:
         """What a nat of leakage costs in distortion when it is saved by mixing in a constant (dual)."""
-        return max(self.problem.distortion(self.problem.constant()) - lower.value, TINY) / self.problem.budget
+        room = max(self.problem.budget - self.problem.spent, TINY)
+        return max(self.problem.distortion(self.problem.constant()) - lower.value, TINY) / room
 
     def _fine(self, lower: LowerBound) -> float:
         """The finest gap, in nats, that is worth asking of an audit."""
         if self.problem.goal == "leakage":
-            return self.chosen.audit_share * self.tolerance
-        return self.chosen.audit_share * (self.tolerance / self._price(lower) if self.problem.budget > 0 else 1.0)
+            return self.chosen.audit_share * self.allowed(lower)
+        return self.chosen.audit_share * (self.allowed(lower) / self._price(lower) if self.problem.budget > 0 else 1.0)
 
     @property
     def _rounding(self) -> float:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.model.channels.written import Written
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Statistic
-from dalenius.model.written import Written
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump

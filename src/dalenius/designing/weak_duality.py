@@ -58,8 +58,11 @@ def legal(p: Floats, log_ratio: Floats) -> Floats:
 
 
 def table(domain: Domain, evidence: Evidence) -> Floats:
-    """W(c, y), averaged over orbits."""
-    return domain.averaged(evidence.masses.T @ evidence.ratios)
+    """W(c, y), averaged over orbits; with an earlier release q_1 it is sum_m q_1(m|c) sum_a pi(a,c) log R(a,m,y)."""
+    gains = evidence.masses.T @ evidence.ratios
+    if domain.first is not None:
+        gains = (gains.reshape(*domain.first.shape, -1) * domain.first[:, :, None]).sum(axis=1)
+    return domain.averaged(gains)
 
 
 def best_leakage(domain: Domain, evidence: tuple[Evidence, ...], budget: float) -> LowerBound:

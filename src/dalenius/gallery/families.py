@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
 from dalenius.gallery.parameters import Epsilon, Flip, Parameter, Sigma
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noise import Noise
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import Noise
 from dalenius.model.query import Query
 
 

@@ -5,6 +5,7 @@ Sensitivity is the query's unless overridden; sigma and flip are never scaled.
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -12,21 +13,23 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.gallery.parameters import Epsilon, Flip, Sigma
-from dalenius.model import checks, unclamped
-from dalenius.model.additive import Additive
+from dalenius.model import checks
+from dalenius.model.channels import unclamped
+from dalenius.model.channels.additive import Additive, NoisyRows
+from dalenius.model.channels.continuous import Continuous, RealQuery
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import Clamped, DiscreteGaussian, Gaussian, Geometric, Laplace, times
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.real import Gaussian as RealGaussian
+from dalenius.model.channels.real import Laplace as RealLaplace
+from dalenius.model.channels.real import Real
+from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.unclamped import Unclamped, UnclampedSum
+from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noise import Clamped, DiscreteGaussian, Gaussian, Geometric, Laplace, times
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query, call_string
-from dalenius.model.real import Gaussian as RealGaussian
-from dalenius.model.real import Laplace as RealLaplace
-from dalenius.model.real import Real
-from dalenius.model.statistic import Table
-from dalenius.model.symmetric import Symmetric
-from dalenius.model.unclamped import Unclamped, UnclampedSum
-from dalenius.model.written import Written
+from dalenius.model.statistic import MOST_VALUES, Sum, Table
 
 Floats = NDArray[np.float64]
 
@@ -71,6 +74,12 @@ def geometric(
     clamp=False: outputs are all integers. That leaks the same: outputs beyond the range are proportional to its ends.
     """
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
+    if isinstance(query, RealQuery):
+        message = (
+            f"geometric noise is whole numbers: it leaves the fractional part of {query} as it is, and a single record "
+            "would leak without limit; use laplace or gaussian, or round the records with queries.total or queries.mean"
+        )
+        raise InputError(message)
     noise = geometric_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
     return _additive(query, "geometric", arguments, noise, clamp=clamp)
 
@@ -88,14 +97,18 @@ def laplace(  # noqa: PLR0913 - the public surface
     epsilon: float | None = None,
     scale: float | None = None,
     sensitivity: float | None = None,
-    output: str = "integer",
+    output: str | None = None,
     clamp: bool = True,
 ) -> Mechanism:
     """Laplace noise of scale sensitivity/epsilon, rounded to the nearest integer and clamped.
 
     clamp=False: rounded, not clamped. Outputs beyond the range are proportional to one another, not to its ends, so
-    that it may leak a little more. output="real": the real number itself, neither rounded nor clamped.
+    that it may leak a little more. output="real": the real number itself, neither rounded nor clamped; for real-valued
+    records there is nothing else.
     """
+    if isinstance(query, RealQuery):
+        _only_real(query, output, clamp=clamp)
+        return _real_laplace(query, {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale})
     noise = laplace_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if _is_real(output):
@@ -110,11 +123,15 @@ def laplace_noise(
     return Laplace(_rate(query, epsilon, sensitivity, scale))
 
 
-def gaussian(query: Query, *, sigma: float, output: str = "integer") -> Mechanism:
+def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechanism:
     """Gaussian noise of standard deviation sigma, rounded to the nearest integer and clamped.
 
-    output="real": the real number itself, neither rounded nor clamped.
+    output="real": the real number itself, neither rounded nor clamped; for real-valued records there is nothing else.
     """
+    if isinstance(query, RealQuery):
+        _only_real(query, output)
+        exact = Fraction(Sigma().checked(sigma)) / query.spread
+        return Continuous(query, _call("gaussian", {"sigma": sigma}), RealGaussian(float(exact)), exact)
     noise = gaussian_noise(query, sigma=sigma)
     if _is_real(output):
         return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), RealGaussian(noise.sigma))
@@ -279,11 +296,11 @@ def _additive(  # noqa: PLR0913 - a family, its arguments and how its outputs ar
         many = int(high) - int(low) + 1  # type: ignore[call-overload]
         if Additive.fits(query) and len(query.answers) * many > checks.MOST_ENTRIES:
             return (Additive if clamp else UnclampedSum)(query, name, noise)
-        checks.entries(len(query.answers), many, f"{family} noise on {query}")
+        checks.entries(len(query.answers), many, f"{family} noise on {query}{_many_values(query)}")
         answers = np.asarray(integers.answers, dtype=float)[:, None]
         rows = noise.rows(answers, np.arange(low, int(high) + 1, dtype=float))  # type: ignore[call-overload]
         if clamp:
-            return Written(query.statistic, rows, query.labels, query, name)
+            return NoisyRows(query.statistic, rows, query.labels, query, name, noise=noise)
         labels = unclamped.labels(query, int(low), int(high))  # type: ignore[call-overload]
         return Unclamped(query.statistic, rows, labels, query, name, noise)
     if query.vector and not clamp:
@@ -306,6 +323,14 @@ def _additive(  # noqa: PLR0913 - a family, its arguments and how its outputs ar
         joint = (joint[:, :, None] * cell[counts[:, j]][:, None, :]).reshape(len(counts), -1)
     labels = tuple(commas(y) for y in product(range(side), repeat=cells))
     return Written(query.statistic, joint, labels, query, name)
+
+
+def _many_values(query: Query) -> str:
+    """Say why noise on this sum needs a table, where it is for the values of a record."""
+    k = query.records[0]
+    if not isinstance(query.statistic, Sum) or k <= MOST_VALUES:
+        return ""
+    return f" (records of {k} values; up to {MOST_VALUES} noise on a sum needs no table)"
 
 
 def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale: float | None = None) -> float:
@@ -342,8 +367,28 @@ def _sigma(query: Query, sigma: float) -> float:
     return Sigma().checked(sigma) / float(query.unit)
 
 
-def _is_real(output: str) -> bool:
-    return checks.choice("output", output, ("integer", "real")) == "real"
+def _is_real(output: str | None) -> bool:
+    return output is not None and checks.choice("output", output, ("integer", "real")) == "real"
+
+
+def _only_real(query: RealQuery, output: str | None, *, clamp: bool = True) -> None:
+    """Refuse rounded and clamped outputs of real-valued records."""
+    if output not in (None, "real") or not checks.flag("clamp", clamp):
+        what = f"output={output!r}" if output not in (None, "real") else "clamp=False"
+        message = f"{what}: the outputs of {query} are real numbers, neither rounded nor clamped; leave it out"
+        raise InputError(message)
+
+
+def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> Continuous:
+    """Laplace noise on real-valued records, in units of what one record can change."""
+    # The same checks, and the same messages, as of a query with one answer more or less.
+    _rate(query, given["epsilon"], given["sensitivity"], given["scale"])
+    if given["scale"] is not None:
+        exact = query.spread / Fraction(given["scale"])
+    else:
+        sensitivity = query.spread if given["sensitivity"] is None else Fraction(given["sensitivity"])
+        exact = Fraction(given["epsilon"] or 0.0) / sensitivity * query.spread
+    return Continuous(query, _call("laplace", given), RealLaplace(float(exact)), exact)
 
 
 def _asked(query: object) -> None:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.families import FAMILIES
-from dalenius.model.additive import Additive
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.unclamped import UnclampedSum
 from dalenius.model.query import Query
-from dalenius.model.unclamped import UnclampedSum
 
 Built = TypeVar("Built")
 
@@ -25,6 +25,8 @@ QUERIES: dict[str, Callable[..., Query]] = {
         queries.pairs,
         queries.total,
         queries.mean,
+        queries.real_sum,
+        queries.real_mean,
         queries.weighted_sum,
         queries.histogram,
         queries.table,

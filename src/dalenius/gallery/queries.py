@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.channels.continuous import RealQuery, real_query
 from dalenius.model.datasets import commas
 from dalenius.model.query import Name, Query, Steps, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table
@@ -51,12 +52,12 @@ def pairs(n: int, *, names: Names = None) -> Query:
 
 
 def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
-    """f(x) = v_{x_1} + ... + v_{x_n}: each record takes one of the listed distinct integers."""
+    """f(x) = v_{x_1} + ... + v_{x_n}: a record takes one of len(values) values, which add the listed integers.
+
+    A number may stand more than once: values that add the same are different values of a record all the same.
+    """
     n = checks.whole("n", n)
     listed = checks.integers("values", values)
-    if len(set(listed)) < len(listed):
-        message = f"values = {list(listed)} repeats a number; list each value once"
-        raise InputError(message)
     statistic = Sum(n, listed)
     low, high = min(listed), max(listed)
     outputs = _integers(n * low, n * high)
@@ -102,6 +103,19 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
     )
     steps = Steps(whole, Fraction(step, n), low)
     return Query("mean", arguments, statistic, answers, outputs, (high - low) / n, names=called, steps=steps)
+
+
+def real_sum(n: int, low: float, high: float) -> RealQuery:
+    """f(x) = x_1 + ... + x_n, of records that are real numbers from low to high.
+
+    laplace and gaussian noise are added as they are: outputs are real numbers. Audits are about the real record.
+    """
+    return real_query("real_sum", n, low, high)
+
+
+def real_mean(n: int, low: float, high: float) -> RealQuery:
+    """f(x) = (x_1 + ... + x_n) / n, of records that are real numbers from low to high; see `real_sum`."""
+    return real_query("real_mean", n, low, high)
 
 
 def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:

@@ -87,6 +87,21 @@ class Adversary:
             return cls(nothing, nothing, "knowledge", nothing, reference, kind="independent")
         return replace(cls.from_user(records, knowledge=knowledge, unit=unit, reference=reference), kind="independent")
 
+    @classmethod
+    def of_reals(
+        cls, knowledge: float | None, unit: str, reference: Reference, kind: Literal["bounded", "independent"]
+    ) -> "Adversary":
+        """Return the adversary of real-valued records, who knows so much beyond a density: any finite number."""
+        if knowledge is None:
+            if kind == "bounded":
+                message = "give knowledge=, what the adversary knows beyond the density of the records"
+                raise InputError(message)
+            return cls(math.nan, math.nan, "knowledge", math.nan, reference, kind=kind)
+        with localcontext(Context(prec=cls.digits)):
+            scale = Decimal(2).ln() if unit == "bits" else Decimal(1)
+            k = float(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale)
+        return cls(k, math.nan, "knowledge", k, reference, kind=kind)
+
     @property
     def unlimited(self) -> bool:
         """Whether independence alone limits what the adversary believes."""

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.counting import log_multinomial
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import generator
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.pickling import set_state
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret
@@ -50,7 +50,8 @@ class DesignProblem:
 
     distortion: the query, d(f(x), y), the outputs allowed, and how the data are distributed.
     goal: what is minimised. The budget is on the other one.
-    tolerance: the gap at which the search ends, in nats or in units of distortion, as the goal is.
+    tolerance: the gap at which the search ends, in nats or in units of distortion, as the goal is. relative: a gap of
+    this share of the upper bound ends it as well.
     """
 
     distortion: Distortion
@@ -59,11 +60,16 @@ class DesignProblem:
     budget: float
     tolerance: float = 1e-4
     settings: Settings = DEFAULT
+    relative: float = 0.0
 
     @property
     def query(self) -> Query:
         """What the mechanism answers."""
         return self.distortion.query
+
+    def allowed(self, lower: float) -> float:
+        """The gap that will do above this lower bound: upper - lower <= share upper, or the tolerance."""
+        return max(self.tolerance, self.relative / (1 - self.relative) * lower)
 
     def audit(self, mechanism: Mechanism, tolerance: float = 0.0) -> AuditProblem:
         """Return the audit of one mechanism against the same adversary."""

@@ -160,7 +160,7 @@ class UnlistedHistogram(Query):
     """f(x) = how many records equal each value, where the answers are too many to list.
 
     It is a Query and can stand for one; `answers` and `outputs` raise InputError, since they are too many.
-    Noise can be added to every count by itself (model/noisy_histogram.py).
+    Noise can be added to every count by itself (model/channels/noisy_histogram.py).
     """
 
     numeric = real = False
@@ -192,8 +192,8 @@ class UnlistedHistogram(Query):
     def answers(self) -> NDArray[np.int64]:
         """Refused: they would not fit."""
         message = (
-            f"{self} has too many count vectors to list them; add geometric, laplace or gaussian noise to every "
-            "count, which needs no list, or use fewer records or values"
+            f"{self} has more count vectors than the limit of {checks.MOST_CLASSES} numbers to list; add geometric, "
+            "laplace or gaussian noise to every count, which needs no list, or use fewer records or values"
         )
         raise InputError(message)
 

@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
+from dalenius.model.channels.parts import Everything, LogLaws, Part
 from dalenius.model.counting import Law, Parts, log_law, log_multinomial, mixed_law, sum_law
 from dalenius.model.datasets import checked
 from dalenius.model.laws import WAYS, checked_law, listed_in, of_pandas
-from dalenius.model.parts import Everything, LogLaws, Part
 from dalenius.model.pickling import set_state
-from dalenius.model.secret import Group, Secret
+from dalenius.model.secret import Attributes, Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.model.storage import TABLES, read_matrix
 from dalenius.numerics.deferred import xlogy
@@ -173,6 +173,8 @@ class Reference:
         """Return log P_rho(secret = a, T = t) as (A, K); -inf where impossible."""
         if isinstance(statistic, Part):
             return statistic.log_joint(self._log_law_in(statistic))
+        if isinstance(secret, Attributes):
+            return secret.merged(self.log_joint(statistic, secret.whole))
         if self.uniform and isinstance(secret, int):
             return statistic.log_reference(secret)
         _check_size(secrets.size(secret, statistic.records), statistic.size)
@@ -190,6 +192,13 @@ class Reference:
         held = np.isfinite(log_rho)
         if self.uniform:
             return np.where(held, -checks.log_universe(statistic.records), 0.0)
+        if isinstance(secret, Attributes):
+            whole = self.log_joint(statistic, secret.whole)
+            merged = np.where(held, log_rho, 0.0)[secret.labels]
+            share = np.exp(np.where(np.isfinite(whole), whole, -np.inf) - merged)
+            mean = np.zeros_like(log_rho)
+            np.add.at(mean, secret.labels, share * self.mean_log(statistic, secret.whole))
+            return mean
         if isinstance(statistic, Part):
             return statistic.mean_log(self._log_law_in(statistic), self._mean_outside(statistic))
         if group is None or not self._in_closed_form(statistic):
@@ -232,6 +241,11 @@ class Reference:
 
     def draw(self, statistic: Statistic, secret: Secret, a: int, cls: int, rng: np.random.Generator) -> Ints:
         """Draw a dataset with the law rho(x | secret = a, T = cls)."""
+        if isinstance(secret, Attributes):
+            inside = np.flatnonzero(secret.labels == a)
+            log_rho = self.log_joint(statistic, secret.whole)[inside, cls]
+            share = np.exp(log_rho - log_rho.max())
+            return self.draw(statistic, secret.whole, int(rng.choice(inside, p=share / share.sum())), cls, rng)
         group, records = secrets.members(secret), statistic.records
         if isinstance(statistic, Part):
             return statistic.draw(cls, self._log_law_in(statistic), rng)
@@ -256,6 +270,17 @@ class Reference:
             message = "weights over datasets need a channel that is written out; give laws of records instead"
             raise InputError(message)
         return lambda i: self.log_law_of(i, part.k)
+
+    def free_at(self, record: int, records: tuple[int, ...]) -> "Reference":
+        """Return the same prior with a uniform law of one record, where its own leaves out a value.
+
+        What the others are given the value of that record is the same, and every value has it.
+        """
+        if not self.laws or min(self._law_of(record)) > 0:
+            return self
+        laws = [self._law_of(i) for i in range(len(records))]
+        laws[record] = (1 / records[record],) * records[record]
+        return Reference(tuple(laws))
 
     def log_law_of(self, record: int, k: int) -> Floats:
         """Return the logarithms of the law of a record of k values, records independent."""

@@ -7,6 +7,7 @@ they first appear among the datasets, which are in lexicographic order.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise, product
 
 import numpy as np
@@ -44,11 +45,65 @@ class Function:
         self.values.flags.writeable = False
 
 
+class Attributes(Function):
+    """A function of the values of one record or more: attributes of records of a table, or any other.
+
+    labels: its value for every combination of the values of these records, in lexicographic order. Datasets are not
+    listed, so that there may be any number of other records; `values` lists them where they are few.
+    """
+
+    def __init__(
+        self,
+        alphabets: tuple[int, ...],
+        records: tuple[int, ...],
+        labels: Sequence[int],
+        names: tuple[object, ...],
+        words: tuple[str, ...],
+    ) -> None:
+        """Take alphabets of all records, those that the secret is about, its labels, names and words for itself."""
+        numbered = np.array(labels, dtype=np.int64)
+        numbered.flags.writeable = False
+        given = {"alphabets": alphabets, "records": records, "labels": numbered, "names": names, "words": words}
+        for key, value in given.items():
+            object.__setattr__(self, key, value)
+
+    alphabets: tuple[int, ...]
+    records: tuple[int, ...]
+    labels: Ints
+    words: tuple[str, ...]
+
+    @property
+    def whole(self) -> int | Group:
+        """All values of these records."""
+        return self.records[0] if len(self.records) == 1 else Group(self.records)
+
+    @cached_property
+    def values(self) -> Ints:
+        """The value at every dataset, in lexicographic order; refused where they are too many."""
+        _check_listable(self.alphabets)
+        return np.asarray(self.labels[table(self.whole, self.alphabets)])
+
+    def merged(self, log_joint: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        """Return log masses by the values of the secret, of those by the values of its records."""
+        found = np.full((len(self.names), log_joint.shape[1]), -np.inf)
+        np.logaddexp.at(found, self.labels, log_joint)
+        return found
+
+
 Secret = int | Group | Function  # an int is the index of a record
 
 
-def from_user(secret: object, records: tuple[int, ...]) -> Secret:
-    """Return the secret of an index, a list of indices, a callable or Query, or one value per dataset (an array)."""
+def from_user(  # noqa: PLR0911 - one for each form
+    secret: object, records: tuple[int, ...], query: Query | None = None
+) -> Secret:
+    """Return the secret of an index, a list of indices, a callable or Query, or one value per dataset (an array).
+
+    query: the one that the mechanism answers. Where it is a table, "0.1" is attribute 1 of record 0.
+    """
+    if isinstance(secret, Attributes) and secret.alphabets == records:
+        return secret
+    if isinstance(secret, str) or (isinstance(secret, (list, tuple)) and any(isinstance(part, str) for part in secret)):
+        return _attributes([secret] if isinstance(secret, str) else list(secret), records, query)
     if isinstance(secret, Function) and secret.values.size == math.prod(records[:64]):
         return secret
     if isinstance(secret, (Function, Group)):
@@ -64,8 +119,8 @@ def from_user(secret: object, records: tuple[int, ...]) -> Secret:
     if isinstance(secret, Iterable) and not isinstance(secret, (str, bytes)):
         return _group(tuple(secret), records)
     message = (
-        f"secret = {secret!r} is not a secret; give the index of a record, a list of indices such as [0, 1], a "
-        "function of the dataset, or a numpy array with one value per dataset"
+        f"secret = {secret!r} is not a secret; give the index of a record, a list of indices such as [0, 1], of a "
+        'table an attribute such as "0.1", a function of the dataset, or a numpy array with one value per dataset'
     )
     raise InputError(message)
 
@@ -97,6 +152,8 @@ def table(secret: Secret, records: tuple[int, ...]) -> Ints:
 def value(secret: Secret, dataset: ArrayLike, records: tuple[int, ...]) -> int:
     """Return the value of the secret at one dataset."""
     x = checked(dataset, records)
+    if isinstance(secret, Attributes):
+        return int(secret.labels[value(secret.whole, x, records)])
     if isinstance(secret, Function):
         return int(secret.values[np.ravel_multi_index(tuple(x), records)])
     group = list(members(secret) or ())
@@ -110,6 +167,8 @@ def values(secret: Secret, a: int, records: tuple[int, ...]) -> tuple[int, ...]:
 
 def name(secret: Secret, shown: int = 6) -> str:
     """Return `record 0`, `records 0 and 1`, `the secret (3 values)`; of a group at most `shown` records."""
+    if isinstance(secret, Attributes):
+        return " and ".join(map(_attribute_words, secret.words))
     if isinstance(secret, Function):
         many = len(secret.names)
         return f"the secret ({many} value{'' if many == 1 else 's'})"
@@ -123,9 +182,62 @@ def name(secret: Secret, shown: int = 6) -> str:
 
 def describe(secret: Secret) -> dict[str, list[int]]:
     """Return the secret in plain data, as certificates carry it."""
+    if isinstance(secret, Attributes):
+        return {"records": list(secret.records), "values": secret.labels.tolist()}
     if isinstance(secret, Function):
         return {"values": secret.values.tolist()}
     return {"records": list(members(secret) or ())}
+
+
+def _attributes(listed: list[object], records: tuple[int, ...], query: Query | None) -> Attributes:
+    """Return the secret of texts such as "0.1", attribute 1 of record 0 of a table; several are one secret together."""
+    shape = () if query is None else query.shape
+    if not shape:
+        what = "this mechanism has no query" if query is None else f"{query} is not a table"
+        message = (
+            f'secret = {listed} is not a secret: texts such as "0.1" name attributes of a table, but {what}; give the '
+            "index of a record, or use queries.table"
+        )
+        raise InputError(message)
+    pairs = sorted({_attribute(text, len(records), shape) for text in listed})
+    if len(pairs) < len(listed):
+        message = f"secret = {listed} names an attribute twice; name each once"
+        raise InputError(message)
+    group = tuple(sorted({record for record, _ in pairs}))
+    _group(group, records)
+    cells = np.array(list(np.ndindex(*shape)), dtype=np.int64)
+    # Every combination of the cells of these records, and the attributes asked for.
+    places = np.stack(np.meshgrid(*[np.arange(len(cells))] * len(group), indexing="ij"), axis=-1).reshape(
+        -1, len(group)
+    )
+    found = np.stack([cells[places[:, group.index(i)], j] for i, j in pairs], axis=1)
+    sizes = tuple(shape[j] for _, j in pairs)
+    names: tuple[object, ...] = tuple(x[0] if len(x) == 1 else x for x in np.ndindex(*sizes))
+    labels = np.ravel_multi_index(tuple(found.T), sizes)
+    words = tuple(f"{i}.{j}" for i, j in pairs)
+    return Attributes(records, group, labels.tolist(), names, words)
+
+
+def _attribute_words(text: str) -> str:
+    """Return `attribute 1 of record 0` of "0.1"; other words as they are."""
+    record, _, attribute = text.partition(".")
+    return f"attribute {attribute} of record {record}" if record.isdecimal() and attribute.isdecimal() else text
+
+
+def _attribute(text: object, n: int, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Return record and attribute of "0.1"."""
+    parts = text.split(".") if isinstance(text, str) else []
+    if len(parts) != 2 or not all(part.isdecimal() and len(part) < 10 for part in parts):  # noqa: PLR2004 - as "0.1"
+        message = f'{text!r} is not an attribute of a record; write "0.1" for attribute 1 of record 0'
+        raise InputError(message)
+    record, attribute = map(int, parts)
+    _index(record, n)
+    if attribute >= len(shape):
+        message = (
+            f"attribute {attribute} of record {record} does not exist; attributes are numbered 0 to {len(shape) - 1}"
+        )
+        raise InputError(message)
+    return record, attribute
 
 
 def _index(index: object, n: int) -> int:

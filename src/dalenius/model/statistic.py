@@ -180,9 +180,8 @@ class Histogram:
             return
         few = min(self.n, self.k - 1) <= MOST_FREE
         message = (
-            f"histogram(n={self.n}, k={self.k}) has {f'{self.size} ' if few else 'too many '}count vectors"
-            f"{f', too many for the limit of {checks.MOST_CLASSES} numbers' if few else ''}; "
-            "use fewer records or values"
+            f"histogram(n={self.n}, k={self.k}) has {self.size if few else 'more than 2^64'} count vectors of {self.k} "
+            f"numbers, above the limit of {checks.MOST_CLASSES} numbers to list; use fewer records or values"
         )
         raise InputError(message)
 

@@ -1,4 +1,4 @@
-"""Reading and writing channels: CSV, .npy and JSON."""
+"""Reading and writing channels: text, workbooks, .npy and JSON."""
 
 import csv
 import io
@@ -17,20 +17,27 @@ from dalenius.model.files import path_of, read_bytes, read_format, read_json, wr
 from dalenius.model.statistic import Histogram, Table
 
 if TYPE_CHECKING:
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
 
 Floats = NDArray[np.float64]
 
 __all__ = ["path_of", "read_bytes", "read_format", "read_json", "write"]  # of files.py, for whoever stores things
 
 # What numbers are read from.
-TABLES = (".csv", ".npy", ".json")
+TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".npy", ".json")
 FORMAT = "dalenius/mechanism"
 VERSION = 1
 
 
-def read_matrix(path: Path) -> tuple[Any, list[str] | None]:
-    """Return the numbers of a .csv, .npy or .json file, and the labels of its header if it has one."""
+def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple[Any, Sequence[str | int] | None]:
+    """Return the numbers of a file, and the labels of its header if it has one.
+
+    rows: how many there must be; None for any number. reading: delimiter, decimal, header, index of a text file or of a
+    workbook, where the file itself does not say.
+    """
+    from dalenius.model.sheets import Reading, read_excel, read_sheet  # noqa: PLC0415 - pydantic's parser
+
+    asked = Reading.from_user(**reading)
     if path.suffix == ".npy":
         try:
             return np.load(io.BytesIO(read_bytes(path)), allow_pickle=False), None
@@ -43,45 +50,12 @@ def read_matrix(path: Path) -> tuple[Any, list[str] | None]:
             message = f"{path} holds no list of rows; a saved mechanism is read by Mechanism.load (--load)"
             raise InputError(message)
         return matrix, None
-    if path.suffix == ".csv":
-        return _read_csv(path)
-    message = f"{path} has suffix {path.suffix!r}; a channel is read from .csv, .npy or .json"
+    if path.suffix in (".csv", ".tsv", ".txt"):
+        return read_sheet(path, rows, asked)
+    if path.suffix == ".xlsx":
+        return read_excel(path, rows, asked)
+    message = f"{path} has suffix {path.suffix!r}; a channel is read from {', '.join(TABLES)}"
     raise InputError(message)
-
-
-def _read_csv(path: Path) -> tuple[Floats, list[str] | None]:
-    """Numbers only; a first line without any number is the header of output labels."""
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-        lines = [(i, row) for i, row in enumerate(csv.reader(io.StringIO(text)), 1) if any(map(str.strip, row))]
-    except (UnicodeDecodeError, csv.Error) as error:
-        message = f"{path} is not a CSV text file: {error}"
-        raise InputError(message) from error
-    header = None
-    if lines and not any(map(_is_number, lines[0][1])):
-        header = [cell.strip() for cell in lines.pop(0)[1]]
-    if not lines:
-        message = f"{path} holds no numbers"
-        raise InputError(message)
-    width = len(lines[0][1]) if header is None else len(header)
-    for line, row in lines:
-        if len(row) != width:
-            message = (
-                f"{path}, line {line} has {len(row)} columns where the lines before have {width}; "
-                "columns are separated by commas, and decimals by points"
-            )
-            raise InputError(message)
-    try:
-        return np.array([row for _, row in lines], dtype=float), header
-    except ValueError:
-        line, column, cell = next(
-            (line, j, cell) for line, row in lines for j, cell in enumerate(row, 1) if not _is_number(cell)
-        )
-        message = (
-            f"{path}, line {line}, column {column}: {cell!r} is not a number; a channel is numbers only, "
-            "separated by commas, with at most one header line of output labels"
-        )
-        raise InputError(message) from None
 
 
 def _is_number(cell: str) -> bool:
@@ -132,7 +106,7 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
-    from dalenius.model.written import Written, of_matrix, of_rows  # noqa: PLC0415 - the same
+    from dalenius.model.channels.written import Written, of_matrix, of_rows  # noqa: PLC0415 - the same
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import generator, one
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Floats, Ints, Prior
 from dalenius.model.reference import UNIFORM, Reference
 

@@ -44,9 +44,12 @@ def stack(batches: list[Batch]) -> Batch:
 
 
 def halves(low: Floats, high: Floats, row: Ints, column: Ints, at: Floats) -> tuple[Floats, Floats]:
-    """Cut boxes low <= x <= high, (B, R, C), at x[row, column] = at; ends of all left halves, then all right ones."""
+    """Cut boxes low <= x <= high, (B, R, C), at x[row, column] = at; ends of all left halves, then all right ones.
+
+    A cut beside a box leaves one half as it is.
+    """
     k = np.arange(len(low))
     left_high, right_low = high.copy(), low.copy()
-    left_high[k, row, column] = at
-    right_low[k, row, column] = at
+    left_high[k, row, column] = np.minimum(high[k, row, column], at)
+    right_low[k, row, column] = np.maximum(low[k, row, column], at)
     return np.concatenate([low, right_low]), np.concatenate([left_high, high])

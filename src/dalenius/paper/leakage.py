@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.paper import parameters
 from dalenius.paper.choices import repairs_from
 from dalenius.paper.conditionals import best_extreme_point, projected_gradient_coordinate_ascent

@@ -17,9 +17,9 @@ from dalenius.designing.designer import Designed, Designer
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import values_of
 from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.paper.choices import DEFAULT, Reading, made
 from dalenius.paper.descent import Tradeoff

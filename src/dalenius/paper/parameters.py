@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.paper.universe import SLACK, Floats, entropy
 
 # Parameters of the algorithms that another one calls, by number: {2: {"alpha": 0.2}}.

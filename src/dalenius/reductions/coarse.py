@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.model import secret as secrets
-from dalenius.model.additive import Additive
-from dalenius.model.noise import Geometric, Laplace
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.types import Floats, Ints

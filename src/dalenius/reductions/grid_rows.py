@@ -16,10 +16,11 @@ corners are grid rows, and neighbouring fractions differ by their weights.
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Lumped, Merged
 
@@ -101,8 +102,10 @@ class SharedGrids:
 
     given: Floats | None = None
     known: dict[int, GridRows] = field(default_factory=dict)
-    # The grid that closed a record; 0 before there is one.
+    # The finest grid that a record stayed at; 0 before there is one.
     served: int = 0
+    # By fineness and values of the secret: the tree of the first record, from which those of others begin.
+    pilots: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, mechanism: Mechanism, merged: Merged) -> "SharedGrids":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.statistic import Sum
 from dalenius.numerics.information import safe_log
 from dalenius.numerics.types import Floats, Ints

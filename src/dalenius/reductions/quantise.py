@@ -1,6 +1,6 @@
 """Real outputs become finitely many, and brackets find their way back.
 
-With the rule of model/quadrature.py the finite channel
+With the rule of model/channels/quadrature.py the finite channel
 
     q(k|t) = c w_k p_t(y_k),      q(rest|t) = 1 - sum_k q(k|t),      c = 1 - slack,
 
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.model.real import Real
-from dalenius.model.written import Written
+from dalenius.model.channels.real import Real
+from dalenius.model.channels.written import Written
 
 # More than the sums of a row can lose by rounding.
 ROUNDED = 1e-13

@@ -24,6 +24,7 @@ import numpy as np
 import scipy
 
 from dalenius.errors import InputError
+from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion, class_of_counts
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
@@ -46,11 +47,19 @@ class Domain:
     # The maps, as certificates state them.
     symmetries: tuple[dict[str, Any], ...]
     reference: Reference = UNIFORM
+    # (K, M) what was released before, in a design beside it: the law of its M outputs in every class. Else None.
+    first: Floats | None = None
 
     @property
     def cost(self) -> Floats:
         """P0(c) d(c, y), (K, Y)."""
         return self.weights[:, None] * self.distance
+
+    def joint(self, rows: Floats) -> Floats:
+        """The channel (K, M Y) of what was released before and a mechanism (K, Y), run independently; or the latter."""
+        if self.first is None:
+            return rows
+        return np.asarray((self.first[:, :, None] * rows[:, None, :]).reshape(len(rows), -1))
 
     def averaged(self, table: Floats) -> Floats:
         """The average over each orbit, (K, Y)."""
@@ -73,6 +82,53 @@ def symmetrise(
     domain = _reduced(distortion, reference, most, symmetric=symmetric)
     reference.check(domain.statistic)
     return domain
+
+
+def beside(
+    distortion: Distortion, first: Written, reference: Reference = UNIFORM, most: int = DEFAULT.limits.design_pairs
+) -> Domain:
+    """Return a domain on whose classes an earlier release is constant, too; pairs are tied by no further map.
+
+    Averaging over maps that leave the earlier release alone as well changes no distortion and raises no joint leakage.
+    """
+    for domain in _candidates(distortion, reference, most):
+        rows = _rows_on(domain.statistic, first)
+        if rows is not None:
+            pairs = rows.shape[1] * domain.distance.size
+            if pairs > most:
+                message = (
+                    f"a design for {distortion.query} beside releases of {rows.shape[1]} outputs needs {pairs} "
+                    f"entries, above the limit of {most}; use ledger.calibrate, fewer records or fewer "
+                    "outputs (outputs=)"
+                )
+                raise InputError(message)
+            reference.check(domain.statistic)
+            plain = np.arange(domain.distance.size).reshape(domain.distance.shape)
+            return replace(domain, first=rows, orbit=plain, symmetries=())
+    message = "no partition carries the query and the earlier releases"
+    raise AssertionError(message)
+
+
+def _candidates(distortion: Distortion, reference: Reference, most: int) -> Iterator[Domain]:
+    """Partitions of the datasets, coarse before fine; every dataset by itself carries everything."""
+    yield _reduced(distortion, reference, most, symmetric=True)
+    if reference.kind in (None, "marginal") and _interchangeable(distortion):
+        yield _on_counts(distortion, reference, most, parity=False)
+    yield _reduced(distortion, reference, most, symmetric=False)
+
+
+def _rows_on(statistic: Statistic, first: Written) -> Floats | None:
+    """The rows of a mechanism by the classes of a statistic; None where it is not constant on them."""
+    if statistic == first.statistic:
+        return first.rows
+    if isinstance(statistic, (Sum, Histogram)) and isinstance(first.statistic, (Sum, Histogram)):
+        counts = Histogram(len(statistic.records), statistic.records[0]).counts
+        mine, its = class_of_counts(statistic, counts), class_of_counts(first.statistic, counts)
+    else:
+        mine, its = statistic.class_table(), first.statistic.class_table()
+    found = np.zeros(statistic.size, dtype=np.int64)
+    found[mine] = its
+    return np.asarray(first.rows[found]) if np.array_equal(found[mine], its) else None
 
 
 def _reduced(distortion: Distortion, reference: Reference, most: int, *, symmetric: bool) -> Domain:
@@ -104,12 +160,12 @@ def _interchangeable(distortion: Distortion) -> bool:
     return distortion.data.exchangeable(query.records)
 
 
-def _on_counts(distortion: Distortion, reference: Reference, most: int) -> Domain:
+def _on_counts(distortion: Distortion, reference: Reference, most: int, *, parity: bool = True) -> Domain:
     query = distortion.query
     n, k = query.n, query.records[0]
     uniform = distortion.data.kind == "uniform"
     fair = len(set(reference.laws[0])) == 1 if reference.laws else True
-    if _parity(query.statistic) and distortion.data.kind in ("uniform", "classes") and fair:
+    if parity and _parity(query.statistic) and distortion.data.kind in ("uniform", "classes") and fair:
         weights = np.exp(query.statistic.log_class_sizes()) if uniform else distortion.data.weights[0]
         return replace(_plain(query.statistic, weights, distortion.table, uniform=uniform), reference=reference)
     check_size(math.comb(n + k - 1, k - 1), distortion, most)

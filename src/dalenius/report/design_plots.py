@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Table
-from dalenius.model.written import Written
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.report.plots import DARK, FINEST, LIGHT, Floats, axes_of, class_axis, figure_of, tick_step, tidy
 from dalenius.results.audit import limit_words

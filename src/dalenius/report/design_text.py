@@ -93,7 +93,8 @@ def _best(design: Design) -> list[str]:
 
 def _mechanism(design: Design) -> list[str]:
     audit = design.leakage
-    leaks = f"leaks {_between(audit.lower, audit.upper)} {design.unit} about a record"
+    together = ", together with all that was released before" if design.beside else ""
+    leaks = f"leaks {_between(audit.lower, audit.upper)} {design.unit} about a record{together}"
     if not design.kept:  # the certificate is about this alone
         leaks = f"{leaks}; {checked_words(design)}"
     if design.reported is not None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius import __version__
 from dalenius.errors import InputError
+from dalenius.model.channels.written import Written
 from dalenius.model.files import path_of
-from dalenius.model.written import Written
 from dalenius.report.charts import Axis, Series, bars, brackets, heat_map, line_chart, number, text
 from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section, write_report
@@ -23,7 +23,7 @@ from dalenius.results.units import NATS_PER_UNIT
 
 if TYPE_CHECKING:
     from dalenius.certificates.certificate import Certificate
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
 
 # What a page may carry: a report is to be mailed.
 MOST_CARRIED = 600_000
@@ -166,7 +166,7 @@ def _channel(mechanism: "Mechanism") -> list[Section]:
     if not isinstance(mechanism, Written) or mechanism.rows.size > MOST_CELLS:
         return []
     statistic = mechanism.statistic
-    names = [class_words(statistic, k) for k in range(statistic.size)]
+    names = [class_words(statistic, k, mechanism.query) for k in range(statistic.size)]
     labels = [str(label) for label in mechanism.labels]
     drawn = heat_map(mechanism.rows.tolist(), names, labels, "Probability of each output for each answer")
     return [Section("The mechanism", ("Each row is what is released for one true answer.",), drawn=drawn)]

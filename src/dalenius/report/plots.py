@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.density import Density
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.report.text import secret_name, secret_value
+from dalenius.report.text import counted, secret_name, secret_value
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.units import in_unit
 
@@ -109,7 +111,7 @@ def _draw_witness(audit: Audit, ax: Any, most_bars: int = 24) -> None:  # noqa: 
     else:
         _draw_heat(audit, ax)
     ax.set_xlabel(_witness_axis(audit)[1])
-    if audit.reference.uniform:
+    if audit.reference.uniform and not isinstance(audit.reference, Density):
         known = f"H(X) = {short(in_unit(audit.prior.entropy(), audit.unit))}"
     else:
         known = f"D from the reference = {short(in_unit(audit.prior.divergence(), audit.unit))}"
@@ -163,7 +165,7 @@ def _likely(masses: Floats, unseen: float = 1e-4) -> tuple[int, int]:
 
 def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     extremes = audit.extremes
-    if audit.reference.uniform:
+    if audit.reference.uniform and not isinstance(audit.reference, Density):
         most = short(in_unit(audit.mechanism.log_universe, audit.unit))
         names = "no limit\nb = 0", f"this adversary\nb = {short(audit.entropy)}", f"uniform prior\nb = {most}"
     else:
@@ -191,15 +193,24 @@ def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     tidy(ax)
 
 
+def _places(audit: Audit, mechanism: Continuous) -> Callable[[int], str]:
+    """Where the sum of real-valued records is: in the middle of a class of cells, or at grid points."""
+    query, n, m = mechanism.query, audit.prior.mechanism.n, audit.certificate.data["witness"]["cells"]
+    step, middle = (query.high - query.low) / m, 0.0 if len(audit.prior.masses) > m else n / 2
+    return lambda t: f"{n * query.low + (t + middle) * step:.3g}"
+
+
 def _witness_axis(audit: Audit) -> tuple[Callable[[int], str], str]:
     """Return the name of each class of the witness, and of the axis they stand on."""
     if audit.prior.tied:
         return str, "how many records have that same value"
     if audit.prior.even:
         return (lambda _: "all"), "every value alike"
+    if isinstance(audit.mechanism, Continuous):
+        return _places(audit, audit.mechanism), "sum of the records, about"
     name, axis = class_axis(audit.prior.mechanism.statistic)
     part = audit.prior.mechanism.part
-    return name, axis if part is None else f"how many records have value {part}"
+    return name, axis if part is None else f"how many records have {counted(audit.mechanism.query, part)}"
 
 
 def class_axis(statistic: Statistic) -> tuple[Callable[[int], str], str]:

@@ -9,8 +9,12 @@ from dalenius.results.profile import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# What the two adversaries believe.
+BOUNDED = "the adversary may believe that records are tied to each other in any way, but knows only so much in all"
+INDEPENDENT = "the adversary believes that records are independent, and may know every record but one"
+FOLLOWING = "the adversary believes that the others follow the reference independently, and knows no more of them"
 # Styles of the horizontal lines, which differ without colour too.
-STYLES = ((0, (5, 2)), "-.", (0, (1, 1.5)))
+STYLES = ((0, (5, 2)), "-.", (0, (1, 1.5)), (0, (3, 1, 1, 1)))
 
 
 def facts(profile: Profile) -> Facts:
@@ -18,6 +22,7 @@ def facts(profile: Profile) -> Facts:
     named: Facts = [
         ("Profiled", [problem(profile.mechanism)]),
         ("Leakage", _leakage(profile)),
+        ("Unrelated", _independent(profile)),
         ("Capacity", _capacity(profile)),
         ("Guessing", _guessing(profile)),
         ("Neighbours", _neighbours(profile)),
@@ -44,8 +49,10 @@ def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 
         "maximal leakage": profile.maximal_leakage,
         "log|A|, all that a record holds": profile.record_entropy,
     }
+    if profile.independent is not None:
+        lines["independent records, at most"] = profile.independent.upper
     levels = [level for level in lines.values() if level is not None]
-    for (name, level), style in zip(lines.items(), STYLES, strict=True):
+    for (name, level), style in zip(lines.items(), STYLES, strict=False):
         if level is None:
             continue
         label = f"{name}: {short(level)} {profile.unit}"
@@ -79,16 +86,27 @@ def _plot_knowledge(profile: Profile, ax: Any) -> "Figure":  # noqa: ANN401
 def _leakage(profile: Profile) -> list[str]:
     """Every point by its b, or by knowledge = log|X| - b where digits would not tell values of b apart."""
     audits, unit = profile.leakage.audits, profile.unit
+    beyond = not audits[0].reference.uniform
     name, places = "b", [short(audit.entropy) for audit in audits]
-    if len(set(places)) < len(set(profile.leakage.entropies)):
+    if beyond or len(set(places)) < len(set(profile.leakage.entropies)):
         name, places = "knowledge", [short(audit.knowledge) for audit in audits]
     width = max(map(len, places))
-    head = f"L(b) = max_i max I(X_i;Y) over priors with H(X) >= b: about one record; {all_checked_words(audits)}"
+    limit = "D(p || reference) <= knowledge" if beyond else "H(X) >= b"
+    head = f"L(b) = max_i max I(X_i;Y) over priors with {limit}: about one record; {all_checked_words(audits)}"
     points = (
         f"  {name} = {place:>{width}} {unit}: {_bracket(audit.lower, audit.upper)} {unit}"
         for place, audit in zip(places, audits, strict=True)
     )
-    return [head, *points]
+    return [head, BOUNDED, *points]
+
+
+def _independent(profile: Profile) -> list[str]:
+    """The other adversary, beside the one of bounded knowledge."""
+    audit = profile.independent
+    if audit is None:
+        return []
+    belief = INDEPENDENT if audit.reference.uniform else FOLLOWING
+    return [f"{_bracket(audit.lower, audit.upper)} {audit.unit}; {all_checked_words([audit])}", belief]
 
 
 def _capacity(profile: Profile) -> list[str]:

@@ -113,6 +113,11 @@ KINDS = {
         "The others follow the reference exactly: one channel from the record to the output.",
         "10",
     ),
+    "rounded": Kind(
+        "records rounded to a grid",
+        "A release of real-valued records is, but for a small share, one of records rounded at random to a grid.",
+        "11",
+    ),
     "rows": Kind("one tree per secret value", "The best law of the rows of each secret value is bounded alone.", "4.2"),
 }
 

@@ -11,20 +11,23 @@ from numpy.typing import NDArray
 from dalenius.errors import printable
 from dalenius.model import checks
 from dalenius.model import secret as secrets
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.density import Density
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import commas
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.query import Query
 from dalenius.model.reference import Reference
-from dalenius.model.secret import Function, Group
-from dalenius.model.statistic import Histogram, Statistic, Sum
+from dalenius.model.secret import Attributes, Function, Group
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
-from dalenius.results.audit import Audit, Stopped
+from dalenius.results.audit import Audit, Curve, Stopped
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
-    from dalenius.tools.ledger import Account
+    from dalenius.tools.account import Account
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
@@ -55,6 +58,8 @@ def problem(mechanism: Mechanism) -> str:
     name = mechanism.name or f"a channel of {mechanism.statistic.size} rows and {mechanism.n_outputs} outputs"
     of = f" of {mechanism.query}" if mechanism.query is not None else ""
     records = "1 record" if mechanism.n == 1 else f"{mechanism.n} records"
+    if isinstance(mechanism, Continuous):
+        return f"{name}{of}: {records.replace(' ', ' real-valued ')}"
     return f"{name}{of}: {records}, {checks.size_text(mechanism.records)} datasets"
 
 
@@ -117,6 +122,21 @@ def facts(audit: Audit) -> Facts:
     return [(name, lines) for name, lines in named if lines]
 
 
+def curve_facts(curve: Curve) -> Facts:
+    """Return the points of a curve, one a line."""
+    first = curve.audits[0]
+    lines = []
+    for audit in curve.audits:
+        digits = decimals(audit.upper)
+        bracket = f"{round_down(audit.lower, digits)} <= L <= {round_up(audit.upper, digits)} {audit.unit}"
+        lines.append(f"{bracket} where it {adversary_words(audit)}")
+    return [
+        ("Audited", [problem(first.mechanism)]),
+        ("Adversary", lines),
+        ("Proved", [all_checked_words(curve.audits)]),
+    ]
+
+
 def from_file(answer: "Audit | Design | Account", lines: list[str], *, certified: bool = False) -> list[str]:
     """Mark lines that rest on a file where its certificate says nothing: of a result that was read from one."""
     return lines if certified or not answer.loaded else [f"{line} ({FROM_FILE})" for line in lines]
@@ -143,40 +163,85 @@ def heaviest(audit: Audit, many: int = 4) -> tuple[list[Cell], int]:
 def cell_words(audit: Audit, value: int, cls: int) -> str:
     """Return `record 0 = 1 and sum mod 2 = 1`, or the dataset itself where the cell is one dataset."""
     channel = audit.prior.mechanism
+    if isinstance(audit.mechanism, Continuous):
+        return _place_words(audit, audit.mechanism, value, cls)
     if audit.prior.even:
         return f"x = {secret_value(audit, value)}"
-    words = "" if channel.part is None else f"count of value {channel.part} = {cls}"
+    query = audit.mechanism.query
+    words = "" if channel.part is None else f"count of {counted(query, channel.part)} = {cls}"
     if audit.prior.tied:
-        words = f"count of value {value} = {cls}"
-    words = words or class_words(channel.statistic, cls)
+        words = f"count of {counted(query, value)} = {cls}"
+    words = words or class_words(channel.statistic, cls, query)
     return words if words.startswith("x = ") else f"{secret_name(audit)} = {secret_value(audit, value)} and {words}"
+
+
+def _place_words(audit: Audit, mechanism: Continuous, value: int, cls: int) -> str:
+    """Return `record 0 from 0.25 to 0.5`, and where the sum of the records is."""
+    value_place, n = secret_value(audit, value), len(audit.prior.mechanism.records)
+    words = f"record {audit.record} {value_place}"
+    if n == 1:
+        return words
+    query, m = mechanism.query, audit.certificate.data["witness"]["cells"]
+    step = (query.high - query.low) / m
+    first = n * query.low + cls * step
+    return f"{words} and the sum from {first:.4g} to {first + n * step:.4g}"
 
 
 def secret_name(audit: Audit) -> str:
     """Return `record 0`, `records 0 and 1`, or `secret`: what has a value."""
-    return "secret" if isinstance(audit.prior.secret, Function) else secrets.name(audit.prior.secret)
+    secret = audit.prior.secret
+    plain = isinstance(secret, Function) and not isinstance(secret, Attributes)
+    return "secret" if plain else secrets.name(secret)
 
 
 def secret_value(audit: Audit, value: int, longest: int = 24) -> str:
     """Return a value of the secret: of a record, of each record of a group, or what the function gives, shortened."""
     secret = audit.prior.secret
+    if isinstance(audit.mechanism, Continuous):
+        real, m = audit.mechanism.query, audit.certificate.data["witness"]["cells"]
+        places = [real.low + (real.high - real.low) * k / m for k in (value, value + 1)]
+        # A prior on m + 1 values is on grid points, one on m values on the cells between them.
+        on_points = len(audit.prior.masses) > m
+        return f"at {places[0]:.4g}" if on_points else f"from {places[0]:.4g} to {places[1]:.4g}"
     if isinstance(secret, Function):
         words = str(secret.names[value])
         return words if len(words) <= longest else f"{words[: longest - 3]}..."
+    query = audit.mechanism.query
     if isinstance(secret, Group):
-        return commas(secrets.values(secret, value, audit.mechanism.records))
-    return value_words(audit.mechanism.statistic, value)
+        return commas(_called(query, v) or str(v) for v in secrets.values(secret, value, audit.mechanism.records))
+    return value_words(audit.mechanism.statistic, value, query)
 
 
-def value_words(statistic: Statistic, value: int) -> str:
-    """Return a record's value; with what it adds to the sum where that is another number."""
+def _called(query: Query | None, value: int) -> str:
+    """Return the name of a value, or its attributes in a table; nothing where it has neither."""
+    return query.words(value) if query is not None and (query.names or len(query.shape) > 1) else ""
+
+
+def counted(query: Query | None, value: int) -> str:
+    """Return `value 1`, or `"yes"`: whose count it is."""
+    name = _called(query, value)
+    return f'"{name}"' if name else f"value {value}"
+
+
+def value_words(statistic: Statistic, value: int, query: Query | None = None) -> str:
+    """Return a record's value, by its name if it has one; with what it adds to the sum where that is another number."""
+    if name := _called(query, value):
+        return name
     if isinstance(statistic, Sum) and statistic.contributions[value] != value:
         return f"{value} (adds {statistic.contributions[value]})"
     return str(value)
 
 
-def class_words(statistic: Statistic, cls: int) -> str:
-    """Return `sum mod 2 = 1`, `counts = 1,0,2`, `x = 0,1,1`: the class as a condition on the dataset."""
+def class_words(statistic: Statistic, cls: int, query: Query | None = None) -> str:
+    """Return `sum mod 2 = 1`, `counts = 1,0,2`, `x = 0,1,1`: the class as a condition on the dataset.
+
+    Values that have names are called by them: `counts = 1 of no, 2 of yes`.
+    """
+    if isinstance(statistic, Table) and statistic.finest and _called(query, 0):
+        return f"x = {commas(_called(query, int(v)) for v in np.unravel_index(cls, statistic.records))}"
+    if isinstance(statistic, Histogram) and _called(query, 0):
+        counts = ((_called(query, v), c) for v, c in enumerate(statistic.counts[cls].tolist()))
+        return f"counts = {', '.join(f'{c} of {name}' for name, c in counts if c)}"
     if isinstance(statistic, Sum):
         return f"sum{'' if statistic.modulus is None else f' mod {statistic.modulus}'} = {statistic.values[cls]}"
     if isinstance(statistic, Histogram):
@@ -210,11 +275,14 @@ def _leakage(audit: Audit) -> list[str]:
 
 def _held(audit: Audit) -> list[str]:
     """Which part of the secret can leak at most; by the bound on this secret, as others may hold more."""
+    if isinstance(audit.mechanism, Continuous):
+        return []
     held = in_unit(float(np.log(alive(audit).sum())), audit.unit)
     upper = audit.records.orbit_of(audit.record)[2]
     if not 0 <= upper < held:
         return []
-    whose = {Group: "these records", Function: "the secret"}.get(type(audit.prior.secret), "this record")
+    groups = {Group: "these records", Function: "the secret", Attributes: "the secret"}
+    whose = groups.get(type(audit.prior.secret), "this record")
     share = round_up(100 * upper / held, 2)
     return [f"at most {share} % of the {short(held)} {audit.unit} that {whose} can hold"]
 
@@ -226,12 +294,14 @@ def alive(audit: Audit) -> NDArray[np.bool_]:
 
 def _secret(audit: Audit) -> str:
     secret, many = audit.prior.secret, int(alive(audit).sum())
+    if isinstance(secret, Attributes):
+        return f"{secrets.name(secret)}{' together' if len(secret.words) > 1 else ''}, {many} values"
     if isinstance(secret, Function):
         shown = ", ".join(map(str, secret.names[:MOST_NAMES])) + (", ..." if len(secret.names) > MOST_NAMES else "")
         return f"a function of the dataset with {many} value{'' if many == 1 else 's'}: {shown}"
     if isinstance(secret, Group):
         return f"{secrets.name(secret)} together, {many} values; other records were not audited"
-    return f"record {secret}; other records were not audited"
+    return f"record {audit.record}; other records were not audited"
 
 
 def _records(audit: Audit) -> str:
@@ -260,6 +330,8 @@ def adversary_words(audit: Audit) -> str:
     """Return how much the adversary may know; the number that was given with all its digits."""
     if audit.adversary.kind == "independent":
         return _independent_words(audit)
+    if isinstance(audit.reference, Density):
+        return _beyond_density(audit)
     if not audit.reference.uniform:
         return _beyond(audit)
     most = in_unit(audit.mechanism.log_universe, audit.unit)
@@ -286,6 +358,10 @@ def _independent_words(audit: Audit) -> str:
 
 def reference_words(reference: Reference) -> str:
     """Return what the reference prior is: `independent records with law 0.9,0.1 each`."""
+    if isinstance(reference, Density):
+        wide = f"from {reference.low:g} to {reference.high:g}"
+        parts = "" if reference.uniform else f", constant in each of {len(reference.masses)} parts"
+        return f"independent records with a {'uniform ' if reference.uniform else ''}density {wide}{parts}"
     if reference.kind == "marginal":
         law = reference.laws[0]
         shown = commas(f"{p:.4g}" for p in law[:MOST_NAMES]) + (",..." if len(law) > MOST_NAMES else "")
@@ -293,6 +369,14 @@ def reference_words(reference: Reference) -> str:
     if reference.kind == "marginals":
         return "independent records, each with its own law"
     return "given weights of the datasets" if reference.kind else "the uniform prior"
+
+
+def _beyond_density(audit: Audit) -> str:
+    """How much the adversary may know beyond a density of real-valued records."""
+    rho = reference_words(audit.reference)
+    if audit.adversary.knowledge == 0:
+        return f"knows the density and nothing else: {rho}"
+    return f"knows at most {audit.knowledge:.12g} {audit.unit} beyond the density: {rho}"
 
 
 def _beyond(audit: Audit) -> str:
@@ -357,7 +441,7 @@ def _share(audit: Audit, low: float, high: float, same: float = 0.001) -> str:
 
 def _witness(audit: Audit) -> list[str]:
     cells, more = heaviest(audit)
-    if audit.reference.uniform:
+    if audit.reference.uniform and not isinstance(audit.reference, Density):
         known = f"its entropy is {short(in_unit(audit.prior.entropy(), audit.unit))} {audit.unit}"
     else:
         known = f"D(p || reference) is {short(in_unit(audit.prior.divergence(), audit.unit))} {audit.unit}"
@@ -372,7 +456,8 @@ def _witness(audit: Audit) -> list[str]:
         )
     if audit.prior.mechanism.part is not None:
         lines.append(
-            f"it speaks of the noisy count of value {audit.prior.mechanism.part} alone, which leaks so much already"
+            f"it speaks of the noisy count of {counted(audit.mechanism.query, audit.prior.mechanism.part)} alone, "
+            "which leaks so much already"
         )
     return lines
 
@@ -386,6 +471,11 @@ def _stopped(audit: Audit) -> list[str]:
     kind = audit.upper_by
     by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
     lines = [f"{why(audit)}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
+    if audit.adversary.kind == "independent" and not audit.adversary.unlimited and not audit.closed:
+        lines.append(
+            "independent records within a limit of knowledge have no formula: the upper bound is the lesser of that "
+            "for independence alone and that for the knowledge alone, and no prior need attain either"
+        )
     if audit.stopped not in ("gap", "nearly"):
         lines.append(f"the gap of {short_up(audit.gap)} is open: L lies between the bounds{more_time(audit)}")
     return lines
@@ -394,7 +484,7 @@ def _stopped(audit: Audit) -> list[str]:
 def why(result: "Audit | Design") -> str:
     """Return why a search ended."""
     if result.stopped == "gap" and result.gap > result.tolerance:
-        return f"the gap is within {100 * getattr(result, 'relative', 0.0):.3g} % of the upper bound"
+        return f"the gap is within {100 * result.relative:.3g} % of the upper bound"
     tolerance = f" {result.tolerance:.2g}" if result.stopped in ("gap", "nearly") else ""
     slow = ", and further progress was slow" if result.stopped == "nearly" else ""
     return f"{WHY[result.stopped]}{tolerance}{slow}"

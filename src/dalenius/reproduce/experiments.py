@@ -4,7 +4,7 @@
 
 import difflib
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from dalenius.errors import InputError
@@ -307,12 +307,12 @@ EXPERIMENTS = {
 }
 
 
-def chosen(only: Iterable[str] | None) -> list[Experiment]:
+def chosen(only: Iterable[str] | None, known: Mapping[str, Experiment] = EXPERIMENTS) -> list[Experiment]:
     """The experiments of these names, all of them when none is named, in the order of the paper."""
-    names = set(only or EXPERIMENTS)
-    for name in names - EXPERIMENTS.keys():
-        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+    names = set(only or known)
+    for name in names - known.keys():
+        close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        message = f"there is no experiment {name!r}; {hint}the experiments are {', '.join(EXPERIMENTS)}"
+        message = f"there is no experiment {name!r}; {hint}the experiments are {', '.join(known)}"
         raise InputError(message)
-    return [one for name, one in EXPERIMENTS.items() if name in names]
+    return [one for name, one in known.items() if name in names]

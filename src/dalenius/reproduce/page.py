@@ -6,7 +6,7 @@ from typing import Any
 from dalenius.numerics.rounding import short, short_up
 from dalenius.report.page import Picture, Section, Table, write_report
 from dalenius.reproduce.experiments import EXPERIMENTS
-from dalenius.reproduce.figures import SECOND
+from dalenius.reproduce.figures.figures import SECOND
 from dalenius.reproduce.findings import finding
 from dalenius.reproduce.rows import Row, bracket, called, factor, gap, having
 

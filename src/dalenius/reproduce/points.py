@@ -14,8 +14,8 @@ from dalenius.api import audit, design
 from dalenius.auditing.all_records import audit_records
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
-from dalenius.model.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
 from dalenius.model.query import Query
 from dalenius.numerics.deferred import brentq

@@ -1,24 +1,24 @@
-"""Running the experiments: points over processes, each kept as it ends; pictures and pages when all are there."""
+"""Running the experiments, as a study: points over processes, each kept as it ends; then pictures and pages."""
 
 import math
 import os
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
-from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import chain
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.reproduce.experiments import EXPERIMENTS, Experiment, chosen
+from dalenius.reproduce.folder import Folder
 from dalenius.reproduce.points import Measured, Point, measure
 from dalenius.reproduce.rows import Row, finest, gap, having, missed
-from dalenius.reproduce.store import Store
-from dalenius.studies.pool import Pool, cores
+from dalenius.studies.pool import cores
+from dalenius.studies.running import Progress, Report, Run, silent
+from dalenius.studies.store import Entry
+from dalenius.studies.task import Answered
 
 NEEDED = ("table", "entropy", "closed-forms", "primal", "dual")  # by the page on the relation to the paper
 EFFORT = {
@@ -30,19 +30,7 @@ EFFORT = {
     "text": 0.001,
 }  # of a start, by experiment, where others take 1
 
-Finished = Generator[tuple[Point, Measured, float], None, None]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a listener receives: how many points are kept, out of how many, and sometimes a sentence."""
-
-    done: int
-    total: int
-    text: str = ""
-
-
-Report = Callable[[Progress], None]
+Results = dict[str, list[Row]]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -107,6 +95,48 @@ class Reproduction:
         }
 
 
+def publish(folder: Folder, names: list[str], results: Results) -> None:
+    """Write tables and pictures of these experiments, and the pages about all that is there."""
+    from dalenius.reproduce.figures.figures import draw, draw_dependencies  # noqa: PLC0415 - matplotlib
+    from dalenius.reproduce.page import write_index  # noqa: PLC0415 - the same
+    from dalenius.reproduce.paper_map import write_map  # noqa: PLC0415
+    from dalenius.reproduce.relation import write_relation  # noqa: PLC0415
+
+    for name in names:
+        folder.write_table(name, results[name])
+        draw(name, results[name], folder.out)
+    draw_dependencies(folder.out)
+    write_index(folder.out, results, folder.run)
+    write_map(folder.out / "map.md", results)
+    if all(name in results for name in NEEDED):
+        write_relation(folder.out / "relation.md", results)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a reproduction is made of: its experiments, how a point is measured, and what is made of the rows."""
+
+    experiments: Mapping[str, Experiment] = field(default_factory=lambda: EXPERIMENTS)
+    measure: Callable[[Point, int], Measured] = measure
+    publish: Callable[[Folder, list[str], Results], None] = publish
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A point as a question of a study."""
+
+    point: Point
+    seed: int
+    measure: Callable[[Point, int], Measured]
+
+    def answer(self) -> Answered:
+        """Measure it. Its rows are its numbers."""
+        began = time.monotonic()
+        found = self.measure(self.point, self.seed)
+        numbers = {"rows": list(found.rows), "gap": gap(found.rows)}
+        return Answered(numbers, time.monotonic() - began, found.certificates)
+
+
 def reproduce(  # noqa: PLR0913 - the options of the command
     out: str | os.PathLike[str],
     only: Iterable[str] | None = None,
@@ -115,126 +145,84 @@ def reproduce(  # noqa: PLR0913 - the options of the command
     jobs: int | None = None,
     seed: int = 0,
     report: Report | None = None,
+    plan: Plan | None = None,
 ) -> Reproduction:
     """Measure the experiments of the paper's evaluation into a folder; what is there is not measured again.
 
     only: names of experiments, default all. quick: coarser grids. jobs: processes, default one per core; the numbers
-    do not depend on it. After Ctrl-C (Interrupted) the same call goes on where it was.
+    do not depend on it. After Ctrl-C (Interrupted) the same call goes on where it was. plan: other experiments.
     """
-    began = time.monotonic()
-    wanted = chosen(only)
+    began, listener, plan = time.monotonic(), report or silent, plan or Plan()
+    wanted = chosen(only, plan.experiments)
     workers = cores() if jobs is None else checks.whole("jobs", jobs)
-    store = Store.open(Path(out), quick=quick, seed=checks.whole("seed", seed, 0))
-    total = _measure_missing(store, wanted, workers, report or _silent)
-    results = {one.name: store.rows(one.name, one.points(quick)) for one in EXPERIMENTS.values()}
-    there = {name: rows for name, rows in results.items() if rows}
-    (report or _silent)(Progress(total, total, "drawing the pictures"))
-    try:
-        _publish(store, [one.name for one in wanted], there)
-    except KeyboardInterrupt:
-        raise Interrupted(total, total) from None
-    summaries = tuple(_summary(store, one.name, there[one.name]) for one in wanted)
-    return Reproduction(store.out, summaries, time.monotonic() - began)
+    with Folder.open(Path(out), quick=quick, seed=checks.whole("seed", seed, 0)) as folder:
+        total = _measure_missing(folder, plan, wanted, workers, listener)
+        results = {name: folder.rows(one.points(quick)) for name, one in plan.experiments.items()}
+        there = {name: rows for name, rows in results.items() if rows}
+        listener(Progress(total, 0, total, text="drawing the pictures"))
+        try:
+            plan.publish(folder, [one.name for one in wanted], there)
+        except KeyboardInterrupt:
+            raise Interrupted(total, total) from None
+        summaries = tuple(_summary(folder, one.name, one.points(quick)) for one in wanted)
+    return Reproduction(folder.out, summaries, time.monotonic() - began)
 
 
-def _silent(_: Progress) -> None:
-    """Report nothing."""
-
-
-def _measure_missing(store: Store, wanted: list[Experiment], workers: int, report: Report) -> int:
+def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], workers: int, report: Report) -> int:
     """Measure and keep what is not there yet; return how many points there are in all."""
-    points = [point for one in wanted for point in one.points(store.run["quick"])]
-    kept = {one.name: store.kept(one.name) for one in wanted}
-    missing = [point for point in points if point.key not in kept[point.experiment]]
-    left = Counter(point.experiment for point in missing)
-    total, done = len(points), len(points) - len(missing)
-    there = f"{done} of {total} points are there already; " if done else ""
-    report(Progress(done, total, f"{there}{len(missing)} to measure with {workers} at a time, the longest first"))
-    queue = deque(sorted(missing, key=_effort, reverse=True))
-    seed = store.run["seed"]
+    points = {folder.key(point): point for one in wanted for point in one.points(folder.run["quick"])}
+    there = folder.kept()
+    # The longest first, so that no process is left with one at the end.
+    order = sorted(points.keys() - there.keys(), key=lambda key: (-_effort(points[key]), key))
+    missing = {key: Measurement(points[key], folder.run["seed"], plan.measure) for key in order}
+    left = Counter(points[key].experiment for key in missing)
+    failed: dict[str, str] = {}
 
-    def say(text: str) -> None:
-        report(Progress(done, total, text))
+    def keep(ended: list[Entry]) -> str:
+        folder.keep([(points[entry.key], entry) for entry in ended])
+        failed.update({entry.key: entry.reason for entry in ended if entry.status == "failed"})
+        done = Counter(points[entry.key].experiment for entry in ended if entry.status == "done")
+        left.subtract(done)
+        whole = [name for name in done if not left[name]]
+        for name in whole:
+            folder.write_table(name, folder.rows(plan.experiments[name].points(folder.run["quick"])))
+        so_far = f"{len(points) - left.total()} of {len(points)} points in all"
+        return "; ".join(f"{name}: measured, {so_far}" for name in whole)
 
+    run = Run({key: f"{point.key} of {point.experiment}" for key, point in points.items()}, report, keep)
+    for key in points.keys() & there.keys():
+        run.count(there[key])
     try:
-        with closing(_here(queue, seed) if workers == 1 else _in_processes(queue, seed, workers, say)) as finished:
-            for point, measured, seconds in finished:
-                store.keep(point, measured, seconds)
-                done += 1
-                left[point.experiment] -= 1
-                if left[point.experiment]:
-                    say("")
-                    continue
-                own = [other for other in points if other.experiment == point.experiment]
-                store.write_table(point.experiment, store.rows(point.experiment, own))
-                say(f"{point.experiment}: measured, {done} of {total} points in all")
+        stopped = run.here(missing, workers)
     except KeyboardInterrupt:
-        raise Interrupted(done, total) from None
-    return total
+        stopped = True
+    if stopped:
+        raise Interrupted(run.done, len(points))
+    if failed:
+        key, reason = next(iter(failed.items()))
+        message = (
+            f"{len(failed)} of {len(points)} points failed, the first of them {run.names[key]}: {reason}; what is "
+            "finished is kept: the same command tries them again"
+        )
+        raise InputError(message)
+    return len(points)
 
 
 def _effort(point: Point) -> float:
-    """A guess of how long a point takes; the longest go first, so that no process is left with one at the end."""
+    """A guess of how long a point takes."""
     return EFFORT.get(point.experiment, 1) * point.starts
 
 
-def _timed(point: Point, seed: int) -> tuple[Measured, float]:
-    began = time.monotonic()
-    return measure(point, seed), time.monotonic() - began
-
-
-def _here(queue: deque[Point], seed: int) -> Finished:
-    """Measure in this process, one after the other."""
-    while queue:
-        point = queue.popleft()
-        yield point, *_timed(point, seed)
-
-
-def _in_processes(queue: deque[Point], seed: int, workers: int, say: Callable[[str], None]) -> Finished:
-    """Measure in several processes; a point whose process died is tried once more."""
-    pool: Pool[Point, tuple[Measured, float]] = Pool(partial(_timed, seed=seed), workers)
-    pool.died = partial(_after_death, say=say)
-    with closing(pool.run(queue)) as ended:
-        for one in chain.from_iterable(ended):
-            if one.result is not None:
-                yield one.item, *one.result
-
-
-def _after_death(point: Point, times: int, say: Callable[[str], None]) -> None:
-    what = f"the process that measured {point.key} of {point.experiment} died"
-    if times > 1:
-        message = f"{what} twice, perhaps because memory ran out; what is finished is kept: try again with fewer --jobs"
-        raise InputError(message)
-    say(f"{what}; trying once more")
-
-
-def _publish(store: Store, names: list[str], results: dict[str, list[Row]]) -> None:
-    """Write tables and pictures of these experiments, and the pages about all that is there."""
-    from dalenius.reproduce.figures import draw, draw_dependencies  # noqa: PLC0415 - matplotlib
-    from dalenius.reproduce.page import write_index  # noqa: PLC0415 - the same
-    from dalenius.reproduce.paper_map import write_map  # noqa: PLC0415
-    from dalenius.reproduce.relation import write_relation  # noqa: PLC0415
-
-    for name in names:
-        store.write_table(name, results[name])
-        draw(name, results[name], store.out)
-    draw_dependencies(store.out)
-    write_index(store.out, results, store.run)
-    write_map(store.out / "map.md", results)
-    if all(name in results for name in NEEDED):
-        write_relation(store.out / "relation.md", results)
-
-
-def _summary(store: Store, name: str, rows: list[Row]) -> Summary:
+def _summary(folder: Folder, name: str, points: list[Point]) -> Summary:
+    rows, kept = folder.rows(points), folder.kept()
     brackets = having(rows, "lower")
-    kept = store.kept(name).values()
     return Summary(
         name,
-        len(kept),
+        len(points),
         gap=gap(rows),
         missed=max(map(_missed, finest(brackets)), default=0.0),
         verified=all(row["verified"] for row in brackets),
-        seconds=math.fsum(one.seconds for one in kept),
+        seconds=math.fsum(kept[folder.key(point)].seconds for point in points),
     )
 
 

@@ -179,7 +179,7 @@ FIGURES = (
     Entry(
         "Figure 1",
         "the saddle",
-        "dalenius.reproduce.saddle_figure.surface",
+        "dalenius.reproduce.figures.saddle_figure.surface",
         _reproduce("saddle"),
         RIGHT,
         "drawn as contours and as a surface",
@@ -187,7 +187,7 @@ FIGURES = (
     Entry(
         "Figure 2",
         "dependency graph of the algorithms",
-        "dalenius.reproduce.loop_figures.dependencies",
+        "dalenius.reproduce.figures.loop_figures.dependencies",
         "`dalenius reproduce --quick --out DIR`",
         RIGHT,
         "drawn by our code",
@@ -195,7 +195,7 @@ FIGURES = (
     Entry(
         "Figure 3",
         "$L(b)$ against $b$",
-        "dalenius.reproduce.audit_figures.entropy",
+        "dalenius.reproduce.figures.audit_figures.entropy",
         _reproduce("entropy"),
         WRONG,
         "flat up to $(n-1) \\ln 2$; the decline before is that of Algorithm 5",
@@ -203,7 +203,7 @@ FIGURES = (
     Entry(
         "Figure 4",
         "three mechanisms against epsilon",
-        "dalenius.reproduce.audit_figures.epsilon",
+        "dalenius.reproduce.figures.audit_figures.epsilon",
         _reproduce("epsilon"),
         WRONG,
         "capacity grows with epsilon; the number of the caption is too high",
@@ -211,7 +211,7 @@ FIGURES = (
     Entry(
         "Figure 5",
         "distortion against epsilon",
-        "dalenius.reproduce.audit_figures.distortion_printed",
+        "dalenius.reproduce.figures.audit_figures.distortion_printed",
         _reproduce("distortion"),
         WRONG,
         "two quantities on one axis: at equal distortion it is one channel",
@@ -219,7 +219,7 @@ FIGURES = (
     Entry(
         "Figure 6",
         "least leakage at $D$",
-        "dalenius.reproduce.comparison_figures.primal",
+        "dalenius.reproduce.figures.comparison_figures.primal",
         _reproduce("primal"),
         WRONG,
         "what is drawn is the report; the mechanisms leak more",
@@ -227,7 +227,7 @@ FIGURES = (
     Entry(
         "Figure 7",
         "least distortion at $L$",
-        "dalenius.reproduce.comparison_figures.dual",
+        "dalenius.reproduce.figures.comparison_figures.dual",
         _reproduce("dual"),
         PART,
         "depends on the reading of Algorithms 9 and 10",
@@ -247,7 +247,7 @@ TABLES = (
     Entry(
         "Table 3",
         "leakage at epsilon = 1",
-        "dalenius.reproduce.comparison_figures.table",
+        "dalenius.reproduce.figures.comparison_figures.table",
         _reproduce("table"),
         WRONG,
         "the printed numbers fall where the leakage does not",
@@ -298,7 +298,7 @@ ADVICE = (
     ),
     Entry("Section 3.4", "default parameters", "dalenius.paper", "", RIGHT, "the defaults of every algorithm here"),
     Entry("Section 6", "large datasets", "dalenius.model.counting", AUDIT, DONE, "classes instead of datasets"),
-    Entry("Section 6", "continuous domains", "dalenius.model.real", "", DONE, 'real outputs: `output="real"`'),
+    Entry("Section 6", "continuous domains", "dalenius.model.channels.real", "", DONE, 'real outputs: `output="real"`'),
     Entry(
         "Section 6",
         "evolving knowledge",

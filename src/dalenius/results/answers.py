@@ -118,7 +118,7 @@ def _extremes(found: list[Audited], bracket: tuple[float, float], nats: float, *
 def design_answer(asked: DesignProblem, problem: Problem, designed: Designed, *, budget: float, run: Run) -> Design:
     """Return the designed mechanism with the bracket on the optimum; budget as the user gave it."""
     distortion, adversary = asked.distortion, asked.adversary
-    leakage = audit_answer(asked.audit(designed.mechanism), designed.found, run)
+    leakage = audit_answer(asked.audit(designed.together), designed.found, run)
     primal = problem.goal == "leakage"
     upper = leakage.certificate.upper if primal else designed.distortion
     lower = min(max(designed.lower.value, 0.0), upper)
@@ -138,6 +138,8 @@ def design_answer(asked: DesignProblem, problem: Problem, designed: Designed, *,
         ],
         **({"multiplier": designed.lower.multiplier} if primal else {}),
         "symmetries": list(problem.domain.symmetries),
+        # The audit is then of the joint release; so many outputs has what was released before.
+        **({} if problem.domain.first is None else {"beside": problem.domain.first.shape[1]}),
         "audit": leakage.certificate.data,
     }
     bracket = down(lower, scale), up(upper, scale)
@@ -156,6 +158,7 @@ def design_answer(asked: DesignProblem, problem: Problem, designed: Designed, *,
         stopped=_stopped(bracket, run, late_share=0.2),
         proved="both",
         tolerance=run.tolerance,
+        relative=run.relative,
         seed=run.seed,
         seconds=run.deadline.seconds,
         rounds=designed.rounds,

@@ -17,9 +17,9 @@ import numpy as np
 from dalenius.errors import InputError
 from dalenius.model import storage
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
-from dalenius.model.secret import Function
+from dalenius.model.secret import Attributes, Function
 from dalenius.results.audit import Audit, Extremes, finite
 from dalenius.results.design import Design
 from dalenius.results.history import Step
@@ -62,14 +62,17 @@ def save_design(design: Design, path: str | os.PathLike[str]) -> None:
 def design_content(design: Design) -> dict[str, Any]:
     """Return what is saved of a design.
 
+    Of a design beside earlier releases the mechanism is the joint release, and "released" the one to run.
     Its audit is kept as a saved audit without the mechanism, which is the design's, and without the
     certificate, which is the "audit" of the design's, or all of it where the budget is not kept.
     """
     content = {
-        **_of_mechanism(design.mechanism),
+        **_of_mechanism(design.leakage.mechanism if design.beside else design.mechanism),
+        **({"released": _of_mechanism(design.mechanism)["mechanism"]} if design.beside else {}),
         "query": _of_query(design.query),
         "adversary": _of_adversary(design.adversary),
         **{key: getattr(design, key) for key in OF_DESIGN},
+        **({"relative": design.relative} if design.relative else {}),
         **_of_history(design.history, design.repairs),
         **({} if design.reading is None else {"reading": design.reading}),
         **({} if design.reported is None else {"reported": design.reported}),
@@ -153,6 +156,7 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
         ],
         "extremes": [*map(finite, extremes.unconstrained), finite(extremes.uniform)] if extremes is not None else None,
         **({"names": list(map(str, audit.secret.names))} if isinstance(audit.secret, Function) else {}),
+        **({"words": list(audit.secret.words)} if isinstance(audit.secret, Attributes) else {}),
         **_of_history(audit.history, audit.repairs),
     }
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
-from dalenius.model.secret import Secret, members, name
+from dalenius.model.secret import Attributes, Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
@@ -230,10 +230,12 @@ class Audit:
             for members, lower, upper in self.records.orbits
         ]
 
-    def _secret(self) -> list[int] | str | None:
-        """None for every record, the records of the secret, or the word "function"."""
+    def _secret(self) -> list[int] | list[str] | str | None:
+        """None for every record, the records of the secret, words for attributes, or the word "function"."""
         if self.secret is None:
             return None
+        if isinstance(self.secret, Attributes):
+            return list(self.secret.words)
         group = members(self.secret)
         return "function" if group is None else list(group)
 
@@ -335,6 +337,12 @@ class Curve:
         columns = ("entropy", "knowledge", "lower", "upper", "unit", "record", "stopped", "proved", "seconds")
         return frame([{key: getattr(audit, key) for key in columns} for audit in self.audits])
 
+    def summary(self) -> str:
+        """Return the points in plain words, digits rounded outward."""
+        from dalenius.report.text import curve_facts, stacked  # noqa: PLC0415 - results know of no report until asked
+
+        return stacked(curve_facts(self))
+
     def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
         """Draw the certified band of L(b) between its extremes; return the figure."""
         from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
@@ -355,8 +363,10 @@ class Curve:
 
     def __repr__(self) -> str:
         widest = max(audit.gap for audit in self.audits)
+        beyond = not self.audits[0].reference.uniform
+        along, what = (self.knowledges, "knowledge <=") if beyond else (self.entropies, "H(X) >=")
         return (
-            f"<Curve of {len(self.audits)} points, H(X) >= {min(self.entropies):.4g} to {max(self.entropies):.4g}: "
+            f"<Curve of {len(self.audits)} points, {what} {min(along):.4g} to {max(along):.4g}: "
             f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
             f"widest gap {widest:.1e}>"
         )

@@ -42,7 +42,7 @@ def load_any(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | 
     """Read what `save` of any result wrote."""
     content = storage.read_json(storage.path_of(path))
     kind = content.get("format") if isinstance(content, dict) else None
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         if kind in (AUDIT, DESIGN):
             return part_of(path, content, verify=verify)
         message = f'{path} is not a saved result: its "format" is none of {", ".join([AUDIT, DESIGN, *_KINDS])}'
@@ -120,20 +120,26 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
 
 def _of_calibration(calibration: Calibration) -> dict[str, Any]:
     numbers = {name: _finite(getattr(calibration, name)) for name in OF_CALIBRATION}
-    return {**numbers, "leakage": audit_content(calibration.leakage)}
+    together = {} if calibration.together is None else {"together": list(calibration.together)}
+    return {**numbers, **together, "leakage": audit_content(calibration.leakage)}
 
 
 def _calibration(content: dict[str, Any], part: Part) -> Calibration:
     leakage = _audit(part(content["leakage"]))
     budget = checks.real("budget", content["budget"], 0.0, math.inf)
-    if leakage.upper > budget:
-        message = f"its mechanism leaks up to {leakage.upper!r}, which is above its budget of {budget!r}"
+    together = None
+    if "together" in content:
+        low, high = (checks.real("a bound of everything together", x, 0.0, math.inf) for x in content["together"])
+        together = low, high
+    upper = leakage.upper if together is None else together[1]
+    if upper > budget:
+        message = f"its mechanism leaks up to {upper!r}, which is above its budget of {budget!r}"
         raise InputError(message)
     if content["stopped"] not in ("accuracy", "time_limit", "interrupted"):
         message = f"it stopped by {content['stopped']!r}, which is not a reason"
         raise InputError(message)
     numbers = {name: content[name] for name in OF_CALIBRATION}
-    return Calibration(mechanism=leakage.mechanism, leakage=leakage, **numbers)
+    return Calibration(mechanism=leakage.mechanism, leakage=leakage, together=together, **numbers)
 
 
 def _of_profile(profile: Profile) -> dict[str, Any]:
@@ -141,6 +147,7 @@ def _of_profile(profile: Profile) -> dict[str, Any]:
         **{name: _finite(getattr(profile, name)) for name in OF_PROFILE},
         "capacity": profile.capacity and [profile.capacity.lower, profile.capacity.upper],
         "notes": list(profile.notes),
+        **({} if profile.independent is None else {"independent": audit_content(profile.independent)}),
         **_of_curve(profile.leakage),
     }
 
@@ -156,6 +163,7 @@ def _profile(content: dict[str, Any], part: Part) -> Profile:
         leakage=curve,
         capacity=None if capacity is None else Bracket(*(checks.real("capacity", x, 0.0, math.inf) for x in capacity)),
         notes=tuple(str(note) for note in content["notes"]),
+        independent=_audit(part(content["independent"])) if "independent" in content else None,
         **{name: content[name] for name in OF_PROFILE if name != "dp_epsilon"},
         dp_epsilon=math.inf if epsilon is None and not unknown else epsilon,
     )

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
 from dalenius.results.audit import Audit, finite
 
@@ -17,6 +17,9 @@ class Calibration:
     What is proved: that the mechanism returned meets the budget, and that at `too_little`, the nearest
     parameter with less noise for which that was shown, the budget is exceeded (None where it was shown
     for none). Parameters between the two may meet the budget or not.
+
+    Found by a ledger, `together` is the bracket on what everything released before and this mechanism leak together,
+    which is what the budget is about; `leakage` is the audit of the mechanism alone. Else `together` is None.
     Every number of information is in `unit`.
     """
 
@@ -33,6 +36,7 @@ class Calibration:
     accuracy: float
     audits: int
     seconds: float
+    together: tuple[float, float] | None = None
 
     @property
     def unit(self) -> str:
@@ -49,6 +53,9 @@ class Calibration:
             "mechanism": self.mechanism.name,
             "leakage": {"lower": finite(self.leakage.lower), "upper": finite(self.leakage.upper)},
             "budget": finite(self.budget),
+            **(
+                {} if self.together is None else {"together": dict(zip(("lower", "upper"), self.together, strict=True))}
+            ),
             "unit": self.unit,
             "entropy": finite(self.leakage.entropy),
             "knowledge": finite(self.leakage.knowledge),
@@ -81,9 +88,11 @@ class Calibration:
         write_document([self], path)
 
     def __repr__(self) -> str:
-        upper = round_up(self.leakage.upper, decimals(self.leakage.upper))
+        most = self.leakage.upper if self.together is None else self.together[1]
+        upper = round_up(most, decimals(most))
         return (
-            f"<Calibration {self.mechanism.name} of {self.mechanism.query}: leaks at most {upper} {self.unit}, "
+            f"<Calibration {self.mechanism.name} of {self.mechanism.query}: leaks at most {upper} {self.unit}"
+            f"{' with all before' if self.together else ''}, "
             f"budget {self.budget:.9g}; stopped by {self.stopped}>"
         )
 
@@ -95,15 +104,18 @@ class Calibration:
     def _facts(self) -> list[tuple[str, list[str]]]:
         from dalenius.report.text import adversary_words, checked_words, problem  # noqa: PLC0415
 
-        digits = decimals(self.leakage.upper)
-        low, high = round_down(self.leakage.lower, digits), round_up(self.leakage.upper, digits)
+        within = "" if self.together else ", within the budget"
+        alone = f"{_between(self.leakage.lower, self.leakage.upper)} {self.unit}{within}; {checked_words(self.leakage)}"
+        asked = f"the least {self.family} noise that leaks at most {self.budget:.9g} {self.unit} about a record"
+        leaks = [alone]
+        if self.together is not None:
+            asked += ", together with what was released before"
+            both = f"{_between(*self.together)} {self.unit} with all that was released before, within the budget"
+            leaks = [both, f"by itself {alone}"]
         return [
             ("Calibrated", [problem(self.mechanism)]),
-            (
-                "Asked",
-                [f"the least {self.family} noise that leaks at most {self.budget:.9g} {self.unit} about a record"],
-            ),
-            ("Leakage", [f"{low} <= L <= {high} {self.unit}, within the budget; {checked_words(self.leakage)}"]),
+            ("Asked", [asked]),
+            ("Leakage", leaks),
             ("Noise", self._noise()),
             ("Adversary", [adversary_words(self.leakage)]),
             ("Stopped", [self._stopped()]),
@@ -129,3 +141,8 @@ class Calibration:
             "interrupted": "it was interrupted; less noise may turn out to be enough",
         }
         return f"{reasons[self.stopped]}; {self.audits} audits, {self.seconds:.3g} s"
+
+
+def _between(lower: float, upper: float) -> str:
+    digits = decimals(upper)
+    return f"{round_down(lower, digits)} <= L <= {round_up(upper, digits)}"

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
-from dalenius.model.written import Written
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.results.audit import Audit, Stopped, finite, frame, limit_words
 from dalenius.results.history import Step
@@ -65,6 +65,7 @@ class Design:
     repairs: tuple[str, ...] = ()  # of the paper's text, by name: those that were made, with method "paper"
     reading: Literal["proof", "strict"] | None = None  # of Algorithm 9, where it ran and no repair replaces it
     reported: float | None = None  # what that algorithm takes for the leakage of its mechanism, in `unit`
+    relative: float = 0.0  # the share of upper at which a gap was to end the search as well
     loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
     verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
     refused: str = field(default="", init=False, compare=False)  # the same
@@ -80,14 +81,22 @@ class Design:
         return self.certificate.data.get("format") != "dalenius/audit-certificate"
 
     @property
+    def beside(self) -> int:
+        """How many outputs the releases before have that this design stands beside; 0 where it stands alone.
+
+        `leakage`, its mechanism and the certificate are then about everything together.
+        """
+        return int(self.certificate.data.get("beside", 0))
+
+    @property
     def gap(self) -> float:
         """How far apart the bounds on the optimum are."""
         return self.upper - self.lower
 
     @property
     def closed(self) -> bool:
-        """Whether the gap is within the tolerance."""
-        return self.gap <= self.tolerance
+        """Whether the gap is within the tolerance, or within the share of the upper bound that was asked for."""
+        return self.gap <= max(self.tolerance, self.relative * self.upper)
 
     @property
     def entropy(self) -> float:
@@ -145,6 +154,7 @@ class Design:
             "goal": self.goal,
             "budget": finite(self.budget),
             "tolerance": finite(self.tolerance),
+            "relative": self.relative,
             "seed": self.seed,
             "dp_epsilon": finite(self.mechanism.dp_epsilon()),
             "reported": None if self.reported is None else finite(self.reported),

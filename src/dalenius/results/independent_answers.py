@@ -11,10 +11,10 @@ from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
-from dalenius.model.reference import SMOOTH, Reference
+from dalenius.model.reference import Reference
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.results.answers import Run, certified_answer, ended
 from dalenius.results.audit import Audit, Records, Stopped
@@ -48,7 +48,6 @@ def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> Indepen
         return _in_the_ball(problem, members, deadline)
     if not (adversary.reference.uniform or adversary.free):
         _check_written(mechanism, "others that follow a reference")
-        _check_masses(mechanism, members[0], adversary.reference)
         return averaged(mechanism, members[0], members, adversary.reference, tolerance)[0]
     return _alone(problem, members, deadline)
 
@@ -73,17 +72,6 @@ def _check_written(mechanism: Mechanism, what: str) -> None:
         message = (
             f"{what} need the rows of the channel, and {mechanism.name} of {mechanism.query} has too many to write "
             "out; use fewer records"
-        )
-        raise InputError(message)
-
-
-def _check_masses(mechanism: Mechanism, record: int, reference: Reference) -> None:
-    """Refuse a value without mass: the law of the record is free, and its row would be left out."""
-    masses = reference.log_joint(mechanism.statistic, record).max(axis=1)
-    if not np.isfinite(masses).all():
-        message = (
-            f"the reference gives no mass to value {int(np.argmin(masses))} of record {record}, but the adversary may: "
-            f"only the other records follow it; {SMOOTH}"
         )
         raise InputError(message)
 

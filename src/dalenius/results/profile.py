@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.results.audit import Audit, Curve, Stopped, finite
 from dalenius.results.units import in_unit
@@ -32,6 +32,8 @@ class Profile:
     """What a mechanism tells, by several measures; q(y|x) is its channel.
 
     leakage: L(b) = max_i max { I(X_i;Y) : H(X) >= b } at several b, about one record; each point an audit.
+    independent: the audit against any prior under which the records are independent, which is what differential
+        privacy has in mind; None where it was refused or interrupted.
     capacity: max I(X;Y) over all priors, about the whole dataset; a bracket, within 1e-9 where the channel is
         written out, within 1e-3 or what a quarter of the time allows where it is not.
     maximal_leakage: log sum_y max_x q(y|x), Sibson's information of order infinity [issa20]: how much better any
@@ -63,6 +65,7 @@ class Profile:
     notes: tuple[str, ...]
     stopped: Stopped
     seconds: float
+    independent: Audit | None = None
 
     @property
     def min_entropy_leakage(self) -> float | None:
@@ -79,6 +82,7 @@ class Profile:
         return {
             "unit": self.unit,
             "leakage": [_point(audit) for audit in self.leakage.audits],
+            "independent": None if self.independent is None else _point(self.independent),
             "capacity": self.capacity and {"lower": finite(self.capacity.lower), "upper": finite(self.capacity.upper)},
             "maximal_leakage": _maybe(self.maximal_leakage),
             "min_entropy_leakage": _maybe(self.min_entropy_leakage),
@@ -123,9 +127,10 @@ class Profile:
         digits = decimals(worst.upper)
         capacity = None if self.capacity is None else self.capacity.upper
         whole, maximal, epsilon = map(_shortly, (capacity, self.maximal_leakage, self.dp_epsilon))
+        independent = _shortly(None if self.independent is None else self.independent.upper)
         return (
             f"<Profile of {self.mechanism!r}: {round_down(worst.lower, digits)} <= L({short(worst.entropy)}) <= "
-            f"{round_up(worst.upper, digits)}, capacity {whole}, "
+            f"{round_up(worst.upper, digits)}, independent records at most {independent}, capacity {whole}, "
             f"maximal leakage {maximal} {self.unit}, dp_epsilon {epsilon}>"
         )
 

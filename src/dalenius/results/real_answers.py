@@ -9,8 +9,8 @@ import numpy as np
 from dalenius.certificates.audits import MARGIN_DOWN
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
+from dalenius.model.channels.real import Real
 from dalenius.model.problem import AuditProblem
-from dalenius.model.real import Real
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.quantise import Quantised, quantise
 from dalenius.results.answers import Run, certified_answer

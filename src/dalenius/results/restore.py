@@ -8,26 +8,27 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.gallery.parse import local, parse_query
+from dalenius.gallery.parse import local, parse_mechanism, parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.secret import Function, Secret, describe, from_user, members
+from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Table
-from dalenius.model.symmetric import EvenPrior, Symmetric
 from dalenius.model.tied import Decoder, TiedPrior
-from dalenius.model.written import Written
 from dalenius.results.audit import Audit, Extremes, Group, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step
@@ -117,6 +118,8 @@ def _secret(content: dict[str, Any], certificate: dict[str, Any], records: tuple
     described = certificate.get("secret")
     if described is None:
         return None
+    if set(described) == {"records", "values"}:
+        return _attributes(content, described, records)
     if "records" in described:
         secret = from_user(described["records"], records)
         if describe(secret) != described:
@@ -132,6 +135,49 @@ def _secret(content: dict[str, Any], certificate: dict[str, Any], records: tuple
         message = f'"names" must list {many} texts, one for each value of the secret'
         raise InputError(message)
     return Function(np.array(values, dtype=np.int64), tuple(names))
+
+
+def _attributes(content: dict[str, Any], described: dict[str, Any], records: tuple[int, ...]) -> Attributes:
+    """A function of some records' values; what its values were called is from the file."""
+    group, labels, names = described["records"], described["values"], content["names"]
+    words = content.get("words", [f"a function of record {i}" for i in group])
+    many = max(labels) + 1
+    whole = _whole_numbers(labels) and set(labels) == set(range(many))
+    sizes = math.prod(records[i] for i in group)
+    if not whole or len(labels) != sizes or describe(from_user(group, records))["records"] != group:
+        message = "the secret of its certificate is not one value for all values of its records"
+        raise InputError(message)
+    listed = [names, words]
+    if any(type(part) is not list or any(type(x) is not str for x in part) for part in listed) or len(names) != many:
+        message = f'"names" must list {many} texts, one for each value of the secret'
+        raise InputError(message)
+    return Attributes(records, tuple(group), labels, tuple(names), tuple(words))
+
+
+def _real_secret(certificate: dict[str, Any], n: int) -> int | None:
+    """The record that is the secret, of n real-valued ones; None for all of them."""
+    if "secret" not in certificate:
+        return None
+    (record,) = certificate["secret"]["records"]
+    if checks.whole("the record", record, 0) >= n:
+        message = f"its secret is record {record}, of {n}"
+        raise InputError(message)
+    return int(record)
+
+
+def _real_adversary(mechanism: Continuous, certificate: dict[str, Any]) -> Adversary:
+    """The adversary of real-valued records; compared with the file before (verifier/saved.py)."""
+    given = certificate["adversary"]
+    described = given.get("reference")
+    rho = mechanism.density(None if described is None else (described["edges"], described["masses"]))
+    kind: Literal["bounded", "independent"] = "independent" if "independent" in given else "bounded"
+    return Adversary.of_reals(given.get("knowledge"), "nats", rho, kind)
+
+
+def _real_witness(audit: dict[str, Any]) -> Prior:
+    """The prior on cells, or grid points, of the certificate about whole numbers inside."""
+    whole = parse_mechanism(audit["problem"]["mechanism"], parse_query(audit["problem"]["query"]))
+    return _witness(whole, audit["witness"]["record"], audit, _reference(audit, whole.records))
 
 
 def _whole_numbers(listed: Sequence[object]) -> bool:
@@ -170,7 +216,8 @@ def audit_of(content: dict[str, Any]) -> Audit:
 
 def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Audit:
     _check_described(mechanism, certificate)
-    secret = _secret(content, certificate, mechanism.records)
+    real = isinstance(mechanism, Continuous)
+    secret = _real_secret(certificate, mechanism.n) if real else _secret(content, certificate, mechanism.records)
     one = secret is None or isinstance(secret, int)
     if "bounds" in content:
         content = {"upper_by": content["bounds"], **content}  # its name in version 0.1
@@ -179,29 +226,33 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
         message = f"it is proved {plain['proved']!r}, the upper bound by {plain['upper_by']!r}"
         raise InputError(message)
     witness = certificate["witness"]
-    adversary = _adversary(content["adversary"], certificate, mechanism.records)
+    if isinstance(mechanism, Continuous):
+        adversary, prior = _real_adversary(mechanism, certificate), _real_witness(witness["audit"])
+    else:
+        adversary = _adversary(content["adversary"], certificate, mechanism.records)
+        about = witness["record"] if secret is None else secret
+        prior = _witness(mechanism, about, certificate, adversary.reference)
     return Audit(
         mechanism=mechanism,
         adversary=adversary,
         records=_records(content, certificate, None if secret is None else plain["record"], mechanism.n),
         secret=secret,
-        prior=_witness(mechanism, witness["record"] if secret is None else secret, certificate, adversary.reference),
+        prior=prior,
         certificate=Certificate.of(certificate),
         extremes=_extremes(content["extremes"]),
         history=_history(content),
         repairs=_repairs(content),
         loaded=True,
-        relative=(relative := checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)),
-        **_ended(plain, relative),
+        **_ended(plain, content),
     )
 
 
-def _ended(plain: dict[str, Any], relative: float = 0.0) -> dict[str, Any]:
-    """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance."""
+def _ended(plain: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance, and knew no share."""
+    relative = checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)
     allowed = max(plain["tolerance"], relative * plain["upper"])
-    if plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed:
-        return {**plain, "stopped": "nearly"}
-    return plain
+    nearly = plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed
+    return {**plain, "relative": relative, "stopped": "nearly" if nearly else plain["stopped"]}
 
 
 def _check_described(mechanism: Mechanism, certificate: dict[str, Any]) -> None:
@@ -356,22 +407,36 @@ def design_of(content: dict[str, Any]) -> Design:
         mechanism = Written(statistic, mechanism.given, mechanism.labels, query)
     certificate = Certificate.of(content["certificate"])
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
+    together = mechanism
+    if "beside" in certificate.data:
+        mechanism = _released(content["released"], together, checks.whole("beside", certificate.data["beside"]))
     _check_words(plain["distortion_name"], query, mechanism, certificate.data)
     design = Design(
         query=query,
         adversary=_adversary(content["adversary"], inside, mechanism.records),
         mechanism=mechanism,
-        leakage=_audit(content["leakage"], inside, mechanism),
+        leakage=_audit(content["leakage"], inside, together),
         certificate=certificate,
         history=_history(content),
         repairs=_repairs(content),
         loaded=True,
         **(_plain(content, {"reading": (str,)}) if "reading" in content else {}),
         **(_plain(content, {"reported": (float, int)}) if "reported" in content else {}),
-        **_ended(plain),
+        **_ended(plain, content),
     )
     checks.real("the slope of its certificate", design.slope if design.kept else 0.0, 0.0, math.inf)
     return design
+
+
+def _released(content: dict[str, Any], together: Written, beside: int, most: float = 1e-12) -> Written:
+    """The mechanism to run, of a design beside earlier releases: the second part of the joint release."""
+    stored = storage.mechanism_from(content).written()
+    statistic = together.statistic
+    rows = together.rows.reshape(statistic.size, beside, -1).sum(axis=1)
+    if rows.shape != stored.rows.shape or np.abs(rows - stored.rows).max() > most:
+        message = '"released" is not the second part of its joint release'
+        raise InputError(message)
+    return Written(statistic, stored.given, stored.labels, together.query)
 
 
 def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[str, Any]) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, certificate_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
+from dalenius.model.channels.symmetric import EvenPrior, Symmetric
 from dalenius.model.problem import AuditProblem
-from dalenius.model.symmetric import EvenPrior, Symmetric
 from dalenius.results.answers import Run
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.units import down, up

@@ -127,17 +127,23 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
         self._file([0], self.bound(self.root(), [], deadline))
         deadline.nodes += int(self.counts_root)
 
-    def step(self, deadline: Deadline) -> None:
-        """Split one batch of the worst nodes, and bound their children."""
-        taken = self.nodes.pop(max(1, self.batch), self.target)
-        if not taken:
-            return
-        parents = [self.nodes.leaf[node] for node, _ in taken]
-        cuts, children = self.split([region for _, region in taken])
-        grown = [self.nodes.grow(node, cut) for (node, _), cut in zip(taken, cuts, strict=True)]
-        nodes = [left for left, _ in grown] + [right for _, right in grown]
-        self._file(nodes, self.bound(children, parents * 2, deadline))
-        deadline.nodes += len(nodes)
+    def step(self, deadline: Deadline) -> int:
+        """Split the worst nodes, and bound their children; returns how many batches that were, one or a round."""
+        most = max(1, self.batch)
+        taken = self.nodes.pop(most * deadline.crew.round_of(self.nodes.size), self.target)
+        children, nodes = [], []
+        for k in range(0, len(taken), most):
+            batch = taken[k : k + most]
+            parents = [self.nodes.leaf[node] for node, _ in batch]
+            cuts, regions = self.split([region for _, region in batch])
+            grown = [self.nodes.grow(node, cut) for (node, _), cut in zip(batch, cuts, strict=True)]
+            children.append((regions, parents * 2))
+            nodes.append([left for left, _ in grown] + [right for _, right in grown])
+        for own, leaves in zip(nodes, deadline.crew.bound(self, children, deadline), strict=True):
+            self._file(own, leaves)
+        # Not before: a limit of nodes that is reached within a round would cut its last batches short, here alone.
+        deadline.nodes += sum(map(len, nodes))
+        return len(nodes)
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound. At least one is open."""

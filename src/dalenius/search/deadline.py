@@ -1,4 +1,4 @@
-"""One owner of limits, progress and interruption."""
+"""One owner of limits, progress and interruption, and of the processes that help."""
 
 import math
 import signal
@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Self
+
+from dalenius.search.crew import Crew
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Deadline:
     parent: "Deadline | None" = None
     # A limit on work that is the same on every machine, however busy.
     most_nodes: float = math.inf
+    # Who bounds the batches of trees.
+    crew: Crew = field(default_factory=Crew)
     _previous: Any = None
 
     def __enter__(self) -> Self:
@@ -79,7 +83,7 @@ class Deadline:
 
     def part(self, seconds: float) -> "Deadline":
         """Return a deadline for a part of the work, which ends no later than the whole; it reports nothing."""
-        return Deadline(max(0.0, seconds), parent=self)
+        return Deadline(max(0.0, seconds), parent=self, crew=self.crew)
 
     def expired(self) -> bool:
         """Whether the work at hand must stop now."""

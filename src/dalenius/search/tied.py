@@ -15,9 +15,9 @@ from typing import cast
 
 import numpy as np
 
+from dalenius.model.channels.noise import Clamped
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.counting import log_binomial
-from dalenius.model.noise import Clamped
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.tied import Decoder
 from dalenius.numerics.deferred import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints

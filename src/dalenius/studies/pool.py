@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from multiprocessing import active_children, connection, get_context, parent_process
 from typing import Generic, TypeVar
 
+from dalenius.search.processes import ONE_THREAD
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-# Each process has one thread: linear algebra that takes more would have them wait for each other.
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,10 @@ class Pool(Generic[Item, Result]):
         self.stopping = True
 
     def run(self, items: Iterable[Item]) -> Generator[list[Ended[Item, Result]], None, None]:
-        """Yield what has ended, a few at a time; the next items are begun before, so that no process waits for it."""
+        """Yield what has ended, a few at a time or nothing; the next items are begun before, so that no process waits.
+
+        Something is yielded every half second, so that whoever listens learns of a stop.
+        """
         queue = deque((item, 0) for item in items)
         strangers = set(active_children())
         lanes = [_lane() for _ in range(min(self.workers, len(queue)))]
@@ -63,8 +65,7 @@ class Pool(Generic[Item, Result]):
                     self._submit(queue, lanes)
                     ended = self._collect(queue, lanes)
                     self._submit(queue, lanes)
-                    if ended:
-                        yield ended
+                    yield ended
         finally:
             # Left on the way: what is half done is not waited for.
             if self._running:

@@ -18,6 +18,7 @@ from dalenius.errors import InputError
 from dalenius.model.files import obstacle
 
 FORMAT = "dalenius/study"
+ANOTHER = "name another file with --store"
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE points (
@@ -57,17 +58,18 @@ class Store:
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path, name: str, text: str) -> "Iterator[Store]":
+    def open(cls, path: Path, name: str, text: str, remedy: str = ANOTHER) -> "Iterator[Store]":
         """Open the store of this study, or begin it; refused where the file is something else, or cannot be written.
 
-        text: the study's TOML, kept so that the store says by itself what it holds.
+        text: the study's TOML, kept so that the store says by itself what it holds. remedy: what to do where the file
+        is something else.
         """
         fresh = not path.exists()
         if problem := obstacle(path):
             message = f"store {path}: {problem}"
             raise InputError(message)
         if not fresh:
-            check(path, name)
+            check(path, name, remedy)
         with _connected(path, "rwc") as connection:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
@@ -126,31 +128,33 @@ def reading(path: Path) -> Iterator[Store]:
         yield Store(path, connection)
 
 
-def check(path: Path, name: str | None = None) -> dict[str, str]:
+def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[str, str]:
     """Return what a store says of itself; refused where it is none, of another version, or of another study."""
+    if not path.exists():
+        message = f"cannot read {path}: there is no such file"
+        raise InputError(message)
     try:
         with _connected(path, "ro") as connection:
             tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             meta = dict(connection.execute("SELECT name, value FROM meta")) if "meta" in tables else {}
     except InputError:
-        message = f"{path} is not a store of a study; name another file with --store"
+        message = f"{path} is not a store of a study; {remedy}"
         raise InputError(message) from None
     if not tables:
         # A kill between the creation of the file and its first transaction.
         return {}
     if meta.get("format") != FORMAT:
-        message = f"{path} is not a store of a study: it says nothing of {FORMAT}; name another file with --store"
+        message = f"{path} is not a store of a study: it says nothing of {FORMAT}; {remedy}"
         raise InputError(message)
     if meta.get("version") != __version__:
         message = (
             f"{path} was written by dalenius {meta.get('version')}, and this is {__version__}; results of two versions "
-            "are not mixed: name another file with --store"
+            f"are not mixed: {remedy}"
         )
         raise InputError(message)
     if name is not None and meta.get("study") != name:
         message = (
-            f"{path} holds the study {meta.get('study')!r}, and this is {name!r}; name another file with --store, or "
-            "give the study that name"
+            f"{path} holds the study {meta.get('study')!r}, and this is {name!r}; {remedy}, or give the study that name"
         )
         raise InputError(message)
     return meta

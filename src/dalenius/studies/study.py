@@ -14,7 +14,7 @@ from dalenius.model.files import path_of, write
 from dalenius.studies import store as stores
 from dalenius.studies.grid import Point, place_words, read_grid
 from dalenius.studies.pool import cores
-from dalenius.studies.running import Progress, Report, Run
+from dalenius.studies.running import Report, Run, silent
 from dalenius.studies.store import Entry, Store
 from dalenius.studies.words import Source
 
@@ -92,7 +92,8 @@ class Study:
         with Store.open(study.store, study.name, study.source.text) as open_store:
             there = {key: entry for key, entry in open_store.entries().items() if entry.status == "done"}
             missing = {point.key: point.work for point in study.points if point.key not in there}
-            run = Run(open_store, {point.key: place_words(point.varied) for point in study.points}, progress or _silent)
+            names = {point.key: place_words(point.varied) for point in study.points}
+            run = Run(names, progress or silent, open_store.put)
             for key in run.names.keys() & there.keys():
                 run.count(there[key])
             stopped = False
@@ -305,10 +306,6 @@ def _states(lower: float | None, upper: float | None, entry: Entry, rounding: fl
 
 def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
-
-
-def _silent(_: Progress) -> None:
-    """Report nothing."""
 
 
 def _need(package: str, what: str) -> None:

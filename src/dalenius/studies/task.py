@@ -14,7 +14,7 @@ from dalenius.errors import InputError
 from dalenius.model.files import read_bytes
 
 if TYPE_CHECKING:
-    from dalenius.model.mechanism import Mechanism
+    from dalenius.model.channels.mechanism import Mechanism
 
 DAY = 86_400.0
 TaskName = Literal["audit", "design", "calibrate"]
@@ -72,7 +72,7 @@ class Task(BaseModel):
         "records": ("audit",),
         "load": ("audit",),
         "secret": ("audit",),
-        "relative": ("audit",),
+        "relative": ("audit", "design"),
         "nodes": ("audit",),
         "adversary": ("audit",),
         "distortion": ("design",),
@@ -151,7 +151,7 @@ def _digest(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Answered:
-    """Numbers of an answer that are the same in every run, its seconds, and its certificate as data."""
+    """Numbers of an answer that are the same in every run, its seconds, and its certificate (or several) as data."""
 
     numbers: dict[str, Any]
     seconds: float
@@ -160,7 +160,7 @@ class Answered:
 
 def _mechanism(work: Work) -> "Mechanism":
     from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
-    from dalenius.model.mechanism import Mechanism  # noqa: PLC0415 - the same
+    from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - the same
 
     task = work.task
     if task.query is not None and task.mechanism is not None:

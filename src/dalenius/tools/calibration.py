@@ -4,7 +4,8 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -13,14 +14,16 @@ from dalenius.errors import InputError
 from dalenius.gallery.families import Family, family_of
 from dalenius.gallery.parameters import Parameter
 from dalenius.model import checks
-from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
-from dalenius.options import Options
+from dalenius.options import Options, adversary_of, print_progress
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Calibrating, Settings
+
+if TYPE_CHECKING:
+    from dalenius.tools.account import Account
 
 
 def calibrate(  # noqa: PLR0913 - the public surface
@@ -31,6 +34,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
     entropy: float | None = None,
     knowledge: float | None = None,
     unit: str = "nats",
+    reference: object = None,
     tolerance: float = 1e-6,
     accuracy: float = 1e-3,
     time_limit: float = 300.0,
@@ -41,8 +45,8 @@ def calibrate(  # noqa: PLR0913 - the public surface
     """Return the least noise of a named family whose certified leakage is at most `leakage`.
 
     family: symmetric (flip), geometric, laplace, exponential, randomized_response (epsilon) or gaussian
-    (sigma). Give exactly one of `entropy` and `knowledge`, as for `audit`; `leakage` and `tolerance` are
-    in `unit`.
+    (sigma). Give exactly one of `entropy` and `knowledge`, and `reference` if there is one, as for `audit`; `leakage`
+    and `tolerance` are in `unit`.
 
     Guarantee: the mechanism returned is certified to leak at most the budget. That less noise would leak
     more is proved at `too_little` only; the search takes it that more noise leaks less. It ends when the
@@ -50,84 +54,136 @@ def calibrate(  # noqa: PLR0913 - the public surface
     `time_limit` seconds, or on Ctrl-C, always with the least noise certified so far. No audit is asked for
     a gap below `tolerance`: where that is more than `accuracy` of the budget, the accuracy is as coarse.
     """
-    chosen, parameter = family_of(family)
-    if not isinstance(query, Query):
-        message = f"calibrate needs a Query, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
     options = Options.from_user(
         unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
     )
-    adversary = Adversary.from_user(query.records, entropy=entropy, knowledge=knowledge, unit=unit)
-    budget = checks.real("leakage", leakage, 0.0, math.inf)
+    family_of(family)
+    adversary = adversary_of(_checked_query(query), options, entropy=entropy, knowledge=knowledge, reference=reference)
+
+    def judge(mechanism: Mechanism, options: Options) -> Audit:
+        adversary.reference.check(mechanism.statistic)
+        return api.solve(options.audit(mechanism, adversary), options)
+
+    answer, best = search_noise(family, query, judge, budget=leakage, accuracy=accuracy, options=options)
+    return answer(best.found, None)
+
+
+Judged = TypeVar("Judged", "Audit", "Account")
+
+
+def search_noise(  # noqa: PLR0913 - the question, and within which limits
+    family: str,
+    query: Query,
+    judge: "Callable[[Mechanism, Options], Judged]",
+    *,
+    budget: float,
+    accuracy: float,
+    options: Options,
+    beside: str = "",
+) -> "tuple[Callable[[Audit, tuple[float, float] | None], Calibration], Tried[Judged]]":
+    """Return the least noise found that keeps a budget, and what makes a Calibration of it.
+
+    judge: the bracket on the leakage with a mechanism, by these options. beside: words for what else is released.
+    The second part is called with the audit of the mechanism, and with the bracket of everything together if that is
+    what the budget is about.
+    """
+    chosen, parameter = family_of(family)
+    _checked_query(query)
+    checks.real("leakage", budget, 0.0, math.inf)
     coarsest = options.settings.calibrating.coarsest_accuracy
     checks.real("accuracy", accuracy, 1e-9, coarsest)
     if budget == 0:
-        raise InputError(_too_small(family, query, budget, unit))
+        raise InputError(_too_small(family, query, budget, options.unit, beside))
     # Audits show no more of a budget as small as that.
-    accuracy = max(accuracy, min(coarsest, tolerance / budget))
-    named = progress is True
+    accuracy = max(accuracy, min(coarsest, options.tolerance / budget))
+    named = options.report is print_progress
     with Deadline(options.time_limit) as deadline, np.errstate(all="ignore"):
         search = _Search(
-            family, chosen, parameter, query, budget, accuracy, adversary, options, deadline, name_progress=named
+            family,
+            chosen,
+            parameter,
+            query,
+            judge,
+            float(budget),
+            accuracy,
+            options,
+            deadline,
+            beside=beside,
+            name_progress=named,
         )
-        return search.run()
+        stopped = search.run()
+    best = search.found(stopped)
+    return partial(search.answer, best, stopped), best
+
+
+def _checked_query(query: object) -> Query:
+    if not isinstance(query, Query):
+        message = f"calibrate needs a Query, not {type(query).__name__}; see dl.queries"
+        raise InputError(message)
+    return query
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A noise level, and what its audit showed."""
+class Tried(Generic[Judged]):
+    """A noise level, its mechanism, and the bracket on what it leaks, alone or beside other releases."""
 
     level: float
     value: float
-    audit: Audit
+    mechanism: Mechanism
+    found: Judged
 
     def enough(self, budget: float) -> bool:
         """Whether it is certified to meet the budget."""
-        return self.audit.upper <= budget
+        return self.found.upper <= budget
 
     def excess(self, budget: float) -> float:
         """Return log(leakage / budget): by the upper bound, which is what has to fall, unless all of it is too much."""
-        leakage = self.audit.upper if self.audit.lower <= budget else self.audit.lower
+        leakage = self.found.upper if self.found.lower <= budget else self.found.lower
         return math.log(max(leakage, 1e-300) / budget)
 
 
+Stopped = Literal["accuracy", "time_limit", "interrupted"]
+
+
 @dataclass
-class _Search:
+class _Search(Generic[Judged]):
     """Bracket the noise level by growing steps, then close in by secant steps, every third one a bisection."""
 
     family: str
     chosen: Family
     parameter: Parameter
     query: Query
+    judge: "Callable[[Mechanism, Options], Judged]"
     budget: float
     accuracy: float
-    adversary: Adversary
     options: Options
     deadline: Deadline
+    beside: str = ""
     name_progress: bool = False  # whether a line of progress names the parameter at hand
-    tried: list[Tried] = field(default_factory=list)
+    tried: "list[Tried[Judged]]" = field(default_factory=list)
     audits: int = 0
     interrupted: bool = False
 
-    def run(self) -> Calibration:
+    def run(self) -> Stopped:
+        """Search, and return why it ended."""
         level: float | None = 0.0
         while level is not None:
             self._try(level)
             if self.interrupted or self.deadline.left <= 0:
                 break
             level = self._next()
-        return self._result("accuracy" if level is None else "interrupted" if self.interrupted else "time_limit")
+        return "accuracy" if level is None else "interrupted" if self.interrupted else "time_limit"
 
     @property
-    def best(self) -> Tried | None:
+    def best(self) -> "Tried[Judged] | None":
         """The least noise that is certified to be enough."""
         return min((t for t in self.tried if t.enough(self.budget)), key=lambda t: t.level, default=None)
 
-    def _below(self, best: Tried) -> list[Tried]:
+    def _below(self, best: "Tried[Judged]") -> "list[Tried[Judged]]":
         """What was tried with less noise, nearest first."""
         return sorted((t for t in self.tried if t.level < best.level), key=lambda t: -t.level)
 
-    def _settled(self, best: Tried) -> bool:
+    def _settled(self, best: "Tried[Judged]") -> bool:
         """Whether a level this close below the best could not be certified."""
         return any(best.level - t.level <= self.accuracy for t in self._below(best))
 
@@ -148,7 +204,7 @@ class _Search:
         fine = pace.fine_gap * self.accuracy
         # Audits without rows, or with very many outputs, give all they can at once.
         if mechanism.route != "rows" or mechanism.n_outputs > self.options.settings.portfolio.most_outputs:
-            self.tried.append(Tried(level, value, self._audit(mechanism, fine, pace.fine_share)))
+            self.tried.append(Tried(level, value, mechanism, self._audit(mechanism, fine, pace.fine_share)))
             return
         audit = self._audit(mechanism, pace.glance_gap, pace.glance_share)
         if audit.lower <= (1 - pace.coarse_gap) * self.budget and not self.interrupted:
@@ -158,9 +214,9 @@ class _Search:
         worth = best is None or not self._settled(best)
         if audit.lower <= self.budget < audit.upper and worth and not self.interrupted:
             audit = self._audit(mechanism, fine, pace.fine_share)
-        self.tried.append(Tried(level, value, audit))
+        self.tried.append(Tried(level, value, mechanism, audit))
 
-    def _audit(self, mechanism: Mechanism, relative: float, share: float) -> Audit:
+    def _audit(self, mechanism: Mechanism, relative: float, share: float) -> Judged:
         """Audit to a gap relative to the budget, in a share of the time left."""
         options = replace(
             self.options,
@@ -168,9 +224,10 @@ class _Search:
             time_limit=max(share * self.deadline.left, self.pace.least_seconds),
             report=_printer(mechanism) if self.name_progress else self.options.report,
         )
-        audit = api.solve(options.audit(mechanism, self.adversary), options)
+        audit = self.judge(mechanism, options)
         self.audits += 1
-        self.interrupted = self.interrupted or self.deadline.interrupted or audit.stopped == "interrupted"
+        # Ctrl-C during an audit inside marks the deadline around it as well.
+        self.interrupted = self.interrupted or self.deadline.interrupted
         return audit
 
     def _next(self) -> float | None:
@@ -182,7 +239,7 @@ class _Search:
             last = self.tried[-1]
             if last.level >= loudest or self._value(last.level) == 0:
                 raise InputError(self._refusal(last))
-            excess = math.log(last.audit.upper / self.budget)
+            excess = math.log(last.found.upper / self.budget)
             return min(loudest, last.level + max(step, 0.5 * excess + 0.1))
         below = self._below(best)
         if not below:
@@ -194,27 +251,27 @@ class _Search:
         margin = self.pace.margin * self.accuracy
         return min(max(self._secant(best, below[0]), below[0].level + margin), best.level - margin)
 
-    def _refusal(self, loudest: Tried) -> str:
+    def _refusal(self, loudest: "Tried[Judged]") -> str:
         """Why no noise will do: the loudest leaks too much, or there is no proof that it does not."""
-        unit, audit = self.options.unit, loudest.audit
+        unit, audit = self.options.unit, loudest.found
         if audit.lower > self.budget:
-            return _too_small(self.family, self.query, self.budget, unit)
+            return _too_small(self.family, self.query, self.budget, unit, self.beside)
         value = f"{self.parameter.name} = {loudest.value:g}"
         return (
-            f"no {self.family} noise on {self.query} could be certified to leak at most {self.budget:g} {unit}: with "
-            f"{value} it leaks {audit.lower:.3g} to {audit.upper:.3g}, and no bound is closer; give a larger leakage "
-            "or more time, or use dl.mechanisms.constant(query), which leaks nothing"
+            f"no {self.family} noise on {self.query}{self.beside} could be certified to leak at most {self.budget:g} "
+            f"{unit}: with {value} it leaks {audit.lower:.3g} to {audit.upper:.3g}, and no bound is closer; give a "
+            "larger leakage or more time, or use dl.mechanisms.constant(query), which leaks nothing"
         )
 
-    def _proof(self, best: Tried, below: list[Tried]) -> float | None:
+    def _proof(self, best: "Tried[Judged]", below: "list[Tried[Judged]]") -> float | None:
         """Where to look, in doubling steps, for a level near the best that provably leaks too much."""
-        proved = next((t for t in below if t.audit.lower > self.budget), None)
+        proved = next((t for t in below if t.found.lower > self.budget), None)
         end = self.parameter.quietest(self.query) if proved is None else proved.level
         undecided = [t for t in below if t.level > end]
         level = best.level - max(self.accuracy, 2 * (best.level - undecided[-1].level)) if undecided else end
         return level if level > end else None
 
-    def _secant(self, best: Tried, low: Tried) -> float:
+    def _secant(self, best: "Tried[Judged]", low: "Tried[Judged]") -> float:
         """Where the line through the two levels nearest to the budget meets it; or the middle."""
         near = sorted(self.tried, key=lambda t: abs(t.excess(self.budget)))[:2]
         (s, f), (t, g) = ((point.level, point.excess(self.budget)) for point in near)
@@ -222,39 +279,47 @@ class _Search:
             return 0.5 * (best.level + low.level)
         return s - f * (t - s) / (g - f)
 
-    def _result(self, stopped: Literal["accuracy", "time_limit", "interrupted"]) -> Calibration:
+    def found(self, stopped: Stopped) -> "Tried[Judged]":
+        """Return the least noise that is certified to be enough; refused where there is none."""
         best = self.best
         if best is None and stopped == "interrupted":
             raise KeyboardInterrupt
         if best is None:
             message = (
-                f"no {self.family} noise was certified to leak at most {self.budget:g} {self.options.unit} within "
-                f"{self.deadline.time_limit:g} s; allow more time (time_limit=) or a larger leakage"
+                f"no {self.family} noise{self.beside} was certified to leak at most {self.budget:g} "
+                f"{self.options.unit} within {self.deadline.time_limit:g} s; allow more time (time_limit=) or a larger "
+                "leakage"
             )
             raise InputError(message)
-        proved = (t.value for t in self._below(best) if t.audit.lower > self.budget)
-        mechanism = best.audit.mechanism
+        return best
+
+    def answer(
+        self, best: "Tried[Judged]", stopped: Stopped, leakage: Audit, together: tuple[float, float] | None
+    ) -> Calibration:
+        """Return the calibration, with the audit of its mechanism."""
+        proved = (t.value for t in self._below(best) if t.found.lower > self.budget)
         return Calibration(
             family=self.family,
             parameter=self.parameter.name,
             value=best.value,
-            mechanism=mechanism,
-            leakage=best.audit,
+            mechanism=best.mechanism,
+            leakage=leakage,
             budget=self.budget,
-            distortion=mechanism.expected_distortion(),
+            distortion=best.mechanism.expected_distortion(),
             too_little=next(proved, None),
             stopped=stopped,
             quietest=best.level <= self.parameter.quietest(self.query),
             accuracy=self.accuracy,
             audits=self.audits,
             seconds=self.deadline.seconds,
+            together=together,
         )
 
 
-def _too_small(family: str, query: Query, budget: float, unit: str) -> str:
+def _too_small(family: str, query: Query, budget: float, unit: str, beside: str) -> str:
     return (
-        f"leakage = {budget:g} {unit} is too small for {family} noise on {query}: no such noise can be certified "
-        "to leak so little; give a larger leakage, or use dl.mechanisms.constant(query), which leaks nothing"
+        f"leakage = {budget:g} {unit} is too small for {family} noise on {query}{beside}: no such noise can be "
+        "certified to leak so little; give a larger leakage, or use dl.mechanisms.constant(query), which leaks nothing"
     )
 
 

@@ -13,14 +13,16 @@ from dalenius.bounds.closed_forms import Centres
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism, Route
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.written import Written
 from dalenius.model.counting import log_binomial, log_multinomial
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism, Route
-from dalenius.model.noisy_histogram import NoisyHistogram
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
-from dalenius.model.symmetric import Symmetric
-from dalenius.model.written import Written
 from dalenius.numerics.deferred import logsumexp, minimize, xlogy
 from dalenius.search.deadline import Deadline
 
@@ -62,6 +64,49 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
     return _repeated(parts[0], often) if often > 1 else _product(parts)
 
 
+def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
+    """Return the joint release in which choose(y), a mechanism over the same records, is run after output y of `first`.
+
+    q(y, y' | x) = q_1(y|x) q_y(y'|x) for q_y = choose(y). `choose` is called once with the label of every output of
+    `first`; the mechanisms that it returns may have different outputs. Outputs are pairs (y, y'), the first slowest; a
+    choice that is always the same gives compose(first, that one). An audit of it bounds what a person learns who sees
+    both outputs and knows the rule, whatever the data are.
+    """
+    check_parts([first], "adaptive")
+    if not callable(choose):
+        message = f"choose = {choose!r} must be a function that takes an output and returns a Mechanism"
+        raise InputError(message)
+    start = _written(first)
+    then = [_chosen(choose(label), label, start) for label in start.labels]
+    statistic = carrier([start, *then])
+    entries = statistic.size * sum(m.n_outputs for m in then)
+    if entries > MOST_ENTRIES:
+        message = (
+            f"the joint release would have {statistic.size} rows x {entries // statistic.size} outputs, above the "
+            f"limit of {MOST_ENTRIES} entries; choose mechanisms of fewer outputs, or bin those of the first "
+            "(mechanism.then)"
+        )
+        raise InputError(message)
+    told = start.rows[_classes(statistic, start.statistic)]
+    rows = [told[:, [y]] * m.rows[_classes(statistic, m.statistic)] for y, m in enumerate(then)]
+    labels = tuple((y, z) for y, m in zip(start.labels, then, strict=True) for z in m.labels)
+    return Written(statistic, np.concatenate(rows, axis=1), labels, _common_query([start, *then]))
+
+
+def _chosen(mechanism: object, label: object, first: Mechanism) -> Written:
+    """What choose(label) returned, or a refusal."""
+    if not isinstance(mechanism, Mechanism):
+        message = f"choose({label!r}) is a {type(mechanism).__name__}; it must return a Mechanism over the same records"
+        raise InputError(message)
+    if mechanism.records != first.records:
+        message = (
+            f"choose({label!r}) is over {records_text(mechanism.records)}, the first mechanism over "
+            f"{records_text(first.records)}; joint releases are about the same data"
+        )
+        raise InputError(message)
+    return _written(mechanism)
+
+
 def _written(mechanism: Mechanism) -> Written:
     """The mechanism with its rows; a refusal also names what does without them."""
     try:
@@ -98,10 +143,10 @@ def _outputs(labels: float, often: int) -> float:
     return math.comb(often + int(labels) - 1, often) if few else math.inf
 
 
-def check_parts(mechanisms: Sequence[Mechanism]) -> None:
-    """Refuse what is no mechanism, and mechanisms over different data."""
+def check_parts(mechanisms: Sequence[Mechanism], what: str = "compose") -> None:
+    """Refuse what is not a mechanism, and mechanisms over different data."""
     if not mechanisms:
-        message = "compose needs one mechanism or more"
+        message = f"{what} needs one mechanism or more"
         raise InputError(message)
     for i, mechanism in enumerate(mechanisms):
         if not isinstance(mechanism, Mechanism):
@@ -212,31 +257,46 @@ def _repeated(mechanism: Written, often: int) -> Written:
     return Written(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
 
 
-def information_bound(mechanism: Mechanism, knowledge: float, deadline: Deadline, rounding: float = 2e-15) -> float:
-    """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || uniform) <= knowledge.
+def information_bound(
+    mechanism: Mechanism,
+    knowledge: float,
+    deadline: Deadline,
+    reference: Reference = UNIFORM,
+    rounding: float = 2e-15,
+) -> float:
+    """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || reference) <= knowledge.
 
     The smaller of the channel's capacity and of a dual bound. For every output law r and s > 0, with
-    D_x = D( q(.|x) || r ),
+    D_x = D( q(.|x) || r ) and rho the reference,
 
-        I(X;Y) <= sum_x p(x) D_x <= s log( sum_x exp(D_x / s) / |X| ) + s knowledge.
+        I(X;Y) <= sum_x p(x) D_x <= s log( sum_x rho(x) exp(D_x / s) ) + s knowledge.
 
     The first, because another law than the true one of Y only adds their divergence; the second is Gibbs'
     variational inequality. It is convex in (log r, s) and minimised by L-BFGS; every iterate is a bound. Where it
     is tight, it is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
-    a margin; log reference masses are good to `rounding` times 10 + log|X|. Where the channel is never written out, the
-    same dual bound is taken by convolution at a few laws r, or of a noisy histogram at noise around the mean counts.
+    a margin; log reference masses are good to `rounding` times 10 + log(1/rho_min). Where the channel is never
+    written out, the same dual bound is taken by convolution at a few laws r, or of a noisy histogram at noise around
+    the mean counts.
     """
-    known = knowledge * (1 + rounding) + rounding * (10 + mechanism.log_universe)
-    return INFORMATION_BOUNDS.get(mechanism.route, _dual_bound)(mechanism, known, deadline)
+    known = knowledge * (1 + rounding) + rounding * (10 - reference.log_least(mechanism.records))
+    return INFORMATION_BOUNDS.get(mechanism.route, _dual_bound)(mechanism, known, deadline, reference)
 
 
-def _around_the_mean(mechanism: NoisyHistogram, known: float, _: Deadline) -> float:
-    """The dual bound at noise around the mean counts."""
-    centres = Centres.best(mechanism, known, np.full(mechanism.k, 1 / mechanism.k))
+def _by_convolution(mechanism: Additive, known: float, deadline: Deadline, reference: Reference) -> float:
+    """The dual bound of noise on a sum."""
+    return knowledge_bound(mechanism, known, deadline, reference=reference)
+
+
+def _around_the_mean(mechanism: NoisyHistogram, known: float, _: Deadline, reference: Reference) -> float:
+    """The dual bound at noise around the mean counts; where records have different laws, the maximal leakage."""
+    if len(reference.laws) > 1:
+        most = mechanism.log_most_likely()
+        return most + MARGIN * (1 + most)
+    centres = Centres.best(mechanism, known, np.exp(reference.log_law_of(0, mechanism.k)))
     return centres.upper + MARGIN * (1 + centres.upper)
 
 
-def _record_by_record(mechanism: Local, _: float, deadline: Deadline) -> float:
+def _record_by_record(mechanism: Local, _: float, deadline: Deadline, __: Reference) -> float:
     """Channels side by side: the capacity of one, n times."""
     return mechanism.n * capacity(mechanism.look_at((0,), 0), deadline).upper
 
@@ -246,12 +306,18 @@ def _capacity(mechanism: Symmetric, *_: object) -> float:
     return mechanism.capacity() + MARGIN * (1 + mechanism.capacity())
 
 
-def _dual_bound(
-    mechanism: Mechanism, known: float, deadline: Deadline, iterations: int = 300, largest_s: float = 1e6
+def _dual_bound(  # noqa: PLR0913 - limits of the search
+    mechanism: Mechanism,
+    known: float,
+    deadline: Deadline,
+    reference: Reference,
+    *,
+    iterations: int = 300,
+    largest_s: float = 1e6,
 ) -> float:
     """The smaller of the capacity and of the dual bound, of a channel that is written out."""
     rows = mechanism.written().rows
-    whole, log_rho = capacity(mechanism, deadline), mechanism.statistic.log_class_sizes()
+    whole, log_rho = capacity(mechanism, deadline), reference.log_classes(mechanism.statistic)
     own = xlogy(rows, rows).sum(axis=1)
 
     def dual(point: Floats) -> tuple[float, Floats]:
@@ -283,8 +349,8 @@ def _dual_bound(
 
 
 # The bound of a release that is never written out, by the route of its audits.
-INFORMATION_BOUNDS: dict[Route, Callable[[Any, float, Deadline], float]] = {
-    "sum": knowledge_bound,
+INFORMATION_BOUNDS: dict[Route, Callable[[Any, float, Deadline, Reference], float]] = {
+    "sum": _by_convolution,
     "counts": _around_the_mean,
     "local": _record_by_record,
     "symmetric": _capacity,

@@ -24,14 +24,14 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError
 from dalenius.gallery.families import FAMILIES
 from dalenius.model import checks
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism
-from dalenius.model.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.tables import integer_row
 from dalenius.model.query import Query
-from dalenius.model.symmetric import Symmetric
-from dalenius.model.tables import integer_row
-from dalenius.verifier import named, products, symmetric
 from dalenius.verifier.balls import ONE, ZERO, Ball, precision
+from dalenius.verifier.channels import named, products, symmetric
 from dalenius.verifier.reading import Refused, number
 
 Draw = Callable[[], int]

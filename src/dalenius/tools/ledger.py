@@ -4,24 +4,33 @@ import json
 import math
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
+
+from numpy.typing import ArrayLike
 
 from dalenius import api
-from dalenius.errors import InputError
+from dalenius.errors import BudgetError, InputError
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
-from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.options import Options, check_named
-from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, problem, stacked
+from dalenius.model.reference import Reference
+from dalenius.numerics.rounding import round_down, round_up, short
+from dalenius.options import Options, check_named, distortion_of
+from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
+from dalenius.results import checking
 from dalenius.results.audit import Audit
+from dalenius.results.calibration import Calibration
+from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT, in_unit
-from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
+from dalenius.search.deadline import Deadline, Progress
+from dalenius.settings import DEFAULT, Settings
+from dalenius.tools.account import Account, Bound, account_facts, counted
+from dalenius.tools.calibration import search_noise
+from dalenius.tools.columns import Columns
 from dalenius.tools.composition import (
     MOST_ENTRIES,
     Group,
@@ -32,91 +41,50 @@ from dalenius.tools.composition import (
     same_channel,
 )
 
-Bound = Literal["audit", "chain rule", "trivial"]
-
 FORMAT = "dalenius/ledger"
 VERSION = 1
 ROUNDING = 1e-14  # relative: more than sums of a few thousand numbers lose
-HOW: dict[str, str] = {
-    "audit": "by an audit of all releases together",
-    "chain rule": "a sound bound: what an audited part leaks, plus what the others can tell at all",
-    "trivial": "only the trivial bound, log|A|: the releases may tell everything about a record",
-}
-TRUSTED = (
-    "read from a file, whose numbers were not computed again and which has no certificate; "
-    "Ledger.load(path, verify=True) computes them"
-)
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A mechanism that was run; `capacity` bounds what it can tell about the whole dataset, I(X;Y), in the unit."""
+    """A mechanism that was run; `capacity` bounds what it can tell about the whole dataset, I(X;Y), in the unit.
+
+    columns: what it looks at, in a ledger with columns; None for whole records.
+    lifted: then the same mechanism over whole records.
+    """
 
     name: str
     mechanism: Mechanism
     capacity: float
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Account:
-    """lower <= max_i max { I(X_i; Y_1..Y_k) : H(X) >= b } <= upper after k releases, in `unit`.
-
-    bound: how upper was proved: by an "audit" of the whole composition, by the "chain rule", or "trivial", log|A|.
-    added: how much the last release has added to the leakage, at least and at most.
-    entropy_left: the least average entropy H(X | Y_1..Y_k) that such an adversary still has; an average over
-    outputs, not for every output.
-    audit: of the composition, where one was made; a ledger read from a file has none until the next release.
-    loaded: whether the numbers rest on a file that was read without computing them again; reports then say so.
-    """
-
-    releases: int
-    unit: str
-    lower: float
-    upper: float
-    bound: Bound
-    added: tuple[float, float]
-    entropy_left: float
-    audit: Audit | None = None
-    loaded: bool = False
+    columns: tuple[str, ...] | None = None
+    lifted: Mechanism | None = None
 
     @property
-    def exact(self) -> bool:
-        """Whether the bracket is an audit of the whole composition."""
-        return self.bound == "audit"
+    def whole(self) -> Mechanism:
+        """The mechanism over whole records."""
+        return self.mechanism if self.lifted is None else self.lifted
 
     @property
-    def gap(self) -> float:
-        """How far apart the bounds are."""
-        return self.upper - self.lower
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data."""
-        keys = ("releases", "unit", "lower", "upper", "bound", "exact", "entropy_left")
-        return {**{key: getattr(self, key) for key in keys}, "added": list(self.added)}
-
-    def summary(self) -> str:
-        """Return the account in plain words, digits rounded outward."""
-        return stacked(_facts(self))
-
-    def __repr__(self) -> str:
-        return (
-            f"<Account of {_counted(self.releases)}: {_bracket(self.lower, self.upper)} {self.unit}, by {self.bound}; "
-            f"entropy left at least {round_down(self.entropy_left)}{f', {FROM_FILE}' if self.loaded else ''}>"
-        )
-
-    def _repr_html_(self) -> str:
-        return as_html(_facts(self))
+    def about(self) -> str:
+        """Words for the columns it looks at."""
+        return "" if self.columns is None else f" (columns {', '.join(self.columns)})"
 
 
 class Ledger:
     """What has been released about one dataset, against adversaries with H(X) >= b.
 
-    data: a query, or the alphabet size of each record. Give exactly one of `entropy` and `knowledge`, in `unit`;
-    `tolerance` and `time_limit` (seconds) are those of one account; joint releases of up to `most_entries` rows x
-    outputs are built and audited, larger ones are bounded (`account`).
+    data: a query, or the alphabet size of each record. Or columns={"age": 8, "smokes": 2} with n=: every one of n
+    records has these columns, and a release may look at some of them. Give exactly one of `entropy` and `knowledge`,
+    in `unit`; reference: what everybody knows beforehand, as for `audit`, with `knowledge`. `tolerance` and
+    `time_limit` (seconds) are those of one account; joint releases of up to `most_entries` rows x outputs are built and
+    audited, larger ones are bounded (`account`).
+
+    budget: the most that all releases together may leak about a record, in `unit`. A release that cannot be proved to
+    keep it is refused (BudgetError); `remaining`, `calibrate` and `design` say what may still be published.
 
     An account is about the mechanisms listed, run independently. One that was chosen after a look at earlier outputs
-    is accounted for as if it had been fixed beforehand.
+    is accounted for as if it had been fixed beforehand; dl.adaptive builds a release with its rule of choice.
     """
 
     # Seconds that every audit has at least.
@@ -124,27 +92,40 @@ class Ledger:
 
     def __init__(  # noqa: PLR0913 - the public surface
         self,
-        data: Query | Iterable[int],
+        data: Query | Iterable[int] | None = None,
         *bare: object,
+        columns: Mapping[str, int] | None = None,
+        n: int | None = None,
         entropy: float | None = None,
         knowledge: float | None = None,
         unit: str = "nats",
+        reference: object = None,
+        budget: float | None = None,
         tolerance: float = 1e-4,
         time_limit: float = 60.0,
         most_entries: int = MOST_ENTRIES,
     ) -> None:
         """Begin an empty ledger."""
         check_named(bare, "dl.Ledger(data")
-        self.records = data.records if isinstance(data, Query) else checks.alphabets(data)
-        self.adversary = Adversary.from_user(self.records, entropy=entropy, knowledge=knowledge, unit=unit)
+        self.columns, self.records = _data(data, columns, n)
+        self.adversary = Adversary.from_user(
+            self.records,
+            entropy=entropy,
+            knowledge=knowledge,
+            unit=unit,
+            reference=Reference.from_user(reference, self.records),
+        )
         given = entropy if knowledge is None else knowledge
         self._given = {self.adversary.given: math.inf if given is None else float(given)}
         self.unit = unit
+        self.budget = None if budget is None else checks.real("budget", budget, 0.0, math.inf)
         self.tolerance = checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True)
         self.time_limit = checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
         self.most_entries = min(MOST_ENTRIES, checks.whole("most_entries", most_entries))
         self._releases: tuple[Release, ...] = ()
         self._account = Account(0, unit, 0.0, 0.0, "audit", (0.0, 0.0), self._left(0.0))
+        # Accounts of releases that were computed, and not recorded: a release costs nothing after its what_if.
+        self._foreseen: list[tuple[Release, Account]] = []
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -170,47 +151,251 @@ class Ledger:
         """
         return self._account
 
-    def release(self, mechanism: Mechanism, name: str | None = None) -> Account:
-        """Record that a mechanism has been run; return the new account."""
-        new = self._checked(mechanism, name)
-        self._account = self._after(new)
-        self._releases = (*self._releases, new)
-        return self._account
+    def remaining(self) -> float:
+        """Return what may still leak: budget - account().upper, rounded down, never below 0."""
+        budget = self._limit()
+        upper = self._account.upper
+        return budget if upper == 0 else max(0.0, math.nextafter(budget - upper, -math.inf))
 
-    def what_if(self, mechanism: Mechanism) -> Account:
+    def release(
+        self,
+        mechanism: Mechanism,
+        name: str | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        force: bool = False,
+    ) -> Account:
+        """Record that a mechanism has been run; return the new account.
+
+        columns: the columns that it looks at, of a ledger that has columns; the mechanism is then over n records of the
+        product of their sizes, first column slowest. Raises BudgetError, and records nothing, where all releases
+        together are not proved to keep the budget, unless force=True.
+        """
+        checks.flag("force", force)
+        new, account = self._foresee(mechanism, name, columns)
+        if self.budget is not None and account.upper > self.budget and not force:
+            raise BudgetError(self._refusal(new, account, self.budget))
+        self._releases, self._account, self._foreseen = (*self._releases, new), account, []
+        return account
+
+    def what_if(self, mechanism: Mechanism, columns: Sequence[str] | None = None) -> Account:
         """Return the account there would be after one more release; nothing is recorded."""
-        return self._after(self._checked(mechanism, None))
+        return self._foresee(mechanism, None, columns)[1]
 
-    def _checked(self, mechanism: Mechanism, name: str | None) -> Release:
-        self._check_data(mechanism)
-        if name is not None and not isinstance(name, str):
-            message = f"name = {name!r} is not a text"
+    def calibrate(  # noqa: PLR0913 - the public surface
+        self,
+        family: str,
+        query: Query,
+        *,
+        columns: Sequence[str] | None = None,
+        accuracy: float = 1e-3,
+        time_limit: float = 300.0,
+        seed: int = 0,
+        progress: bool | Callable[[Progress], None] = False,
+        settings: Settings | None = None,
+    ) -> Calibration:
+        """Return the least noise of a named family with which all releases together keep the budget.
+
+        `release` accepts its mechanism. Its `leakage` is the audit of that mechanism alone, its `together` the bracket
+        of all releases and this one; `time_limit` is for all of it. Other options as for dl.calibrate.
+        """
+        budget = self._limit()
+        if budget <= self._account.upper:
+            raise BudgetError(self._nothing_left())
+        options = Options.from_user(
+            unit=self.unit,
+            tolerance=min(self.tolerance, 1e-6),
+            time_limit=time_limit,
+            seed=seed,
+            progress=progress,
+            settings=settings,
+        )
+
+        def judge(mechanism: Mechanism, options: Options) -> Account:
+            new = self._release(mechanism, None, columns, Deadline(options.time_limit))
+            return self._after(new, options)
+
+        limits = Deadline(options.time_limit)
+        answer, best = search_noise(
+            family, query, judge, budget=budget, accuracy=accuracy, options=options, beside=self._beside()
+        )
+        account = best.found
+        new = self._release(best.mechanism, None, columns, Deadline(self.time_limit))
+        self._remember(new, account)
+        if account.audit is not None and account.audit.mechanism is best.mechanism:
+            return answer(account.audit, None)
+        alone = self._audit([(new.whole, 1)], limits.left, options)
+        return answer(alone, (account.lower, account.upper))
+
+    def design(  # noqa: PLR0913 - the public surface
+        self,
+        query: Query,
+        *,
+        p0: ArrayLike | None = None,
+        measure: str | ArrayLike = "absolute",
+        outputs: Sequence[object] | None = None,
+        tolerance: float = 1e-4,
+        time_limit: float = 300.0,
+        seed: int = 0,
+        progress: bool | Callable[[Progress], None] = False,
+        verify: checking.Verify = "auto",
+        settings: Settings | None = None,
+    ) -> Design:
+        """Return the mechanism of least distortion with which everything released together keeps the budget.
+
+        The bracket is on the least expected distortion of all mechanisms with that property, run independently of
+        the earlier ones; `release` accepts the one returned. After a release its `leakage` and its certificate are
+        about everything together. `tolerance` is in units of distortion; options as for dl.design.
+        """
+        budget = self._limit()
+        task = distortion_of(query, measure, outputs, p0)
+        if query.records != self.records:
+            message = (
+                f"{query} is over {records_text(query.records)}, the ledger over {records_text(self.records)}; "
+                "a design is about whole records"
+            )
             raise InputError(message)
-        capacity = self._capacity(mechanism, Deadline(self.time_limit))
-        return Release(name or problem(mechanism).split(":")[0], mechanism, capacity)
+        if self._releases and budget <= self._account.upper:
+            raise BudgetError(self._nothing_left())
+        options = Options.from_user(
+            unit=self.unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+        )
+        if self._releases:
+            groups = _grouped(self._releases)
+            if not self._fits(groups):
+                message = (
+                    f"the {counted(len(self._releases))} before are too large to be audited together (at most "
+                    f"{self.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
+                )
+                raise InputError(message)
+            first = joint(groups).written()
+            found = api.design_beside(
+                task,
+                first,
+                self.adversary,
+                options,
+                budget=budget,
+                spent=self._account.upper,
+                verify=verify,
+            )
+        else:
+            found = api.design(
+                query,
+                leakage=budget,
+                **self._given,  # type: ignore[arg-type]
+                unit=self.unit,
+                reference=None if self.adversary.reference.uniform else self.adversary.reference,
+                p0=p0,
+                measure=measure,
+                outputs=outputs,
+                tolerance=tolerance,
+                time_limit=time_limit,
+                seed=seed,
+                progress=progress,
+                verify=verify,
+                settings=settings,
+            )
+        new = self._release(found.mechanism, None, None, Deadline(self.time_limit))
+        self._remember(new, self._accounted(new, found.leakage))
+        return found
 
-    def _check_data(self, mechanism: Mechanism) -> None:
+    def _accounted(self, new: Release, audit: Audit) -> Account:
+        """The account after a release that was audited together with all before."""
+        before, told = self._account, math.fsum(r.capacity for r in (*self._releases, new))
+        added = max(0.0, audit.lower - before.upper), max(0.0, audit.upper - before.lower)
+        many, lower = len(self._releases) + 1, max(before.lower, audit.lower)
+        left = self._left(told)
+        return Account(many, self.unit, lower, max(lower, audit.upper), "audit", added, left, audit, before.loaded)
+
+    def _limit(self) -> float:
+        if self.budget is None:
+            message = "this ledger has no budget; give one: Ledger(..., budget=0.1) or Ledger.load(path, budget=0.1)"
+            raise InputError(message)
+        return self.budget
+
+    def _beside(self) -> str:
+        """Words for what has been released already."""
+        return f" beside the {counted(len(self._releases))} before" if self._releases else ""
+
+    def _nothing_left(self) -> str:
+        leaked = short(self._account.upper)
+        return (
+            f"nothing of the budget is left: what was released may leak {leaked} of {self.budget:.9g} {self.unit}; "
+            "publish a constant, or begin with a larger budget: Ledger.load(path, budget=...)"
+        )
+
+    def _refusal(self, new: Release, account: Account, budget: float) -> str:
+        leaks = f"{round_down(account.lower)} to {round_up(account.upper)} {self.unit}"
+        return (
+            f"{new.name} was not recorded: with it everything released leaks {leaks} about a record, and the budget is "
+            f"{budget:.9g}, of which {round_down(self.remaining())} are left; add noise (ledger.calibrate finds the "
+            "least), or record it all the same with force=True"
+        )
+
+    def _foresee(
+        self, mechanism: Mechanism, name: str | None, columns: Sequence[str] | None
+    ) -> tuple[Release, Account]:
+        """A release and the account after it, as it was computed before if it was."""
+        for release, account in self._foreseen:
+            if release.mechanism is mechanism and release.columns == (None if columns is None else tuple(columns)):
+                return replace(release, name=_checked_name(name) or release.name), account
+        new = self._release(mechanism, name, columns, Deadline(self.time_limit))
+        account = self._after(new, self._options(self.tolerance, self.time_limit))
+        self._remember(new, account)
+        return new, account
+
+    def _remember(self, new: Release, account: Account, most: int = 8) -> None:
+        self._foreseen = [*self._foreseen, (new, account)][-most:]
+
+    def _release(
+        self, mechanism: Mechanism, name: str | None, columns: Sequence[str] | None, deadline: Deadline
+    ) -> Release:
+        chosen, lifted = self._lifted(mechanism, columns)
+        whole = mechanism if lifted is None else lifted
+        called = _checked_name(name) or problem(mechanism).split(":")[0]
+        return Release(called, mechanism, self._capacity(whole, deadline), chosen, lifted)
+
+    def _lifted(
+        self, mechanism: Mechanism, columns: Sequence[str] | None
+    ) -> tuple[tuple[str, ...] | None, Mechanism | None]:
+        """The columns and the mechanism over whole records, where a release looks at some columns."""
         if not isinstance(mechanism, Mechanism):
             message = f"a release is a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms"
             raise InputError(message)
+        if columns is None:
+            self._check_data(mechanism)
+            return None, None
+        if self.columns is None:
+            message = f"columns = {columns!r}, but this ledger has none; begin it with Ledger(columns={{...}}, n=...)"
+            raise InputError(message)
+        chosen = self.columns.chosen(columns)
+        lifted = self.columns.lifted(mechanism, chosen)
+        self.adversary.reference.check(lifted.statistic)
+        return chosen, lifted
+
+    def _check_data(self, mechanism: Mechanism) -> None:
         if mechanism.records != self.records:
+            hint = "keep one ledger for each dataset"
+            if self.columns is not None:
+                hint = f"name the columns that it looks at, out of {', '.join(name for name, _ in self.columns.sizes)}"
             message = (
                 f"the mechanism is over {records_text(mechanism.records)}, the ledger over "
-                f"{records_text(self.records)}; keep one ledger for each dataset"
+                f"{records_text(self.records)}; {hint}"
             )
             raise InputError(message)
+        self.adversary.reference.check(mechanism.statistic)
 
     def _capacity(self, mechanism: Mechanism, deadline: Deadline) -> float:
-        bound = information_bound(mechanism, self.adversary.knowledge, deadline)
+        bound = information_bound(mechanism, self.adversary.knowledge, deadline, self.adversary.reference)
         return self._in_unit(bound)
 
     def _in_unit(self, nats: float) -> float:
         """Guarantee: result >= nats in the unit, also where a few sums were rounded before."""
         return nats / NATS_PER_UNIT[self.unit] * (1 + ROUNDING)
 
-    def _after(self, new: Release) -> Account:
+    def _after(self, new: Release, options: Options) -> Account:
         """The account after one more release; see `account` for what is proved."""
-        before, releases, deadline = self._account, (*self._releases, new), Deadline(self.time_limit)
+        before, releases, deadline = self._account, (*self._releases, new), Deadline(options.time_limit)
         groups = _grouped(releases)
         part = groups if self._fits(groups, DEFAULT.portfolio.most_outputs) else self._auditable(groups)
         lower, told = before.lower, math.fsum(r.capacity for r in releases)
@@ -220,11 +405,11 @@ class Ledger:
         ]
         whole = None
         if self._fits(groups):
-            whole = self._audit(groups, deadline.left if part == groups else deadline.left / 2)
+            whole = self._audit(groups, deadline.left if part == groups else deadline.left / 2, options)
             lower, told = max(lower, whole.lower), min(told, self._capacity(whole.mechanism, deadline))
             ways = [*([] if whole.closed else ways), (whole.upper, "audit")]
         if whole is None or (part != groups and not whole.closed):
-            some, outside = self._audit(part, deadline.left), _outside(releases, part)
+            some, outside = self._audit(part, deadline.left, options), _outside(releases, part)
             lower, told = max(lower, some.lower), min(told, self._capacity(some.mechanism, deadline) + outside)
             ways.append(((some.upper + outside) * (1 + ROUNDING), "chain rule"))
         upper, bound = min(ways)
@@ -232,15 +417,14 @@ class Ledger:
         left = self._left(told)
         return Account(len(releases), self.unit, lower, upper, bound, added, left, whole, before.loaded)
 
-    def _audit(self, groups: Sequence[Group], seconds: float) -> Audit:
-        options = Options.from_user(
-            unit=self.unit,
-            tolerance=self.tolerance,
-            time_limit=max(self.least_seconds, seconds),
-            seed=0,
-            progress=False,
-        )
-        return api.solve(options.audit(joint(groups), self.adversary), options)
+    def _options(self, tolerance: float, time_limit: float) -> Options:
+        return Options.from_user(unit=self.unit, tolerance=tolerance, time_limit=time_limit, seed=0, progress=False)
+
+    def _audit(self, groups: Sequence[Group], seconds: float, options: Options) -> Audit:
+        limited = replace(options, time_limit=max(self.least_seconds, seconds))
+        together = joint(groups)
+        self.adversary.reference.check(together.statistic)
+        return api.solve(limited.audit(together, self.adversary), limited)
 
     def _fits(self, groups: Sequence[Group], most_outputs: int = MOST_ENTRIES) -> bool:
         """Whether a joint release may be built; a single one always may."""
@@ -264,9 +448,11 @@ class Ledger:
         return not self._fits([*chosen, (mechanism, often)], DEFAULT.portfolio.most_outputs)
 
     def _left(self, told: float) -> float:
-        """Return b - told, rounded down, in the unit."""
+        """Return b - told, rounded down, in the unit; nan where no b is given, with a reference."""
         b = in_unit(self.adversary.entropy, self.unit)
-        return max(0.0, b * (1 - ROUNDING) - told * (1 + ROUNDING)) if told else b
+        if math.isnan(b) or not told:
+            return b
+        return max(0.0, b * (1 - ROUNDING) - told * (1 + ROUNDING))
 
     def summary(self) -> str:
         """Return what was released and the account, in plain words."""
@@ -274,14 +460,25 @@ class Ledger:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write releases and account as JSON; the file appears whole or not at all."""
+        reference = self.adversary.reference
+        adversary: dict[str, Any] = {key: None if x == math.inf else x for key, x in self._given.items()}
+        # Beside the number that it belongs to: an older reader refuses the file, and counts from no other prior.
+        adversary |= {} if reference.uniform else {"reference": reference.describe()}
         content = {
             "format": FORMAT,
             "version": VERSION,
             "records": list(self.records),
-            "adversary": {key: None if value == math.inf else value for key, value in self._given.items()},
+            "adversary": adversary,
+            **({} if self.budget is None else {"budget": self.budget}),
+            **({} if self.columns is None else {"columns": dict(self.columns.sizes)}),
             **{key: getattr(self, key) for key in ("unit", "tolerance", "time_limit", "most_entries")},
             "releases": [
-                {"name": r.name, "mechanism": json.loads(storage.mechanism_text(r.mechanism)), "capacity": r.capacity}
+                {
+                    "name": r.name,
+                    "mechanism": json.loads(storage.mechanism_text(r.mechanism)),
+                    "capacity": r.capacity,
+                    **({} if r.columns is None else {"columns": list(r.columns)}),
+                }
                 for r in self._releases
             ],
             "account": self._account.to_dict(),
@@ -289,42 +486,62 @@ class Ledger:
         storage.write(storage.path_of(path), (json.dumps(content, allow_nan=False) + "\n").encode())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Ledger":
-        """Read what save wrote.
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False, budget: float | None = None) -> "Ledger":
+        """Read what save wrote; `budget` takes the place of the one in the file.
 
         A ledger has no certificate. By default the account and what each release can tell at most are trusted as the
         file states them, later accounts build on them, and reports say that they are from the file. With verify=True
         nothing but the list of releases is trusted: every number is computed again, which takes as long as it did.
+        A budget below the account is refused.
         """
+        given = None if budget is None else checks.real("budget", budget, 0.0, math.inf)
         if not isinstance(verify, bool):
             message = f"verify = {verify!r} must be True or False"
             raise InputError(message)
         content = storage.read_format(storage.path_of(path), "a saved ledger", FORMAT, VERSION)
         try:
-            return cls._read(content, verify=verify)
+            ledger = cls._read(content, verify=verify)
         except KeyError as error:
             message = f"{path} is not a whole ledger: {error} is missing"
             raise InputError(message) from error
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError) as error:
             message = f"{path} is not a sound ledger: {error}"
             raise InputError(message) from error
+        upper = ledger.account().upper
+        if given is not None and given < upper:
+            message = (
+                f"budget = {given:.9g} {ledger.unit} is below what the releases in {path} may have leaked already, "
+                f"{round_up(upper)}; give that much or more"
+            )
+            raise BudgetError(message)
+        ledger.budget = ledger.budget if given is None else given
+        return ledger
 
     @classmethod
     def _read(cls, content: dict[str, Any], *, verify: bool) -> "Ledger":
-        given: dict[str, Any] = {k: math.inf if v is None else v for k, v in content["adversary"].items()}
+        named = dict(content["adversary"])
+        laws = named.pop("reference", None)
+        given: dict[str, Any] = {k: math.inf if v is None else v for k, v in named.items()}
         settings = {key: content[key] for key in ("unit", "tolerance", "time_limit", "most_entries")}
-        ledger = cls(content["records"], **given, **settings)
+        reference = None if laws is None else next(iter(laws.values()))
+        data: dict[str, Any] = {"data": content["records"]}
+        if "columns" in content:
+            data = {"columns": content["columns"], "n": len(content["records"])}
+        ledger = cls(**data, **given, reference=reference, budget=content.get("budget"), **settings)
+        if list(ledger.records) != list(content["records"]):
+            message = "its records are not those of its columns"
+            raise InputError(message)
         for entry in content["releases"]:
-            mechanism = storage.mechanism_from(entry["mechanism"])
-            ledger._check_data(mechanism)
+            mechanism, columns = storage.mechanism_from(entry["mechanism"]), entry.get("columns")
             capacity = checks.real("capacity", entry["capacity"], 0.0, math.inf)
             if not isinstance(entry["name"], str):
                 message = f"the name of a release is {entry['name']!r}, not a text"
                 raise InputError(message)
             if verify:
-                ledger.release(mechanism, entry["name"])
+                ledger.release(mechanism, entry["name"], columns, force=True)
             else:
-                ledger._releases += (Release(entry["name"], mechanism, capacity),)
+                chosen, lifted = ledger._lifted(mechanism, columns)
+                ledger._releases += (Release(entry["name"], mechanism, capacity, chosen, lifted),)
         account = _account(content["account"], ledger)
         ledger._account = ledger.account() if verify else account
         return ledger
@@ -336,17 +553,61 @@ class Ledger:
         return as_html(self._facts())
 
     def _knows(self) -> str:
-        (given, value), most = *self._given.items(), in_unit(checks.log_universe(self.records), self.unit)
+        ((given, value),) = self._given.items()
+        if not self.adversary.reference.uniform:
+            return f"knowledge <= {value:.6g} {self.unit} beyond {reference_words(self.adversary.reference)}"
+        most = in_unit(checks.log_universe(self.records), self.unit)
         limit = "H(X) >= " if given == "entropy" else "knowledge <= "
         return f"{limit}{value:.6g} of {short(most)} {self.unit}"
 
     def _facts(self) -> Facts:
         shown = [
-            f"{k}. {r.name}: at most {round_up(r.capacity)} {self.unit} about the data"
+            f"{k}. {r.name}{r.about}: at most {round_up(r.capacity)} {self.unit} about the data"
             for k, r in enumerate(self._releases, 1)
         ]
         shown = from_file(self._account, shown)
-        return [("Data", [records_text(self.records)]), ("Adversary", [self._knows()]), *_facts(self._account, shown)]
+        data = records_text(self.records)
+        if self.columns is not None:
+            data += f" ({', '.join(f'{name}: {k}' for name, k in self.columns.sizes)})"
+        budget: Facts = []
+        if self.budget is not None:
+            left = from_file(
+                self._account, [f"{self.budget:.9g} {self.unit}, {round_down(self.remaining())} of it left"]
+            )
+            budget = [("Budget", left)]
+        return [
+            ("Data", [data]),
+            ("Adversary", [self._knows()]),
+            *budget,
+            *account_facts(self._account, shown),
+        ]
+
+
+def records_of(data: Query | Iterable[int] | None = None, columns: object = None, n: object = None) -> tuple[int, ...]:
+    """Return the alphabet size of each record of the data that a ledger is about."""
+    return _data(data, columns, n)[1]
+
+
+def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tuple[Columns | None, tuple[int, ...]]:
+    """The columns, if there are any, and the alphabet size of each record."""
+    if (data is None) == (columns is None):
+        how = "neither was given" if data is None else "both were given"
+        message = f"give the data (a query, or the values of each record) or columns= with n=; {how}"
+        raise InputError(message)
+    if columns is not None:
+        found = Columns.from_user(columns, n)
+        return found, found.records
+    if n is not None:
+        message = f"n = {n!r} goes with columns=; the data say how many records there are"
+        raise InputError(message)
+    return None, data.records if isinstance(data, Query) else checks.alphabets(data)
+
+
+def _checked_name(name: str | None) -> str | None:
+    if name is not None and not isinstance(name, str):
+        message = f"name = {name!r} is not a text"
+        raise InputError(message)
+    return name
 
 
 def _account(content: dict[str, Any], ledger: Ledger, loose: float = 1e-9) -> Account:
@@ -354,20 +615,23 @@ def _account(content: dict[str, Any], ledger: Ledger, loose: float = 1e-9) -> Ac
 
     They may contradict each other by `loose`: rounding and the margins of audits.
     """
-    lower, upper, left, least, most = (
+    lower, upper, least, most = (
         checks.real("a number of the account", x, 0.0, math.inf)
-        for x in (content["lower"], content["upper"], content["entropy_left"], *content["added"])
+        for x in (content["lower"], content["upper"], *content["added"])
     )
+    highest = in_unit(ledger.adversary.entropy, ledger.unit)
+    left = math.nan
+    if not math.isnan(highest):
+        left = checks.real("a number of the account", content["entropy_left"], 0.0, math.inf)
     bound, many = content["bound"], len(ledger.releases)
     sound = bound in get_args(Bound) and content["releases"] == many and content["unit"] == ledger.unit
     told = math.fsum(release.capacity for release in ledger.releases)
     trivial = math.log(max(ledger.records)) / NATS_PER_UNIT[ledger.unit]
-    highest = in_unit(ledger.adversary.entropy, ledger.unit)
     crossed = lower > upper or least > most or (not many and (upper > 0 or most > 0))
     beyond = upper > (trivial + loose) * (1 + loose) or most > (upper + loose) * (1 + loose)
     beyond = beyond or lower > (told + loose) * (1 + loose) or left > highest * (1 + loose)
     if not sound or crossed or beyond:
-        message = f"its account is not one of {_counted(many)}"
+        message = f"its account is not one of {counted(many)}"
         raise InputError(message)
     return Account(many, ledger.unit, lower, upper, bound, (least, most), left, loaded=True)
 
@@ -376,8 +640,8 @@ def _grouped(releases: Sequence[Release]) -> list[Group]:
     """Each channel with how often it was released; those first that can tell most."""
     groups: list[Group] = []
     for r in sorted(releases, key=lambda r: -r.capacity):
-        place = next((i for i, (m, _) in enumerate(groups) if same_channel(m, r.mechanism)), len(groups))
-        groups[place : place + 1] = [(r.mechanism, groups[place][1] + 1 if place < len(groups) else 1)]
+        place = next((i for i, (m, _) in enumerate(groups) if same_channel(m, r.whole)), len(groups))
+        groups[place : place + 1] = [(r.whole, groups[place][1] + 1 if place < len(groups) else 1)]
     return groups
 
 
@@ -386,44 +650,9 @@ def _outside(releases: Sequence[Release], part: Sequence[Group]) -> float:
     left = [mechanism for mechanism, often in part for _ in range(often)]
     rest = []
     for r in releases:
-        place = next((i for i, m in enumerate(left) if same_channel(m, r.mechanism)), None)
+        place = next((i for i, m in enumerate(left) if same_channel(m, r.whole)), None)
         if place is None:
             rest.append(r.capacity)
         else:
             left.pop(place)
     return math.fsum(rest)
-
-
-def _counted(many: int) -> str:
-    return "1 release" if many == 1 else f"{many} releases"
-
-
-def _bracket(lower: float, upper: float) -> str:
-    digits = decimals(upper)
-    return f"{round_down(lower, digits)} <= leakage <= {round_up(upper, digits)}"
-
-
-def _how(account: Account) -> str:
-    """How the upper bound was found; and whether its certificate was checked, where there is one."""
-    proof = f"; {checked_words(account.audit)}" if account.audit is not None and account.exact else ""
-    return f"{HOW[account.bound]}{proof}"
-
-
-def _facts(account: Account, releases: Sequence[str] = ()) -> Facts:
-    low, high = (
-        turn(x, decimals(account.added[1])) for turn, x in zip((round_down, round_up), account.added, strict=True)
-    )
-    how, mark = _how(account), partial(from_file, account)
-    return [
-        ("Released", [_counted(account.releases), *releases]),
-        ("Leaked", mark([f"{_bracket(account.lower, account.upper)} {account.unit} about a record", how])),
-        ("Added", mark([f"{low} to {high} {account.unit} by the last release"])),
-        (
-            "Left",
-            [
-                *mark([f"at least {round_down(account.entropy_left)} {account.unit} of entropy about the data"]),
-                "an average over outputs, not for every output",
-            ],
-        ),
-        *([("Loaded", [TRUSTED])] if account.loaded else []),
-    ]

@@ -12,15 +12,21 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.numerics.types import Floats
+from dalenius.results.answers import Run
+from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.units import NATS_PER_UNIT, down, up
+from dalenius.search.deadline import Deadline
 from dalenius.verifier import reference as references
 from dalenius.verifier import secret as verified
 from dalenius.verifier.balls import ZERO, precision
-from dalenius.verifier.channel import rebuild
+from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.question import Knowledge, Question, information
 from dalenius.verifier.reading import Refused
 
@@ -38,12 +44,15 @@ class Leakage:
 def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: str = "nats") -> Leakage:
     """Return I(A;Y) under one prior: about every record, the worst of them, or about one secret as for `audit`.
 
-    prior: one law for all (independent) records, one law per record, one weight per dataset, or a Prior.
+    prior: one law for all (independent) records, one law per record, one weight per dataset, or a Prior; of real-valued
+    records a density, (edges, masses) or None for a uniform one, and the numbers are then 1e-4 apart or more.
     Guarantee: the numbers enclose the information of the channel that certificates are about, in ball arithmetic.
     """
     checks.choice("unit", unit, tuple(NATS_PER_UNIT))
+    if isinstance(mechanism, Continuous):
+        return _of_reals(mechanism, prior, secret, unit)
     given = _reference(mechanism, prior)
-    about = None if secret is None else secrets.from_user(secret, mechanism.records)
+    about = None if secret is None else secrets.from_user(secret, mechanism.records, mechanism.query)
     orbits = given.orbits(mechanism.statistic) if about is None else ((about,),)
     described = mechanism.written().describe()
     found = []
@@ -65,6 +74,15 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
     nats = NATS_PER_UNIT[unit]
     worst = max(found, key=lambda item: item[0])
     return Leakage(down(worst[0], nats), up(max(item[1] for item in found), nats), worst[2], unit)
+
+
+def _of_reals(mechanism: Continuous, prior: object, secret: object, unit: str, tolerance: float = 1e-4) -> Leakage:
+    """Enclose what real-valued records with one density leak, by an audit of an adversary who knows nothing else."""
+    adversary = Adversary.of_reals(0.0, "nats", mechanism.density(prior), "bounded")
+    problem = AuditProblem(mechanism, adversary, mechanism.secret(secret), tolerance)
+    with Deadline(60.0, None) as deadline:
+        found = continuous_answer(problem, Run(unit, tolerance / NATS_PER_UNIT[unit], 0, deadline))
+    return Leakage(found.lower, found.upper, found.record, unit)
 
 
 def _reference(mechanism: Mechanism, prior: object) -> Reference:

@@ -13,19 +13,20 @@ from dalenius.bounds.convolution import capacity_by_convolution
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.additive import Additive
 from dalenius.model.adversary import Adversary
-from dalenius.model.local import Local
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.problem import AuditProblem
-from dalenius.model.symmetric import Symmetric
+from dalenius.model.reference import Reference
 from dalenius.options import Options, entropies_of
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
 
-Measure = TypeVar("Measure", float, Capacity)
+Measure = TypeVar("Measure", float, Capacity, Audit)
 
 
 def profile(  # noqa: PLR0913 - the public surface
@@ -34,6 +35,7 @@ def profile(  # noqa: PLR0913 - the public surface
     *,
     epsilon: float | None = None,
     unit: str = "nats",
+    reference: object = None,
     tolerance: float = 1e-4,
     time_limit: float = 60.0,
     seed: int = 0,
@@ -41,7 +43,9 @@ def profile(  # noqa: PLR0913 - the public surface
 ) -> Profile:
     """Return the profile of a mechanism; the method `Mechanism.profile` describes the options."""
     options = Options.from_user(unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress)
-    points = _adversaries(mechanism, entropies, unit)
+    rho = Reference.from_user(reference, mechanism.records)
+    points = _adversaries(mechanism, entropies, unit, rho)
+    rho.check(mechanism.statistic)
     at = checks.real("epsilon", 1.0 if epsilon is None else epsilon, 0.0, math.inf)
     # Hardly a measure is left where outputs are real numbers: `written` says so.
     if mechanism.n_outputs == math.inf:
@@ -53,7 +57,11 @@ def profile(  # noqa: PLR0913 - the public surface
         dp_epsilon = _unless_refused("dp_epsilon", mechanism.dp_epsilon, notes)
         dp_delta = _unless_refused("dp_delta", lambda: mechanism.dp_delta(at), notes)
         distortion = _unless_refused("distortion", mechanism.expected_distortion, notes)
-        audits = audited(mechanism, points, options, deadline)
+        # The last of equal shares of the time is for independent records.
+        audits = audited(mechanism, points, options, deadline, later=1)
+        independent = None
+        if not deadline.interrupted:
+            independent = _unless_refused("independent", lambda: _independent(mechanism, rho, options, deadline), notes)
     reasons = {audit.stopped for audit in audits} | ({"interrupted"} if deadline.interrupted else set())
     maximal = _unless_refused("maximal_leakage", lambda: _maximal(mechanism) / scale, notes)
     guessed = _unless_refused("record_min_entropy_leakage", lambda: _record_guessing(mechanism) / scale, notes)
@@ -61,6 +69,7 @@ def profile(  # noqa: PLR0913 - the public surface
         mechanism=mechanism,
         unit=unit,
         leakage=Curve(tuple(audit.entropy for audit in audits), tuple(audits)),
+        independent=independent,
         capacity=None if found is None else Bracket(found.lower / scale, found.upper / scale),
         maximal_leakage=maximal,
         record_min_entropy_leakage=guessed,
@@ -74,27 +83,41 @@ def profile(  # noqa: PLR0913 - the public surface
     )
 
 
-def audited(
+def audited(  # noqa: PLR0913 - what is asked, and within which limits
     mechanism: Mechanism,
     points: list[Adversary],
     options: Options,
     deadline: Deadline,
     solve: Callable[[AuditProblem, Options], Audit] = api.solve,
+    *,
+    later: int = 0,
 ) -> list[Audit]:
-    """Audit against every adversary, in equal shares of the time; each has 0.05 s when time is up."""
+    """Audit against every adversary, in equal shares of the time; each has 0.05 s when time is up.
+
+    later: how many shares are kept for what comes afterwards.
+    """
     audits: list[Audit] = []
     for k, adversary in enumerate(points):
-        part = replace(options, time_limit=max(deadline.left / (len(points) - k), 0.05))
+        part = replace(options, time_limit=max(deadline.left / (len(points) + later - k), 0.05))
         audits.append(solve(part.audit(mechanism, adversary), part))
         if deadline.interrupted:
             break
     return audits
 
 
-def _adversaries(
+def _independent(mechanism: Mechanism, reference: Reference, options: Options, deadline: Deadline) -> Audit:
+    """The audit against independent records; the others follow the reference where one is given."""
+    adversary = Adversary.independent(mechanism.records, None, options.unit, reference)
+    last = replace(options, time_limit=max(deadline.left, 0.05))
+    return api.solve(last.audit(mechanism, adversary), last)
+
+
+def _adversaries(  # noqa: PLR0913 - what is asked, and what is asked by default
     mechanism: Mechanism,
     entropies: Iterable[float] | None,
     unit: str,
+    reference: Reference,
+    *,
     shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0),
     known: Sequence[float] = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0),
 ) -> list[Adversary]:
@@ -102,16 +125,19 @@ def _adversaries(
 
     By default b is one of these shares of log|X|. Any share of the entropy of very many records reveals one of them:
     there the adversary knows one of these numbers of nats. The default is given as knowledge, which says "the uniform
-    prior" and "no limit" exactly.
+    prior" and "no limit" exactly. With a reference it counts from there, and the shares are of log(1/rho_min).
     """
     records = mechanism.records
     if entropies is not None:
-        return [Adversary.from_user(records, entropy=b, unit=unit) for b in entropies_of(entropies)]
+        return [
+            Adversary.from_user(records, entropy=b, unit=unit, reference=reference) for b in entropies_of(entropies)
+        ]
     if mechanism.route == "rows":
-        most = Adversary.from_user(records, knowledge=math.inf, unit=unit).knowledge
+        most = Adversary.from_user(records, knowledge=math.inf, unit=unit, reference=reference).knowledge
         some = {(1 - share) * most if share > 0 else math.inf for share in shares} if most > 0 else {0.0}
         known = sorted(some, reverse=True)
-    return [Adversary.from_user(records, knowledge=k / NATS_PER_UNIT[unit], unit=unit) for k in known]
+    scale = NATS_PER_UNIT[unit]
+    return [Adversary.from_user(records, knowledge=k / scale, unit=unit, reference=reference) for k in known]
 
 
 def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: list[str]) -> Measure | None:

@@ -20,6 +20,13 @@ Symmetries. A map g of datasets that takes records to records, relabelling their
 the adversary's priors alone, so (gq)(y|x) = q(gy|gx) leaks as much as q: all records are audited. With P0(gx) = P0(x)
 and d(gx,gy) = d(x,y) it has the same distortion, too. So q may be averaged over the group generated, and be taken as
 q(gy|gc) = q(y|c); then sum q W is unchanged when the bracket is averaged over the orbits of pairs (c,y).
+
+Beside earlier releases. With "beside": M the audited channel is a joint release J(m,y|c) with M outputs m before, y
+fastest. Its first part q1(m|c) = sum_y J is taken for what was released before, its second part q(y|c) = sum_m J for
+the mechanism, whose distortion it is; J is q1 q up to SLACK.product. What J leaks is audited as it stands. For any
+mechanism q' run independently of q1, I(A;M,Y) >= sum pi(a,c) q1(m|c) q'(y|c) r(a,m,y) as above, with ratios that
+depend on m; q1 is constant on classes, so that averaging q' over the group raises no joint leakage. So the last bound
+holds with W(c,y) = sum_k lam_k sum_m q1(m|c) sum_a pi_k(a,c) r_k(a,m,y). No further symmetries are used.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,9 +37,9 @@ from typing import Any, TypeAlias
 
 from flint import arb, arb_mat
 
-from . import named
 from .balls import ONE, ZERO, Ball, Matrix, log_sum_exp, matrix, short
-from .counting import Shares, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
+from .channels import named
+from .channels.counting import Shares, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
 from .limits import SLACK, largest, tick, ticking
 from .question import Audited, Question, held, prior_of
 from .reading import field, mapping, number, numbers, refuse, sequence, show, whole
@@ -63,6 +70,22 @@ class Task:
     primal: bool
     budget: float
     text: str
+    beside: int = 1
+
+    @property
+    def width(self) -> int:
+        """Outputs of the mechanism."""
+        return self.audited.channel.outputs // self.beside
+
+    @cached_property
+    def parts(self) -> list[tuple[list[Ball], list[Ball]]]:
+        """The first and the second part of every row of the channel, q1(m) and q(y)."""
+        found = []
+        for row in self.audited.channel.rows:
+            tick()
+            blocks = [row[start : start + self.width] for start in range(0, len(row), self.width)]
+            found.append(([sum(block, ZERO) for block in blocks], [sum(ys, ZERO) for ys in zip(*blocks, strict=True)]))
+        return found
 
     @property
     def quantity(self) -> str:
@@ -84,16 +107,33 @@ class Task:
             refuse(f"the pool proves a lower bound of {short(bound)}, less than the claimed {lower!r}")
         mechanism = (
             f"every number was recomputed: the mechanism is a channel of expected distortion at most {claimed!r} "
-            f"that leaks at most {self.audited.upper!r} nats of any record"
+            f"that leaks at most {self.audited.upper!r} nats of any record{self._together}"
         )
         if self.primal:
             return f"{mechanism}, and none of distortion at most {self.budget!r} leaks less than {lower!r} nats"
-        return f"{mechanism}, and none that leaks at most {self.budget!r} nats has a distortion below {lower!r}"
+        limit = f"leaks at most {self.budget!r} nats{self._together}"
+        return f"{mechanism}, and none that {limit} has a distortion below {lower!r}"
+
+    @property
+    def _together(self) -> str:
+        return "" if self.beside == 1 else " together with what was released before"
+
+    def _check_product(self) -> None:
+        """Guarantee: every row is its first part times its second part, up to SLACK.product."""
+        for row, (first, second) in zip(self.audited.channel.rows, self.parts, strict=True):
+            tick()
+            both = (m * y for m in first for y in second)
+            if not all(abs(q - p) <= SLACK.product for q, p in zip(row, both, strict=True)):
+                refuse("the joint release is not the product of what was released before and of a mechanism")
 
     def _attained(self, claimed: float, upper: float) -> None:
         """Guarantee: distortion <= claimed, leakage <= audited.upper; the one is `upper`, the other within budget."""
         channel = self.audited.channel
-        rows = (q for row in channel.row_of for q in channel.rows[row])
+        if self.beside > 1:
+            self._check_product()
+            rows = (q for row in channel.row_of for q in self.parts[row][1])
+        else:
+            rows = (q for row in channel.row_of for q in channel.rows[row])
         expected = sum((q * cost for q, cost in zip(rows, self.costs, strict=True)), ZERO)
         if not expected <= claimed:
             refuse(f"the mechanism has expected distortion {short(expected)}, more than the claimed {claimed!r}")
@@ -107,7 +147,8 @@ class Task:
             if claimed != upper:
                 refuse(f"the distortion {claimed!r} is not the upper bound {upper!r}")
             slack = SLACK.leakage if self.budget == 0 and self.audited.knowledge.none else 0.0
-            constant = len(self.audited.channel.rows) == 1  # leaks nothing, whatever is stated
+            # A constant leaks nothing, whatever is stated.
+            constant = self.beside == 1 and len(self.audited.channel.rows) == 1
             if not (constant or leaked <= self.budget + slack):
                 refuse(f"the mechanism is proved to leak at most {leaked!r}, more than the budget {self.budget!r}")
 
@@ -127,6 +168,8 @@ class Task:
     def _lower_bound(self, content: dict[str, Any]) -> Ball:
         """Guarantee: result <= optimum (the two formulas above)."""
         symmetries = sequence(content.get("symmetries", ()), "symmetries")
+        if self.beside > 1 and symmetries:
+            refuse("a design beside earlier releases has no symmetries")
         _limit(symmetries, len(self.costs) + len(self.distances) * _values(self.audited.channel.statistic))
         maps = [self._map(value, f"symmetry {j}") for j, value in enumerate(symmetries)]
         pool = sequence(field(content, "pool", "the certificate"), "the pool")
@@ -139,16 +182,15 @@ class Task:
         else:
             price, spent = ONE, total * self.budget
         terms = _averaged([w + price * cost for w, cost in zip(gains.entries(), self.costs, strict=True)], maps)
-        width = self.audited.channel.outputs
-        rows = (terms[start : start + width] for start in range(0, len(terms), width))
+        rows = (terms[start : start + self.width] for start in range(0, len(terms), self.width))
         return sum((reduce(arb.min, row) for row in rows), ZERO) - spent
 
     def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
         """Return sum_k lam_k and W(c,y)."""
         channel, knowledge = self.audited.channel, self.audited.knowledge
         question = cache(lambda about: Question(channel, about, knowledge, self.audited.reference))
-        _limit(pool, len(self.costs) * _values(channel.statistic))
-        total, gains = ZERO, arb_mat(channel.statistic.size, channel.outputs)
+        _limit(pool, len(self.costs) * self.beside * _values(channel.statistic))
+        total, gains = ZERO, arb_mat(channel.statistic.size, self.width)
         for j, value in enumerate(pool):
             tick()
             where = f"prior {j} of the pool"
@@ -158,9 +200,22 @@ class Task:
             prior = held(prior_of(field(item, "masses", where), about, where), about.shares, knowledge, where)
             ratios = _legal(field(item, "ratios", where), prior, channel.outputs, where)
             masses = matrix([[weight * law.get(c, ZERO) for c in range(channel.statistic.size)] for law in prior])
-            gains += masses.transpose() * ratios
+            gains += self._before(masses.transpose() * ratios)
             total += weight
         return total, gains
+
+    def _before(self, gains: Matrix) -> Matrix:
+        """W(c,y) of W(c,m,y): the mean over what was released before, sum_m q1(m|c) W(c,m,y)."""
+        if self.beside == 1:
+            return gains
+        rows = []
+        for row, given in zip(self.audited.channel.row_of, gains.tolist(), strict=True):
+            tick()
+            first = self.parts[row][0]
+            blocks = [given[start : start + self.width] for start in range(0, len(given), self.width)]
+            mean = [sum((q * w for q, w in zip(first, ws, strict=True)), ZERO) for ws in zip(*blocks, strict=True)]
+            rows.append(mean)
+        return matrix(rows)
 
     def _map(self, value: object, where: str) -> list[int]:
         """Return a symmetry as a permutation of the pairs (c,y).
@@ -168,7 +223,7 @@ class Task:
         Guarantee: it takes records to records, relabelling values, and leaves d, P0 and the reference alone.
         """
         symmetry = mapping(value, where)
-        statistic, width = self.audited.channel.statistic, self.audited.channel.outputs
+        statistic, width = self.audited.channel.statistic, self.width
         if set(symmetry) != {"values", "outputs"} | ({"records"} if isinstance(statistic, Table) else set()):
             refuse(f"{where} has the fields {show(', '.join(sorted(map(str, symmetry))))}, not those of its domain")
         outputs = _permutation(symmetry["outputs"], width, f"outputs of {where}")
@@ -185,12 +240,16 @@ class Task:
 
 def read(content: dict[str, Any], audited: Audited) -> Task:
     """Return the task of a design certificate whose audit has been checked."""
-    statistic, width = audited.channel.statistic, audited.channel.outputs
+    statistic, joint = audited.channel.statistic, audited.channel.outputs
     if field(content, "adversary", "the certificate") != content["audit"]["adversary"]:
         refuse("the audit is about another adversary than the design")
-    if statistic.size * width > largest().design_pairs:
+    if statistic.size * joint > largest().design_pairs:
         pairs = largest().design_pairs
-        refuse(f"a design of {statistic.size} rows and {width} outputs is too large to check; at most {pairs}")
+        refuse(f"a design of {statistic.size} rows and {joint} outputs is too large to check; at most {pairs}")
+    beside = whole(content["beside"], "'beside'", 1, joint) if "beside" in content else 1
+    if joint % beside:
+        refuse(f"a joint release of {joint} outputs has no first part of {beside}")
+    width = joint // beside
     if not classes_are_orbits(statistic):
         refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
     if not classes_are_orbits(statistic, audited.reference):
@@ -198,7 +257,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     problem = mapping(field(content, "problem", "the certificate"), "the problem")
     if not set(problem) <= {"query", "outputs", "distribution", "distortion"}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
-    distances, words = _distances(problem, content["audit"]["problem"], audited)
+    distances, words = _distances(problem, content["audit"]["problem"], audited, width)
     weights = _weights(field(problem, "distribution", "the problem"), statistic.size)
     words += ", data uniform" if weights is None else f", data as weighted (sha256 {digest(weights)})"
     budget = mapping(field(content, "budget", "the certificate"), "the budget")
@@ -207,11 +266,14 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     ((kind, value),) = budget.items()
     most = number(value, f"the budget of {kind}", low=0.0)
     primal = kind == "distortion"
+    if primal and beside > 1:
+        refuse("a design beside earlier releases has a budget of leakage")
     if primal:
         text = f"{audited.text}; the least leakage at an expected {words}, of at most {most!r}"
     else:
         text = f"{audited.text}; the least expected {words}, at a leakage of at most {most!r} nats"
-    return Task(audited, weights, distances, primal, most, text)
+        text += "" if beside == 1 else f" together with what was released before, its first part of {beside} outputs"
+    return Task(audited, weights, distances, primal, most, text, beside)
 
 
 def _weights(value: object, size: int) -> list[float] | None:
@@ -234,11 +296,13 @@ def _distribution(weights: list[float] | None, statistic: Statistic) -> list[Bal
     return [arb(w) / total for w in weights]
 
 
-def _distances(problem: dict[str, Any], described: dict[str, Any], audited: Audited) -> tuple[list[list[Exact]], str]:
+def _distances(
+    problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
+) -> tuple[list[list[Exact]], str]:
     """Return d(c,y) without any rounding, and words for it."""
-    statistic, width = audited.channel.statistic, audited.channel.outputs
+    statistic = audited.channel.statistic
     wanted = field(problem, "distortion", "the problem")
-    answers, outputs, words = _query(problem, described, audited)
+    answers, outputs, words = _query(problem, described, audited, width)
     if isinstance(wanted, str):
         if wanted not in ERRORS or answers is None:
             refuse(f"the distortion is {show(wanted)}; a named query has {', '.join(ERRORS)}, others need a table")
@@ -250,10 +314,9 @@ def _distances(problem: dict[str, Any], described: dict[str, Any], audited: Audi
 
 
 def _query(
-    problem: dict[str, Any], described: dict[str, Any], audited: Audited
+    problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
 ) -> tuple[list[Any] | None, list[Any], str]:
     """Return a named query's answers on the classes, the outputs that the columns stand for, and words for these."""
-    width = audited.channel.outputs
     if "query" not in problem:
         if "outputs" in problem:
             refuse("outputs have a meaning with a named query only")

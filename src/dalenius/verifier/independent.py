@@ -31,15 +31,15 @@ from typing import Any
 
 from flint import arb
 
-from . import named
 from .balls import ONE, ZERO, Ball, precision, short, xlogx
-from .channel import Channel
-from .counting import Histogram, Statistic, Sum
+from .channels import named
+from .channels.channel import Channel
+from .channels.counting import Histogram, Statistic, Sum
 from .limits import largest, tick
 from .proofs import check, compare
 from .question import Knowledge, Question
 from .reading import field, number, numbers, refuse, sequence, whole
-from .reference import Reference, Uniform, Weights
+from .reference import Product, Reference, Uniform, Weights
 from .secret import Group
 
 Rows = list[list[Ball]]
@@ -178,11 +178,11 @@ class Independent:
         """Q(.|a) for every value a of the record; any row for values that no law within the knowledge has."""
         if isinstance(self.channel, Shifted):
             refuse("the others of noise on a sum follow no law here; its rows are needed")
-        question = Question(self.channel, Group((record,)), Knowledge(ZERO, none=True, free=False), self.reference)
+        nothing = Knowledge(ZERO, none=True, free=False)
+        question = Question(self.channel, Group((record,)), nothing, self._free_at(record))
         shares, result = self.channel.cells(question.shares), []
         for a, share in enumerate(shares):
             total = sum(share.values(), ZERO)
-            # The law of the record is free where others follow the reference, and a value without mass has no row here.
             if not share and (self.follows or not law[a].is_zero()):
                 refuse(f"value {a} of record {record} has no mass under the reference")
             z = [ZERO] * self.channel.outputs
@@ -191,6 +191,18 @@ class Independent:
                 z = [x + p / total * q for x, q in zip(z, self.channel.rows[row], strict=True)]
             result.append(z)
         return result
+
+    def _free_at(self, record: int) -> Reference:
+        """The reference, with a uniform law of the record where its own leaves out a value and is not asked about.
+
+        The law of the record is free where others follow the reference, and says nothing of them given its value.
+        """
+        rho, statistic = self.reference, self.channel.statistic
+        if not self.follows or not isinstance(rho, Product) or min(rho.given(record)) > 0:
+            return rho
+        laws = [rho.given(i) for i in range(statistic.n)]
+        laws[record] = (1.0,) * statistic.alphabet(record)
+        return Product(tuple(laws))
 
     def check_proof(self, proof: dict[str, Any], record: int, where: str) -> float:
         """Return the bound that a proof claims, or refuse it.

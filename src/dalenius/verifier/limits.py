@@ -112,6 +112,9 @@ class Sizes:
     local_values: int = 2**10
     local_joint: int = 2**20
     looks: int = 2**20
+    # Real-valued records: cells of the range of a record; edges of a density.
+    real_cells: int = 2**12
+    density_edges: int = 2**7
     # Values of one record through a symmetric channel: a formula of two numbers.
     symmetric_values: int = 2**53
 
@@ -146,6 +149,8 @@ class Slacks:
     # nats, against an adversary without knowledge only.
     distortion: float = 1e-12
     leakage: float = 1e-9
+    # Entries of a joint release may miss the product of its two parts by this; it is audited as it stands.
+    product: float = 1e-12
     # Outputs whose expected distortions differ by less tie; only the mechanism `constant` asks.
     tie: float = 1e-12
 

@@ -11,10 +11,10 @@ from functools import cached_property
 from flint import arb
 
 from .balls import ZERO, Ball, short, xlogx
-from .channel import Channel
-from .counting import Shares
+from .channels.channel import Channel
+from .channels.counting import Shares
+from .channels.ordering import Recursions
 from .limits import SLACK, largest, tick
-from .ordering import Recursions
 from .reading import numbers, refuse, sequence
 from .reference import UNIFORM, Reference
 from .secret import Secret, joint

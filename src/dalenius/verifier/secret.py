@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from .balls import Ball
-from .counting import Histogram, Shares, Statistic, Sum, Table, numbered, tallied
+from .channels.counting import Histogram, Shares, Statistic, Sum, Table, numbered, tallied
 from .limits import largest, ticking
 from .reading import field, mapping, refuse, sequence, show, whole
 from .reference import Reference, Uniform, Weights, digest, enumerable, universe
@@ -57,7 +57,26 @@ class Function:
         return self.values
 
 
-Secret: TypeAlias = Group | Function
+@dataclass(frozen=True)
+class Attributes:
+    """A function of the values of a group: labels[x] for every combination x of them, the last record fastest."""
+
+    group: Group
+    labels: tuple[int, ...]
+    many: int
+
+    @property
+    def text(self) -> str:
+        return f"a function of {self.group.text} with {self.many} values (sha256 {digest(array('q', self.labels))})"
+
+    def size(self, statistic: Statistic) -> int:  # noqa: ARG002 - the labels say it
+        return self.many
+
+    def numbers(self, statistic: Statistic) -> Sequence[int]:
+        return [self.labels[x] for x in self.group.numbers(statistic)]
+
+
+Secret: TypeAlias = Group | Function | Attributes
 
 
 def read(value: object, statistic: Statistic) -> Secret:
@@ -65,12 +84,15 @@ def read(value: object, statistic: Statistic) -> Secret:
     given = mapping(value, "the secret")
     if set(given) == {"values"}:
         secret: Secret = _function(given["values"], universe(statistic))
+    elif set(given) == {"records", "values"}:
+        secret = _attributes(given, statistic)
     elif set(given) == {"records"}:
         secret = _group(given["records"], statistic)
     else:
         fields = show(", ".join(sorted(map(str, given))))
-        refuse(f"the secret has the fields {fields}; it needs either 'records' or 'values'")
-    pairs = secret.size(statistic) * statistic.size
+        refuse(f"the secret has the fields {fields}; it needs 'records', 'values' or both")
+    whole_group = secret.group if isinstance(secret, Attributes) else secret
+    pairs = whole_group.size(statistic) * statistic.size
     if pairs > largest().secret_pairs:
         most = largest().secret_pairs
         refuse(f"the secret has too many values: {pairs} pairs with a class, at most {most} can be checked")
@@ -80,6 +102,17 @@ def read(value: object, statistic: Statistic) -> Secret:
 def of_record(value: dict[str, object], statistic: Statistic, where: str) -> Group:
     """Return the single record that a witness or a prior says it is about."""
     return Group((whole(field(value, "record", where), f"the record of {where}", 0, statistic.n - 1),))
+
+
+def alone(value: object, n: int) -> int | None:
+    """Return the one record of a secret, of n that have no statistic; None where the certificate is about all."""
+    if value is None:
+        return None
+    given = mapping(value, "the secret")
+    if set(given) != {"records"}:
+        refuse("the secret of real-valued records must be a record")
+    (record,) = sequence(given["records"], "records of the secret", 1)
+    return whole(record, "the record of the secret", 0, n - 1)
 
 
 def _group(value: object, statistic: Statistic) -> Group:
@@ -95,22 +128,34 @@ def _group(value: object, statistic: Statistic) -> Group:
     return Group(records)
 
 
+def _attributes(given: dict[str, object], statistic: Statistic) -> Attributes:
+    group = _group(given["records"], statistic)
+    return Attributes(group, *_labelled(given["values"], group.size(statistic)))
+
+
 def _function(value: object, datasets: int) -> Function:
+    return Function(*_labelled(value, datasets))
+
+
+def _labelled(value: object, datasets: int) -> tuple[tuple[int, ...], int]:
+    """Values from 0 on, none left out, and how many there are."""
     listed = sequence(value, "values of the secret", datasets)
     values = tuple(whole(v, "a value of the secret", 0, datasets - 1) for v in listed)
     many = max(values) + 1
     if len(set(values)) < many:
         missing = min(set(range(many)) - set(values))
         refuse(f"no dataset has the secret value {missing}, though others have up to {many - 1}")
-    return Function(values, many)
+    return values, many
 
 
 def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Shares]:
     """rho(a,t) for every secret value a; classes without mass left out.
 
     In closed form for groups of records where a sum has independent records or a histogram's all have one law, else
-    added up dataset by dataset.
+    added up dataset by dataset. A function of a group has the sum of the masses of the group's values that it is.
     """
+    if isinstance(secret, Attributes):
+        return _merged(joint(statistic, secret.group, reference), secret)
     if isinstance(secret, Group) and not isinstance(reference, Weights):
         if isinstance(statistic, Sum) or (isinstance(statistic, Histogram) and reference.common):
             return statistic.shares(*secret.records, reference=reference)
@@ -128,4 +173,14 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
             share = result[a]
             known: Ball | None = share.get(t)
             share[t] = p if known is None else known + p
+    return result
+
+
+def _merged(shares: list[Shares], secret: Attributes) -> list[Shares]:
+    """Add up the masses of the values that a function takes for one."""
+    result: list[Shares] = [{} for _ in range(secret.many)]
+    for a, share in ticking(zip(secret.labels, shares, strict=True)):
+        for t, p in share.items():
+            known = result[a].get(t)
+            result[a][t] = p if known is None else known + p
     return result

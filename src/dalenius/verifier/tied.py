@@ -24,8 +24,8 @@ from typing import Any
 from flint import arb, arb_mat, arb_poly
 
 from .balls import ONE, ZERO, Ball, matrix, short
+from .channels.named import Added
 from .limits import largest, tick, ticking
-from .named import Added
 from .question import Knowledge, held
 from .reading import field, number, numbers, refuse, sequence, whole
 

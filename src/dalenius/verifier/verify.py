@@ -9,7 +9,8 @@ multiplicities are rebuilt from the problem's description, then in ball arithmet
 A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of very
 many records, whose rows would not fit, is checked in unwritten_sums.py, noise on every count of a histogram in
 unwritten_histograms.py, channels that each record has to itself in products.py, one record through a symmetric
-channel in symmetric.py; real outputs are in real.py.
+channel in symmetric.py; real outputs are in real.py, real-valued records in
+continuous.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
@@ -24,24 +25,20 @@ from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import (
-    design,
-    independent,
+from . import design, independent, process, reference, saved, secret, work
+from .balls import ZERO, Ball, precision, short
+from .channels import (
+    continuous,
     named,
-    process,
     products,
     real,
-    reference,
-    saved,
-    secret,
+    real_records,
     symmetric,
     unwritten_histograms,
     unwritten_sums,
-    work,
 )
-from .balls import ZERO, Ball, precision, short
-from .channel import Channel, rebuild
-from .counting import Statistic
+from .channels.channel import Channel, rebuild
+from .channels.counting import Statistic
 from .limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .proofs import check
 from .question import Audited, Knowledge, Question, held, information, prior_of
@@ -166,6 +163,8 @@ def _check(content: dict[str, Any], mechanism: Description | None, report: _Repo
     """Return what a certificate of either kind establishes."""
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
+    if "cells" in mapping(content.get("witness", {}), "the witness"):
+        return _continuous_audit(content, mechanism, report)
     if "independent" in mapping(content.get("adversary", {}), "the adversary"):
         return _independent_audit(content, mechanism, report)
     if {"blocks", "kind", "part", "uniform"} & mapping(content.get("witness", {}), "the witness").keys():
@@ -343,6 +342,48 @@ def _real_audit(content: dict[str, Any], mechanism: Description | None, report: 
     trivial = arb(min(values, len(channel.rows))).log()  # a secret, or an answer, holds no more
     most = math.inf if trivial <= upper else margins.most(upper)
     return _established(lower, upper, posed, _proved(content, posed, question, most))
+
+
+def _continuous_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+    """Check an audit certificate of real-valued records, with two about whole numbers inside; see continuous.py.
+
+    Guarantee: lower <= L <= upper, the leakage of the mechanism that it describes about every record.
+    """
+    lower, upper = _bounds(content, AUDIT, report)
+    problem = real_records.rebuild(mapping(field(content, "problem", "the certificate"), "the problem"))
+    report.problem = problem.text
+    adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
+    asked, words = real_records.believed(adversary, problem)
+    report.knowledge = ZERO if asked.knowledge is None else asked.knowledge
+    report.problem += f"; {words}"
+    if mechanism is not None and mechanism != content["problem"]:
+        difference = problem.difference(real_records.rebuild(dict(mechanism)))
+        if difference is not None:
+            refuse(f"the certificate is about another channel than the mechanism given: {difference}")
+    if lower > upper:
+        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+
+    def inner(audit: dict[str, Any]) -> tuple[float, float]:
+        inside = _Report()
+        try:
+            _check(audit, None, inside)
+        except Refused as reason:
+            refuse(f"the audit of {inside.problem or 'whole numbers'} inside: {reason}")
+        assert inside.lower is not None and inside.upper is not None  # noqa: S101, PT018 - a certificate has both
+        return inside.lower, inside.upper
+
+    # Records have one law and are interchangeable, so that one of them stands for all.
+    continuous.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, inner)
+    about = secret.alone(content.get("secret"), problem.n)
+    proofs = sequence(field(content, "proofs", "the certificate"), "proofs", 1)
+    claimed = continuous.check_proof(mapping(proofs[0], "the proof"), problem, asked, inner, "the proof")
+    if claimed > upper:
+        refuse(f"the proof: its bound {claimed!r} exceeds the certificate's {upper!r}")
+    of = "any record" if about is None else f"record {about}"
+    return (
+        f"every number was recomputed: a prior that leaks at least {lower!r} nats of a real-valued record, and a proof "
+        f"that no prior leaks more than {upper!r} nats of {of}"
+    )
 
 
 def _large_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from . import named
 from .balls import PRECISION
-from .counting import Histogram, Sum, Table
+from .channels import named
+from .channels.counting import Histogram, Sum, Table
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
 from .reading import DESIGN, Refused
 
@@ -93,7 +93,7 @@ def seconds(content: dict[str, Any]) -> float:
     return estimate(content).seconds
 
 
-def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -> Work:
+def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -> Work:  # noqa: PLR0911 - each form
     """Return about what checking a certificate takes, and comparing its channel with a mechanism's.
 
     Reads what the check will read, and nothing else, so that no further key can hide what the check needs.
@@ -102,6 +102,8 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         audit = content.get("audit")
         inside = estimate(audit, mechanism) if isinstance(audit, dict) else Work()
         return inside + _part(lambda: _design(content))
+    if isinstance(content.get("witness"), dict) and "cells" in content["witness"]:
+        return Work(0.0, COST.start) + _part(lambda: _continuous(content))
     adversary = content.get("adversary")
     if isinstance(adversary, dict) and "independent" in adversary:
         return Work(0.0, COST.start) + _part(lambda: _independent(content, mechanism))
@@ -124,6 +126,17 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     else:
         parts += _information(shape)
     return parts + _proofs(content.get("proofs"), shape)
+
+
+def _continuous(content: dict[str, Any]) -> Work:
+    """The certificates about whole numbers inside, one after the other; laws of grids in rational numbers."""
+    parts = [content["witness"], *content["proofs"]]
+    inside = [part["audit"] for part in parts if isinstance(part, dict) and isinstance(part.get("audit"), dict)]
+    # Certificates inside these are refused before they are looked at.
+    found = [estimate(audit) for audit in inside if "cells" not in audit["witness"]]
+    edges = len(content["adversary"].get("reference", {}).get("edges", ()))
+    laws = sum(part.get("cells", 0) for part in parts) * max(2, edges) * 10 * COST.function
+    return Work(max((work.bytes for work in found), default=0.0), laws + sum(work.seconds for work in found))
 
 
 def _independent(content: dict[str, Any], mechanism: dict[str, Any] | None) -> Work:

@@ -17,7 +17,7 @@ from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Merged, lump
 from dalenius.settings import Limits, only
 from dalenius.verifier.balls import precision
-from dalenius.verifier.channel import rebuild
+from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.kinds.grid import corners, on_grid
 from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.secret import Group

@@ -9,10 +9,10 @@ from fuzz import pool
 
 import dalenius as dl
 from dalenius.settings import only
-from dalenius.verifier import named
 from dalenius.verifier.balls import Rows, precision
-from dalenius.verifier.channel import rebuild
-from dalenius.verifier.ordering import Recursions
+from dalenius.verifier.channels import named
+from dalenius.verifier.channels.channel import rebuild
+from dalenius.verifier.channels.ordering import Recursions
 
 Q, M = dl.queries, dl.mechanisms
 ALONE = dl.Settings(portfolio=only("monotone"))

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.bounds.contraction import coefficient
-from dalenius.bounds.posterior_bound import Boxes, Point, PosteriorProblem, Relaxed, evaluate, tangent
-from dalenius.model.mechanism import Mechanism
+from dalenius.bounds.trees.posterior_bound import Boxes, Point, PosteriorProblem, Relaxed, evaluate, tangent
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.settings import only
 from dalenius.verifier.balls import precision
-from dalenius.verifier.channel import Channel, rebuild
+from dalenius.verifier.channels.channel import Channel, rebuild
 from dalenius.verifier.kinds.posteriors import Box, Posteriors
 from dalenius.verifier.kinds.ratios import Ratios
 from dalenius.verifier.limits import sized

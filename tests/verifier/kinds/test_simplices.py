@@ -14,7 +14,7 @@ from cases import LN2, named, parity_leakage, random_channel
 from flint import arb
 
 import dalenius as dl
-from dalenius.model.mechanism import Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.settings import only
 from dalenius.verifier.contraction import contracts, pair_contracts
 

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 from flint import arb
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, float_above, float_below, log_sum_exp, short, xlogx
-from dalenius.verifier.channel import Channel
+from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.contraction import contracts
 from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.limits import tick

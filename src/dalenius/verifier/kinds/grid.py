@@ -36,7 +36,7 @@ from typing import Any
 from flint import arb, arb_mat
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, Matrix, column
-from dalenius.verifier.channel import Channel
+from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.kinds import boxes, posteriors
 from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.limits import largest, tick

@@ -41,12 +41,12 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier import unwritten_rows
 from dalenius.verifier.balls import ZERO, Ball, log_sum_exp
-from dalenius.verifier.counting import Sum
+from dalenius.verifier.channels import unwritten_rows
+from dalenius.verifier.channels.counting import Sum
+from dalenius.verifier.channels.ordering import Ordered, Products, by_name, repaired
 from dalenius.verifier.kinds.closed_forms import sibson
 from dalenius.verifier.limits import largest
-from dalenius.verifier.ordering import Ordered, Products, by_name, repaired
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field, number, numbers, refuse, whole
 from dalenius.verifier.reference import Uniform

@@ -46,7 +46,7 @@ from typing import Any, NamedTuple
 from flint import arb
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, log_sum_exp
-from dalenius.verifier.channel import Channel
+from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.kinds.boxes import Row, secant
 from dalenius.verifier.kinds.ratios import Ratios
 from dalenius.verifier.kinds.tree import leaves

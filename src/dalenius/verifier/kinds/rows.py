@@ -17,7 +17,7 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.balls import Ball, log_sum_exp
-from dalenius.verifier.channel import Channel
+from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.kinds.boxes import Interval, Multipliers, Row
 from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.question import Question

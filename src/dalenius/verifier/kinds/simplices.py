@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from flint import arb
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
-from dalenius.verifier.channel import Channel
+from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.contraction import contracts
 from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.question import Question

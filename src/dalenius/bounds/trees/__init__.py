@@ -1,0 +1,1 @@
+"""Bounds by best-first search, and what their nodes are."""

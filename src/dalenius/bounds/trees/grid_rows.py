@@ -1,0 +1,157 @@
+"""Trees of posteriors on grid rows: upper bounds for channels of very many rows and few outputs (MATH 2.3, 4.10)."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.proof import Proof, Rounding
+from dalenius.bounds.trees.posterior_bound import PosteriorProblem
+from dalenius.bounds.trees.posterior_tree import PosteriorTree
+from dalenius.numerics.information import TINY
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.grid_rows import DOUBT, GridRows, most_rows
+from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.ascent import Ascent, best_of, polish
+from dalenius.search.deadline import Deadline
+
+
+@dataclass(frozen=True, eq=False)
+class OnGrid:
+    """Guarantee: upper >= I(A;Y) of every prior the adversary may hold, since the tree's bound is that of grid rows."""
+
+    kind: ClassVar[str] = "grid"
+    k: int
+    tree: PosteriorTree
+
+    @property
+    def upper(self) -> float:
+        """The bound of the tree."""
+        return self.tree.upper
+
+    @property
+    def name(self) -> str:
+        """The kind."""
+        return self.kind
+
+    def claim(self, rounding: Rounding) -> float:
+        """Weights of mixtures are good to DOUBT, so that masses are."""
+        return self.tree.claim(Rounding(rounding.bound, rounding.mass + DOUBT))
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return the fineness of the grid, and the proof about it."""
+        return {"k": self.k, "proof": {"kind": self.tree.kind, **self.tree.to_certificate(outputs)}}
+
+
+@dataclass
+class Inner(Bracket):
+    """The bracket of the problem on grid rows, which is closed as far as it serves that of the given rows."""
+
+    given: Bracket = field(kw_only=True)
+
+    @property
+    def floor(self) -> float:
+        """No upper bound need be below what the given rows leak."""
+        return max(self.lower, self.given.floor)
+
+    @property
+    def excess(self) -> float:
+        """What the grid is known to add."""
+        return self.floor - self.given.floor
+
+    @property
+    def tolerance(self) -> float:
+        """To the gap that is asked for, or, where the grid itself leaks more, to a share of what it adds."""
+        share = self.cells.settings.portfolio.grid_share
+        return max(self.given.tolerance - self.excess, share * self.excess, TINY)
+
+    def better(self, k: int) -> int:
+        """The grid that leaves its tree a share of the gap to reach, at most 256: what it adds falls like 1/k^2."""
+        part = self.cells.settings.portfolio.grid_part * self.given.tolerance
+        return math.ceil(min(k * math.sqrt(self.excess / part), 256.0))
+
+
+class GridBound(Bound):
+    """Finer and finer grids, until what the grid adds is small beside the gap to reach."""
+
+    def possible(self, bracket: Bracket) -> bool:
+        """Whether rows were given as numbers, and outputs are few."""
+        cells, settings = bracket.cells, bracket.cells.settings.portfolio
+        few = (cells.n_secrets - 1) * cells.n_outputs <= settings.most_posteriors
+        return bracket.grids.given is not None and few and finest(cells.n_outputs, settings.grid_rows) > 1
+
+    def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
+        """A coarse grid first: what it leaks more than the given rows, about 1/k^2, tells how fine the next must be."""
+        settings, outputs = bracket.cells.settings.portfolio, bracket.cells.n_outputs
+        most = finest(outputs, settings.grid_rows)
+        # What served another record serves this one: rows are the same, and masses differ little.
+        k = bracket.grids.served or max(finest(outputs, settings.first_grid_rows), 2)
+        while True:
+            grid = bracket.grids.at(bracket.cells.lumped.channel, k)
+            inner = self._problem(bracket, grid, deadline)
+            yield from self._run(bracket, grid, inner, deadline)
+            if k >= most or bracket.upper <= bracket.floor + bracket.tolerance:
+                return
+            better = inner.better(k)
+            step = k + 1 if better <= settings.grid_skip * k else math.ceil(settings.grid_step * k)
+            k = min(most, max(step, better))
+
+    def _problem(self, bracket: Bracket, grid: GridRows, deadline: Deadline) -> Inner:
+        """The problem on grid rows, with an ascent from the best prior known."""
+        small = Cells(grid.reduced(bracket.cells.lumped), bracket.cells.knowledge, bracket.cells.settings)
+        inner = Inner(small, bracket.trivial, 0.0, exact_cells=False, given=bracket)
+        start = grid.there(bracket.cells.lumped, small.lumped, bracket.pi)
+        rounds = bracket.cells.settings.portfolio.relaxed_rounds
+        inner.keep_lower(polish(small, start[None], deadline, rounds=rounds))
+        return inner
+
+    def _run(self, bracket: Bracket, grid: GridRows, inner: Inner, deadline: Deadline) -> Iterator[Proof]:
+        """Grow the tree on grid rows, from that of an earlier record if there is one."""
+        problem = PosteriorProblem(inner.cells, np.arange(inner.cells.n_outputs), 0.0)
+        hint = bracket.cells.settings.portfolio.least_hint
+        tree = PosteriorTree(problem, inner.floor, inner.tolerance, max(bracket.s, inner.s, hint))
+        proof = OnGrid(grid.k, tree)
+        alike = (grid.k, bracket.cells.n_secrets)
+        pilot = bracket.grids.pilots.setdefault(alike, tree)
+        if pilot is not tree:
+            tree.open_like(pilot, deadline)
+        known = inner.lower
+        for batch, _ in enumerate(inner.run_tree(tree, deadline)):
+            if batch == 0:
+                bracket.proofs.append(proof)
+            if inner.lower > known:
+                known = inner.lower
+                _try_at_home(bracket, grid, inner)
+            if pilot is tree and _too_coarse(inner, grid.k, batch):
+                del bracket.grids.pilots[alike]
+                break
+            bracket.grids.served = max(bracket.grids.served, grid.k)
+            yield proof
+        if not any(proof is held for held in bracket.proofs):
+            bracket.proofs.append(proof)
+        yield proof
+        if proof is not bracket.proof:
+            bracket.proofs = [held for held in bracket.proofs if held is not proof]
+
+
+def _try_at_home(bracket: Bracket, grid: GridRows, inner: Inner) -> None:
+    """A prior that an ascent found on grid rows, on the given rows."""
+    home = grid.back(bracket.cells.lumped, inner.cells.lumped, inner.pi)
+    found = best_of(bracket.cells, home[None])
+    bracket.keep_lower(Ascent(found.pi, found.value, inner.s))
+
+
+def _too_coarse(inner: Inner, k: int, batch: int) -> bool:
+    """Whether ascents have shown in the first batches that a little finer grid is the better one, for all records."""
+    settings = inner.cells.settings.portfolio
+    most = min(finest(inner.cells.n_outputs, settings.grid_rows), settings.grid_skip * k)
+    return batch < settings.grid_doubt and k < inner.better(k) <= most
+
+
+def finest(outputs: int, rows: int, finest_k: int = 256) -> int:
+    """The finest grid with at most this many rows; 0 where there is none."""
+    fit = [k for k in range(1, finest_k + 1) if most_rows(outputs, k) <= rows]
+    return fit[-1] if fit else 0

@@ -1,0 +1,182 @@
+"""The row bound at the best prior's own (r, s), every row with a tree of its own (MATH 4.2).
+
+    L <= s LSE_a( g_a / s ) + s K,     g_a = max_w { D(wq || r) - s D(w || rho_a) } + s log rho(a),
+
+for any output law r and s > 0. With r and s fixed the rows have nothing to do with each other, so that their trees add
+up where a tree over all rows multiplies. At the best prior found, r is its output law and s its multiplier; where its
+conditionals are the best of each row, the bound is what that prior leaks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.contraction import affordable, coarsen
+from dalenius.bounds.proof import Proof, Rounding
+from dalenius.bounds.trees.box_bound import BoxProblem, Point
+from dalenius.bounds.trees.box_tree import BoxTree, claimed_eta
+from dalenius.numerics.information import TINY, lse, safe_log
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import Lumped
+from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.deadline import Deadline
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """The cells of one secret value by themselves, with the r and s that all rows share."""
+
+    cells: Cells
+    # (Y,), normalised
+    log_r: Floats
+    s: float
+
+    def values(self, w: Floats) -> Floats:
+        """D(wq || r) - s D(w || rho_a) + s log rho(a) of a batch of conditionals."""
+        u = w @ self.cells.q
+        of_output = (u * (safe_log(u) - self.log_r)).sum(axis=1)
+        of_prior = (w * (safe_log(w) - self.cells.log_rho)).sum(axis=1)
+        return np.asarray(of_output - self.s * of_prior)
+
+    def climb(self, w: Floats) -> Floats:
+        """Stationary conditionals near the given ones: w ~ rho exp( q.log(wq / r) / s ), which never lowers g."""
+        for _ in range(self.cells.settings.ascent.row_rounds):
+            tilt = (safe_log(w @ self.cells.q) - self.log_r) @ self.cells.q.T / self.s
+            w = np.exp(tilt + self.cells.log_rho - lse(tilt + self.cells.log_rho)[:, None])
+        return w
+
+    def guess(self, w: Floats, rng: np.random.Generator) -> tuple[float, Floats]:
+        """The largest value that ascents find, and its conditional: a guess at g_a from below."""
+        settings = self.cells.settings.ascent
+        random = rng.dirichlet(np.full(self.cells.size, settings.row_spread), size=settings.row_starts)
+        away = settings.row_corner
+        corners = (1 - away) * np.eye(self.cells.size) + away / self.cells.size
+        tried = self.climb(np.concatenate([w[None], random, corners]))
+        values = self.values(tried)
+        best = int(np.argmax(values))
+        return float(values[best]), tried[best]
+
+    def search(self, target: float, w: Floats, tolerance: float) -> BoxTree:
+        """A tree that is to prove g_a <= target + tolerance."""
+        groups, eta = coarsen(self.cells, self.cells.settings.closed_forms.row_share * self.s)
+        problem = BoxProblem(self.cells, groups, eta, np.ones(1), float(eta[0]), fixed=True)
+        inside = np.ones((1, 1, problem.n_groups))
+        mu = self.cells.settings.newton.start_mu * inside
+        kappa = self.cells.settings.newton.start_kappa * inside
+        # log(w0/rho) = q.log(wq / r) / s at the conditional that is the best known
+        lam = (safe_log(w @ self.cells.q) - self.log_r) / self.s
+        origin = Point(self.log_r[None], mu, mu, kappa, np.array([self.s]), lam[None, None], 0 * inside)
+        return BoxTree(problem, target, tolerance, self.s, origin)
+
+
+@dataclass(eq=False)
+class Rows:
+    """One tree per secret value; `upper` is their bound together, at every moment."""
+
+    kind: ClassVar[str] = "rows"
+    cells: Cells
+    log_r: Floats
+    s: float
+    guesses: list[float]
+    trees: list[BoxTree]
+
+    @classmethod
+    def at(cls, cells: Cells, pi: Floats, s: float, tolerance: float, rng: np.random.Generator) -> "Rows":
+        """Guess every row's maximum at this prior's (r, s) and plant the trees; nothing is bounded yet."""
+        log_r = safe_log(pi @ cells.q)
+        log_r -= lse(log_r)
+        guesses, trees = [], []
+        for part in cells.slices:
+            many = part.stop - part.start
+            alone = Lumped(np.zeros(many, dtype=np.int64), cells.q[part], cells.log_rho[part], 1, np.arange(many))
+            row = Row(Cells(alone, 0.0, cells.settings), log_r, s)
+            w = pi[part] / max(pi[part].sum(), TINY)
+            value, best = row.guess(w if w.sum() > 0 else np.exp(row.cells.log_rho), rng)
+            guesses.append(value)
+            trees.append(row.search(value, best, tolerance))
+        return cls(cells, log_r, s, guesses, trees)
+
+    def combined(self, values: list[float]) -> float:
+        """s LSE_a( g_a / s ) + s K."""
+        return self.s * float(lse(np.array(values)[None] / self.s)[0]) + self.s * self.cells.knowledge
+
+    @cached_property
+    def goal(self) -> float:
+        """What the trees can prove at best."""
+        return self.combined(self.guesses)
+
+    @property
+    def upper(self) -> float:
+        """Guarantee: result >= I(A;Y) whenever D(pi || rho) <= K, up to rounding; infinite while a tree is bare."""
+        values = [tree.upper if tree.nodes.leaf else np.inf for tree in self.trees]
+        return self.combined(values) if np.isfinite(values).all() else np.inf
+
+    @property
+    def name(self) -> str:
+        """The kind."""
+        return self.kind
+
+    def claim(self, rounding: Rounding) -> float:
+        """The log masses enter every row, multiplied by s."""
+        return self.upper + rounding.bound + (1 + len(self.trees)) * rounding.mass * max(self.s, 1.0)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return r, s, and for every row its groups, contraction coefficient, splits and leaves."""
+        assert outputs is not None  # noqa: S101 - for the type checker: rows need rows
+        rows = [_row(tree, outputs) for tree in self.trees]
+        return {"s": self.s, "rho": outputs.log_r(self.log_r), "rows": rows}
+
+    def step(self, deadline: Deadline) -> int:
+        """Grow the tree that is furthest from its goal; returns how many batches that were, 0 if none was left."""
+        bare = [tree for tree in self.trees if not tree.nodes.leaf]
+        if bare:
+            bare[0].open_root(deadline)
+            return 1
+        open_trees = [tree for tree in self.trees if tree.nodes.heap and tree.upper > tree.target]
+        if not open_trees:
+            return 0
+        return max(open_trees, key=lambda tree: tree.upper - tree.target).step(deadline)
+
+
+class RowBound(Bound):
+    """The row bound at the best prior, where its rows promise to come near what it leaks."""
+
+    def cheap(self, bracket: Bracket) -> bool:
+        """Where there are few outputs."""
+        return bracket.cells.n_outputs <= bracket.cells.settings.portfolio.few_outputs
+
+    def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
+        """Guess what the trees can prove at best, and grow them if that is worth it."""
+        cells, settings = bracket.cells, bracket.cells.settings
+        # Contraction within groups of outputs must be known, so that they may be coarse.
+        if bracket.s <= settings.closed_forms.row_least_s or not affordable(cells):
+            return
+        tolerance = settings.portfolio.row_tolerance * bracket.tolerance
+        rows = Rows.at(cells, bracket.pi, bracket.s, tolerance, np.random.default_rng(0))
+        floor = bracket.floor
+        if rows.goal > floor + settings.portfolio.row_promise * (bracket.upper - floor):
+            return
+        bracket.proofs.append(rows)
+        while worked := rows.step(deadline):
+            yield from repeat(rows, worked)
+            if deadline.expired():
+                return
+
+
+def _row(tree: BoxTree, outputs: OriginalOutputs) -> dict[str, Any]:
+    """A tree of boxes without what all rows share."""
+    groups = outputs.groups(tree.problem.groups[0])
+    entries: list[Any] = []
+    for entry in tree.nodes.preorder():
+        if isinstance(entry, tuple):
+            entries.append(list(entry[1:]))
+        else:
+            leaf = tree.leaf(entry, outputs)
+            entries.append({key: leaf[key][0] for key in leaf if key not in ("s", "rho")})
+    return {"groups": groups, "eta": claimed_eta(float(tree.problem.eta[0]), groups), "tree": entries}

@@ -1,0 +1,57 @@
+"""dalenius leakage: what one given prior learns."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from dalenius.cli.common import (
+    AS_JSON,
+    FILE,
+    UNIT,
+    Source,
+    about_a_mechanism,
+    check_outputs,
+    print_json,
+    reference_from,
+    secret_from,
+)
+
+
+@click.command(short_help="Enclose the leakage of one given prior.")
+@about_a_mechanism
+@click.option(
+    "--prior", type=FILE, help="The prior (.csv, .npy, .json): one law, one per record, or weights; default: uniform."
+)
+@click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
+@UNIT
+@AS_JSON
+def leakage(
+    *,
+    source: Source,
+    prior: Path | None,
+    secret: str | None,
+    unit: str,
+    as_json: bool,
+) -> int:
+    """Enclose what a mechanism tells about a record under one prior: no adversary chooses it.
+
+    \b
+      dalenius leakage --query "count(n=4)" --mechanism "geometric(epsilon=1)"
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    check_outputs([], [*source.files, prior])
+    described = source.described()
+    belief = reference_from(prior, described)
+
+    from dalenius.numerics.rounding import round_down, round_up  # noqa: PLC0415 - numpy
+    from dalenius.tools.measures import leakage as enclosed  # noqa: PLC0415 - the verifier
+
+    answer = enclosed(described, belief, secret=secret_from(secret), unit=unit)
+    if as_json:
+        print_json(asdict(answer))
+        return 0
+    low, high = round_down(answer.lower, 9), round_up(answer.upper, 9)
+    whose = "the secret" if answer.record is None else f"record {answer.record}, which leaks most"
+    click.echo(f"Leakage    {low} <= I <= {high} {unit} about {whose}")
+    click.echo(f"Prior      {'uniform' if prior is None else prior}")
+    return 0

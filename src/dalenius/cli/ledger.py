@@ -1,0 +1,227 @@
+"""dalenius ledger: what has been released about one dataset, and what may still be."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dalenius.cli.common import (
+    AS_JSON,
+    FILE,
+    REFERENCE,
+    UNIT,
+    Source,
+    about_a_mechanism,
+    alphabet_sizes,
+    check_outputs,
+    exactly_one,
+    options,
+    print_json,
+)
+from dalenius.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from dalenius.tools.account import Account
+    from dalenius.tools.ledger import Ledger
+
+LEDGER = click.argument("path", metavar="LEDGER", type=FILE)
+RELEASED = options(
+    LEDGER,
+    about_a_mechanism,
+    click.option("--columns", metavar="NAMES", help="The columns it looks at, such as age,smokes."),
+)
+
+
+@click.group(short_help="Keep account of all releases about one dataset.")
+def ledger() -> None:
+    """Keep account of all releases about one dataset: what has leaked, and what a budget leaves.
+
+    \b
+      dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
+      dalenius ledger what-if book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)"
+      dalenius ledger release book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)" --name March
+      dalenius ledger show book.json
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+
+
+@ledger.command()
+@LEDGER
+@click.option("--query", metavar="CALL", help='A query over the records, such as "count(n=4)".')
+@click.option("--records", metavar="SIZES", help="Or how many values each record has, such as 2,2,2.")
+@click.option("--columns", metavar="SIZES", help="Or the columns of a record, such as age=8,smokes=2, with --n.")
+@click.option("--n", type=int, metavar="N", help="How many records there are, with --columns.")
+@click.option("--entropy", type=float, metavar="B", help="Least entropy of the adversary's prior.")
+@click.option("--knowledge", type=float, metavar="K", help="Most the adversary knows: entropy = log|X| - K.")
+@REFERENCE
+@UNIT
+@click.option("--budget", type=float, metavar="L", help="Most that all releases together may leak about a record.")
+@click.option("--tolerance", type=float, default=1e-4, show_default=True, help="Gap at which an account stops.")
+@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="S", help="Seconds for one account.")
+@AS_JSON
+def new(  # noqa: PLR0913 - one parameter per option
+    *,
+    path: Path,
+    query: str | None,
+    records: str | None,
+    columns: str | None,
+    n: int | None,
+    entropy: float | None,
+    knowledge: float | None,
+    reference: Path | None,
+    unit: str,
+    budget: float | None,
+    tolerance: float,
+    time_limit: float,
+    as_json: bool,
+) -> int:
+    """Begin an empty ledger in the file LEDGER, which must not be there yet.
+
+    \b
+      dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    check_outputs([("LEDGER", path)], [reference])
+    if path.exists():
+        message = f"{path} is there already; a new ledger does not replace one: choose another name"
+        raise InputError(message)
+    exactly_one(entropy=entropy, knowledge=knowledge)
+    data = _data(query, records, columns, n)
+
+    from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
+    from dalenius.tools.ledger import Ledger, records_of  # noqa: PLC0415 - scipy
+
+    known = None if reference is None else Reference.from_file(reference, records_of(**data))
+    book = Ledger(
+        **data,
+        entropy=entropy,
+        knowledge=knowledge,
+        unit=unit,
+        reference=known,
+        budget=budget,
+        tolerance=tolerance,
+        time_limit=time_limit,
+    )
+    book.save(path)
+    _show(book, book.account(), as_json=as_json)
+    return 0
+
+
+def _data(query: str | None, records: str | None, columns: str | None, n: int | None) -> dict[str, Any]:
+    """What the ledger is about, in exactly one way."""
+    given = [name for name, x in (("--query", query), ("--records", records), ("--columns", columns)) if x is not None]
+    if len(given) != 1:
+        message = f"say what the data are, in one way: --query, --records, or --columns with --n; given: {given}"
+        raise InputError(message)
+    if columns is not None:
+        return {"columns": dict(map(_column, columns.split(","))), "n": n}
+    if n is not None:
+        message = f"--n {n} goes with --columns; {given[0]} says how many records there are"
+        raise InputError(message)
+    if records is not None:
+        return {"data": alphabet_sizes(records)}
+    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
+
+    return {"data": parse_query(query or "")}
+
+
+def _column(text: str) -> tuple[str, int]:
+    name, _, size = text.partition("=")
+    if not name.strip() or not size.strip().isdecimal():
+        message = f"--columns: {text!r} is not a column; write its name and its number of values, such as age=8"
+        raise InputError(message)
+    return name.strip(), int(size)
+
+
+@ledger.command("what-if")
+@RELEASED
+@AS_JSON
+def what_if(
+    *,
+    path: Path,
+    source: Source,
+    columns: str | None,
+    as_json: bool,
+) -> int:
+    """Show the account there would be after one more release; nothing is recorded.
+
+    With a budget the exit code decides: 0 it would be kept, 1 it would be exceeded, 3 undecided.
+
+    \b
+      dalenius ledger what-if book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)"
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
+
+    book = Ledger.load(path)
+    account = book.what_if(source.described(), columns=_names(columns))
+    print_json(account.to_dict()) if as_json else click.echo(account.summary())
+    if book.budget is None:
+        return 0
+    from dalenius.studies.gate import EXIT, verdict_of  # noqa: PLC0415 - pydantic
+
+    verdict = verdict_of(account.lower, account.upper, book.budget)
+    if not as_json:
+        click.echo(f"Verdict    {verdict}: the budget is {book.budget:.9g} {book.unit}")
+    return EXIT[verdict]
+
+
+@ledger.command()
+@RELEASED
+@click.option("--name", metavar="TEXT", help="What the release is called.")
+@click.option("--force", is_flag=True, help="Record it even beyond the budget.")
+@AS_JSON
+def release(  # noqa: PLR0913 - one parameter per option
+    *,
+    path: Path,
+    source: Source,
+    columns: str | None,
+    name: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Record that a mechanism has been run; one beyond the budget is refused, and LEDGER stays as it is.
+
+    \b
+      dalenius ledger release book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)" --name March
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
+
+    book = Ledger.load(path)
+    described = source.described()
+    account = book.release(described, name, _names(columns), force=force)
+    book.save(path)
+    _show(book, account, as_json=as_json)
+    return 0
+
+
+@ledger.command()
+@LEDGER
+@click.option("--verify", is_flag=True, help="Compute every number again, and trust nothing but the list of releases.")
+@AS_JSON
+def show(*, path: Path, verify: bool, as_json: bool) -> int:
+    """Show what was released and what has leaked.
+
+    \b
+      dalenius ledger show book.json
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
+
+    book = Ledger.load(path, verify=verify)
+    _show(book, book.account(), as_json=as_json)
+    return 0
+
+
+def _names(columns: str | None) -> list[str] | None:
+    return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
+def _show(book: "Ledger", account: "Account", *, as_json: bool) -> None:
+    if not as_json:
+        click.echo(printable_lines(book.summary()))
+        return
+    listed = [{"name": r.name, "columns": r.columns and list(r.columns)} for r in book.releases]
+    left = None if book.budget is None else book.remaining()
+    print_json({**account.to_dict(), "budget": book.budget, "remaining": left, "names": listed})
+
+
+def printable_lines(text: str) -> str:
+    """Return lines of text without control characters."""
+    return "\n".join(map(printable, text.split("\n")))

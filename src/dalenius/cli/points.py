@@ -1,0 +1,63 @@
+"""The progress of a run of many points: a bar on a terminal, else plain lines now and then."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from dalenius.errors import printable
+
+if TYPE_CHECKING:
+    from dalenius.studies.running import Progress, Report
+
+
+@contextmanager
+def listener() -> "Iterator[Report]":
+    """Yield what shows progress on standard error: a bar on a terminal, else a line every few seconds."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console  # noqa: PLC0415 - 100 ms that pipes need not pay
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn  # noqa: PLC0415 - the same
+    from rich.progress import Progress as Bar  # noqa: PLC0415 - the same
+
+    columns = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[words]}"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("points", total=None, words="")
+
+        def listen(state: "Progress") -> None:
+            bar.update(task, completed=state.done + state.failed, total=state.total, words=_words(state))
+            if state.text:
+                bar.console.print(printable(state.text), highlight=False, markup=False)
+
+        yield listen
+
+
+class _Lines:
+    """Plain lines where there is no terminal: everything said in words, and now and then how far it is."""
+
+    def __init__(self, pause: float = 5.0) -> None:
+        self.pause, self.last = pause, time.monotonic()
+
+    def __call__(self, state: "Progress") -> None:
+        now = time.monotonic()
+        if state.text:
+            click.echo(printable(state.text), err=True)
+        elif now - self.last >= self.pause:
+            self.last = now
+            click.echo(f"{state.done + state.failed} of {state.total} points, {_words(state)}", err=True)
+
+
+def _words(state: "Progress") -> str:
+    left = "" if state.left is None else f"about {_time(state.left)} left, "
+    failed = f"{state.failed} failed, " if state.failed else ""
+    return f"{failed}{left}widest gap {state.gap:.2g}"
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

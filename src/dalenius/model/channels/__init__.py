@@ -1,0 +1,1 @@
+"""Mechanisms, and the ways in which a channel is held."""

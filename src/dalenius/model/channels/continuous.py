@@ -1,0 +1,244 @@
+"""Records that are real numbers: their sums and means, released with Laplace or Gaussian noise."""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks, datasets
+from dalenius.model.channels.density import Density, decimal
+from dalenius.model.channels.mechanism import Mechanism, Route
+from dalenius.model.channels.real import Gaussian, Laplace
+from dalenius.model.query import Query
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Continuum:
+    """n records that are real numbers: datasets are never listed. All records are interchangeable."""
+
+    n: int
+
+    @cached_property
+    def records(self) -> tuple[int, ...]:
+        """No alphabets: zeros, as many as records."""
+        return (0,) * self.n
+
+    @property
+    def size(self) -> NoReturn:
+        """Refused: there is one for every real number."""
+        self._refuse()
+
+    @property
+    def log_universe(self) -> float:
+        """Return log|X|, which is infinite."""
+        return math.inf
+
+    @property
+    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
+        """All records together."""
+        return (range(self.n),)
+
+    def class_of(self, datasets: ArrayLike) -> NoReturn:  # noqa: ARG002 - of any
+        """Refused."""
+        self._refuse()
+
+    def class_table(self) -> NoReturn:
+        """Refused."""
+        self._refuse()
+
+    def log_class_sizes(self) -> NoReturn:
+        """Refused."""
+        self._refuse()
+
+    def log_reference(self, record: int) -> NoReturn:  # noqa: ARG002 - of any
+        """Refused."""
+        self._refuse()
+
+    def neighbours(self) -> NoReturn:
+        """Refused."""
+        self._refuse()
+
+    def class_name(self, cls: int) -> str:
+        """Return words for a class."""
+        return f"dataset {cls}"
+
+    def _refuse(self) -> NoReturn:
+        message = (
+            "real-valued records have no classes to list; a mechanism on them can be audited, run and saved, and for "
+            "anything else round the records, with queries.total or queries.mean"
+        )
+        raise InputError(message)
+
+
+class RealQuery(Query):
+    """f(x) = the sum, or the mean, of n real numbers in [low, high].
+
+    It is a Query and can stand for one; `answers` and `outputs` raise InputError, since they are real numbers.
+    """
+
+    numeric = real = vector = False
+    low: float
+    high: float
+
+    def __init__(self, name: Literal["real_sum", "real_mean"], n: int, low: float, high: float) -> None:
+        """Take what was checked."""
+        spread = high - low
+        given: dict[str, Any] = {
+            "name": name,
+            "arguments": (("n", n), ("low", low), ("high", high)),
+            "statistic": Continuum(n),
+            "sensitivity": spread / n if name == "real_mean" else spread,
+            "named": True,
+            "names": (),
+            "shape": (),
+            "steps": None,
+            "low": low,
+            "high": high,
+        }
+        for key, value in given.items():
+            object.__setattr__(self, key, value)
+
+    @property
+    def spread(self) -> Fraction:
+        """By how much one record can change the answer."""
+        return (decimal(self.high) - decimal(self.low)) / (self.n if self.name == "real_mean" else 1)
+
+    @property
+    def answers(self) -> NDArray[np.int64]:
+        """Refused: they are real numbers."""
+        message = (
+            f"the answers of {self} are real numbers; add laplace or gaussian noise, or round the records with "
+            "queries.total or queries.mean"
+        )
+        raise InputError(message)
+
+    @property
+    def outputs(self) -> tuple[object, ...]:
+        """Refused, as the answers."""
+        return tuple(self.answers)
+
+    def __repr__(self) -> str:
+        return f"<Query {self}: {self.n} real-valued record{'' if self.n == 1 else 's'}>"
+
+
+def real_query(name: Literal["real_sum", "real_mean"], n: object, low: object, high: object) -> RealQuery:
+    """Return the query, or refuse it."""
+    many = checks.records(n)
+    ends = [checks.real(what, x, -math.inf, math.inf) for what, x in (("low", low), ("high", high))]
+    if not ends[0] < ends[1]:
+        message = f"low = {low} is not below high = {high}; records are real numbers between the two"
+        raise InputError(message)
+    # Whole numbers stay whole in the call string.
+    kept = [int(x) if isinstance(given, (int, np.integer)) else x for x, given in zip(ends, (low, high), strict=True)]
+    return RealQuery(name, many, *kept)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Continuous(Mechanism):
+    """Y = f(x) + noise of real-valued records, a real number. noise: in units of what one record can change."""
+
+    query: RealQuery
+    name: str
+    noise: Laplace | Gaussian
+    # The rate, or the deviation, as an exact number.
+    exact: Fraction
+    statistic: Continuum = field(init=False)
+    route: ClassVar[Route] = "cells"
+    limits: ClassVar[tuple[float, float]] = (1e-6, 1e6)
+
+    def __post_init__(self) -> None:
+        checks.real(self.noise.parameter, self.noise.value, *self.limits)
+        object.__setattr__(self, "statistic", self.query.statistic)
+
+    @property
+    def laplace(self) -> bool:
+        """Whether the noise is Laplace noise, not Gaussian."""
+        return isinstance(self.noise, Laplace)
+
+    @property
+    def n_outputs(self) -> float:
+        """Infinite: there is one for every real number."""
+        return math.inf
+
+    def written(self) -> NoReturn:
+        """Raise InputError: records and outputs are real numbers."""
+        message = (
+            f"{self.name} of {self.query} has no table, as its records are real numbers; it can be audited, run and "
+            "saved, and for anything else round the records, with queries.total or queries.mean"
+        )
+        raise InputError(message)
+
+    def density(self, reference: object) -> Density:
+        """Return the density that a user gives as the reference."""
+        return Density.of(reference, self.query.low, self.query.high)
+
+    def secret(self, secret: object) -> int | None:
+        """Return the record that a user names as the secret; None for all of them."""
+        one = secret[0] if isinstance(secret, (list, tuple)) and len(secret) == 1 else secret
+        if one is None or (isinstance(one, (int, np.integer)) and not isinstance(one, bool) and 0 <= one < self.n):
+            return None if one is None else int(one)
+        message = (
+            f"secret = {secret!r}: of real-valued records the secret is one record; give its index, 0 to {self.n - 1}"
+        )
+        raise InputError(message)
+
+    def log_maximal(self, n: int) -> float:
+        """Return the maximal leakage of n records, log of the integral of the largest density."""
+        if self.laplace:
+            return math.log1p(self.noise.value * n / 2)
+        return math.log1p(n / (self.noise.value * math.sqrt(2 * math.pi)))
+
+    def most_likely(self) -> float:
+        """Return the integral of sup_x q(y|x), whose logarithm is the maximal leakage."""
+        return math.exp(self.log_maximal(self.n))
+
+    def dataset(self, dataset: ArrayLike) -> NDArray[Any]:
+        """Return one dataset as real numbers; refused outside [low, high]."""
+        x = np.asarray(dataset, dtype=float)
+        low, high = self.query.low, self.query.high
+        if x.shape != (self.n,) or not ((x >= low) & (x <= high)).all():
+            message = f"the dataset {dataset!r} must list {self.n} real numbers from {low} to {high}"
+            raise InputError(message)
+        return x
+
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
+    ) -> NDArray[np.generic]:
+        """Run the mechanism on a dataset: `size` independent outputs, floats, for studies; secure=True is refused."""
+        if checks.flag("secure", secure):
+            message = (
+                f"secure=True: {self.name} has real outputs, and the last bits of a float may tell the answer that was "
+                "hidden; round the records with queries.total or queries.mean, whose outputs are drawn exactly"
+            )
+            raise InputError(message)
+        x = self.dataset(dataset)
+        answer = float(x.mean() if self.query.name == "real_mean" else x.sum())
+        drawn = self.noise.sample(datasets.generator(rng), checks.size(size))
+        return np.asarray(answer + float(self.query.spread) * drawn)
+
+    def dp_epsilon(self) -> float:
+        """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""
+        return self.noise.dp_epsilon(1.0)
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return the least delta for which the mechanism is (epsilon, delta)-differentially private."""
+        return self.noise.dp_delta(1.0, checks.real("epsilon", epsilon, 0.0, math.inf))
+
+    def expected_distortion(self) -> float:
+        """Return E|Y - f(X)|, the mean size of the noise."""
+        each = 1 / self.noise.value if self.laplace else self.noise.value * math.sqrt(2 / math.pi)
+        return float(self.query.spread) * each
+
+    def profile(self, *_: object, **__: object) -> NoReturn:
+        """Raise InputError: a profile compares values of b, and real-valued records have no entropy."""
+        self.written()
+
+    def __repr__(self) -> str:
+        return f"<Continuous {self.name} of {self.query}: {self.n} real-valued records, real outputs>"

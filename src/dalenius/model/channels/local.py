@@ -1,0 +1,209 @@
+"""Local randomisers: every record goes through its own channel, and all outputs are released. Any number of records."""
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.channels.mechanism import Floats, Mechanism, Route
+from dalenius.model.channels.parts import Everything, Part
+from dalenius.model.channels.written import Written
+from dalenius.model.datasets import commas, generator
+from dalenius.model.query import Query
+from dalenius.model.statistic import Statistic, Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Local(Mechanism):
+    """q(y|x) = prod_i W(y_i|x_i): one channel W for all records, which are independent given the data.
+
+    rows: W, one row for each value of a record; parts: the labels of its outputs. An output of the whole release is
+    labelled by those of all records, joined by commas.
+    """
+
+    query: Query
+    name: str
+    rows: Floats
+    parts: tuple[str, ...]
+    statistic: Statistic = field(init=False)
+    route: ClassVar[Route] = "local"
+    # Entries of W, and of the whole matrix where it is written out.
+    most_local: ClassVar[int] = 2**16
+
+    def __post_init__(self) -> None:
+        if not self.fits(self.query):
+            message = (
+                f"records go through a channel of their own without a matrix of the whole release where a query is "
+                f"given by its name and they have at least two values, not for {self.query}; use fewer records"
+            )
+            raise InputError(message)
+        checks.entries(
+            self.rows.shape[0], self.rows.shape[1], f"the channel of one record of {self.name}", self.most_local
+        )
+        rows = np.array(self.rows, dtype=float)
+        rows.flags.writeable = False
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "statistic", Everything(self.query.n, self.query.records[0]))
+
+    @staticmethod
+    def fits(query: Query) -> bool:
+        """Whether a query can be answered this way: a verifier can rebuild it, and its records are alike."""
+        return query.named and query.records[0] > 1
+
+    @property
+    def k(self) -> int:
+        """How many values a record has."""
+        return self.records[0]
+
+    @property
+    def n_outputs(self) -> float:
+        """The number of outputs of the whole release; infinite where it is beyond floats."""
+        power = self.n * math.log(len(self.parts))
+        return math.exp(power) if power < math.log(1e300) else math.inf
+
+    def written(self) -> Written:
+        """Return the mechanism with one row per dataset; refused where they would not fit."""
+        if 2 * self.n * math.log(max(self.k, len(self.parts))) > math.log(checks.MOST_ENTRIES) + 1e-9:
+            message = (
+                f"{self.name} of {self.query} has {checks.size_text(self.records)} rows and "
+                f"{checks.size_text((len(self.parts),) * self.n)} outputs, too many to write out; it can be audited, "
+                "profiled, run and saved, and for anything else use fewer records"
+            )
+            raise InputError(message)
+        part = self.look_at((), self.n)
+        labels = tuple(self._label(y) for y in np.ndindex(*(len(self.parts),) * self.n))
+        return Written(Table.everything(self.records), part.rows, labels, self.query, self.name)
+
+    def matrix(self) -> Floats:
+        """Return the full matrix, datasets in lexicographic order; refused when it would not fit."""
+        return self.written().matrix()
+
+    def look_at(
+        self, members: tuple[int, ...], others: int, *, counted: bool = False, law: Floats | None = None
+    ) -> "LocalPart":
+        """Return what is left of the release when only these records and the first few others are looked at.
+
+        counted: of the others, only how many give each output, and only how many equal the one member. The different
+        ones follow the law of a record, uniform unless given, without that value.
+        """
+        first = [i for i in range(min(self.n, others + len(members))) if i not in members][:others]
+        statistic = Part(self.n, self.k, members, tuple(first), counted)
+        rows = np.ones((1, 1))
+        for _ in members if counted else (*members, *first):
+            rows = np.asarray(np.kron(rows, self.rows), dtype=float)
+        if counted:
+            given = np.full(self.k, 1 / self.k) if law is None else law
+            rows = (rows[:, None, :, None] * self.counted(len(first), given)[:, :, None, :]).reshape(statistic.size, -1)
+        return LocalPart(statistic, rows, tuple(range(rows.shape[1])), self.query, self.name, self)
+
+    def counted(self, records: int, law: Floats) -> Floats:
+        """Return (k, C, V): the law of the count vector of the outputs, given how many of the records equal a value.
+
+        The others among them have the law without that value. law: of a record.
+        """
+        laws = np.stack([np.delete(law, a) @ np.delete(self.rows, a, axis=0) / (1 - law[a]) for a in range(self.k)])
+        return np.stack([_mixtures(self.rows[a], laws[a], records) for a in range(self.k)])
+
+    def dp_epsilon(self) -> float:
+        """Return max log( W(y|a) / W(y|b) ) over outputs y and values a, b: one record changes, the others cancel."""
+        low, high = self.rows.min(axis=0), self.rows.max(axis=0)
+        low, high = low[high > 0], high[high > 0]
+        return math.inf if (low == 0).any() else float(np.log(high / low).max())
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return max sum_y max(0, W(y|a) - e^epsilon W(y|b)) over values a, b of one record."""
+        e = checks.real("epsilon", epsilon, 0.0, math.inf)
+        if math.isinf(e):
+            return float(max((self.rows * (other == 0)).sum(axis=1).max() for other in self.rows))
+        # What rounding may have made counts as none.
+        over = self.rows[:, None] - math.exp(min(e, 700.0)) * self.rows[None]
+        return float(np.where(over > 1e-15 * self.rows[:, None], over, 0.0).sum(axis=2).max())
+
+    def log_most_likely(self) -> float:
+        """Return log sum_y max_x q(y|x): that of one record, n times."""
+        return self.n * math.log(float(self.rows.max(axis=0).sum()))
+
+    def expected_distortion(self) -> None:
+        """Return None: an output is a noisy dataset, not an answer."""
+        return
+
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
+    ) -> NDArray[np.generic]:
+        """Run the mechanism on a dataset, as `Mechanism.sample` says."""
+        x = self.dataset(dataset)
+        if checks.flag("secure", secure):
+            from dalenius.tools.exact_sampling import local_outputs  # noqa: PLC0415 - the verifier's formulas, and flint
+
+            return np.array([self._label(y) for y in local_outputs(self, x.tolist(), size, rng)])
+        source, below = generator(rng), np.cumsum(self.rows, axis=1)[:, :-1]
+        draws = (source.random(self.n) for _ in range(checks.size(size)))
+        return np.array([self._label((u[:, None] >= below[x]).sum(axis=1).tolist()) for u in draws])
+
+    def _label(self, outputs: "list[int] | tuple[int, ...]") -> str:
+        return commas(self.parts[y] for y in outputs)
+
+    def __repr__(self) -> str:
+        return f"<Local {self.name} of {self.query}: {self.n} records, each through its own channel, never written out>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LocalPart(Written):
+    """What some records tell: the rest of a Local release is ignored, so it tells no less.
+
+    Its dataset is the same, and so is every prior on it. It describes itself as the release that it is part of.
+    `Local.look_at` builds it.
+    """
+
+    whole: Local | None = None
+
+    @property
+    def looked_at(self) -> Part:
+        """The partition of the datasets by what is looked at."""
+        assert isinstance(self.statistic, Part)  # noqa: S101 - for the type checker: it has no other
+        return self.statistic
+
+    def describe(self) -> dict[str, object]:
+        """Return the release that it is part of, in plain data."""
+        assert self.whole is not None  # noqa: S101 - for the type checker: `Local.look_at` gives it
+        return self.whole.describe()
+
+
+def _mixtures(own: Floats, other: Floats, records: int) -> Floats:
+    """(C, V): the law of the count vector of outputs where c = 0..records draw from `own` and the rest from `other`.
+
+    Count vectors are flattened arrays over the counts of all outputs but the last. Sums of products of positive
+    numbers: every entry is good to a few rounding errors.
+    """
+    shape = (records + 1,) * (own.size - 1)
+    powers = [_point(shape)]
+    for _ in range(records):
+        powers.append(_one_more(powers[-1], own))
+    found = []
+    for c, law in enumerate(powers):
+        mixed = law
+        for _ in range(records - c):
+            mixed = _one_more(mixed, other)
+        found.append(mixed.ravel())
+    grid = np.indices(shape).reshape(len(shape), -1).sum(axis=0) if shape else np.zeros(1)
+    return np.stack(found)[:, grid <= records]
+
+
+def _point(shape: tuple[int, ...]) -> Floats:
+    law = np.zeros(shape)
+    law[(0,) * len(shape)] = 1.0
+    return law
+
+
+def _one_more(law: Floats, outputs: Floats) -> Floats:
+    """The law of count vectors after one more record, whose output has this law."""
+    total = law * outputs[-1]
+    for axis, p in enumerate(outputs[:-1]):
+        moved = np.roll(law, 1, axis=axis)
+        moved[(slice(None),) * axis + (0,)] = 0.0
+        total = total + p * moved
+    return np.asarray(total)

@@ -1,0 +1,290 @@
+"""A mechanism: a channel q(y|x) from datasets to outputs, and what every one of them can do."""
+
+import html
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks, datasets, storage
+from dalenius.model.channels import tables
+from dalenius.model.pickling import set_state
+from dalenius.model.query import Query
+from dalenius.model.statistic import Statistic
+
+if TYPE_CHECKING:
+    from dalenius.model.channels.written import Label, Written
+    from dalenius.results.profile import Profile
+    from dalenius.search.deadline import Progress
+
+Floats = NDArray[np.float64]
+# How an audit goes about a mechanism: by its rows, by noise on a sum or on every count of a histogram that is never
+# written out, by the channel that each record has to itself, by the closed form of one record through a symmetric
+# channel, by finitely many points in place of the real line, or by cells in place of real-valued records.
+Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells"]
+
+
+class Mechanism(ABC):
+    """q(y | x), which depends on x through a statistic T alone.
+
+    Build one by `from_matrix`, `from_rows`, `load` or dl.mechanisms. A mechanism whose rows are all there is a
+    `Written`. Noise on very many records or with real outputs has no rows: `written` says why.
+    """
+
+    statistic: Statistic
+    query: Query | None
+    name: str | None
+    # The way of its audits: the tables ROUTES have a line for each.
+    route: ClassVar[Route]
+    # Limits of the full matrix and of the digits in a table.
+    most_entries: ClassVar[int] = 2**24
+    most_digits: ClassVar[int] = 50
+
+    __setstate__ = set_state
+
+    @classmethod
+    def from_matrix(  # noqa: PLR0913 - the public surface
+        cls,
+        matrix: ArrayLike | str | os.PathLike[str],
+        records: Iterable[int],
+        labels: "Sequence[Label] | None" = None,
+        *,
+        normalize: bool = False,
+        counts: bool = False,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        header: bool | None = None,
+        index: bool | None = None,
+    ) -> "Written":
+        """Return the mechanism of a full matrix, or of a file that holds one.
+
+        Rows are datasets in lexicographic order (last record fastest), columns outputs. Matrices of numpy or scipy,
+        frames of pandas or polars, whose columns name the outputs, and files: .csv, .tsv, .txt, .xlsx, .npy, .json.
+
+        Text files are understood with commas, semicolons, tabs or blanks, decimal points or commas, with or without a
+        header and an index column. delimiter, decimal, header, index say which, where a file can be read in two ways.
+        normalize=True divides rows within 1 % of one by their sum; counts=True takes rows of counts.
+        """
+        from dalenius.model.channels.written import of_matrix  # noqa: PLC0415 - it knows this class
+
+        reading = {"delimiter": delimiter, "decimal": decimal, "header": header, "index": index}
+        return of_matrix(matrix, records, labels, normalize=normalize, counts=counts, **reading)
+
+    @classmethod
+    def from_rows(cls, query: Query, rows: ArrayLike, labels: "Sequence[Label] | None" = None) -> "Written":
+        """Return the mechanism that answers a query with one row of probabilities per class."""
+        from dalenius.model.channels.written import of_rows  # noqa: PLC0415 - it knows this class
+
+        return of_rows(query, rows, labels)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Mechanism":
+        """Read what save wrote as JSON."""
+        return storage.load_mechanism(storage.path_of(path))
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        """Alphabet size of each record."""
+        return self.statistic.records
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.records)
+
+    @property
+    def lost(self) -> float:
+        """The chance at most of outputs that were put together though each tells something of its own."""
+        return 0.0
+
+    def dataset(self, dataset: ArrayLike) -> NDArray[np.int64]:
+        """Return one dataset as whole numbers; names of values, and tuples of attributes, are the values they name."""
+        return datasets.one(dataset if self.query is None else self.query.coded(dataset), self.records)  # type: ignore[arg-type]
+
+    @property
+    def log_universe(self) -> float:
+        """Return log|X|."""
+        return self.statistic.log_universe
+
+    @property
+    def by_formula(self) -> bool:
+        """Whether certificates are about the formula of a named mechanism, not about rows."""
+        return self.name is not None and self.query is not None and self.query.named
+
+    @property
+    def part(self) -> int | None:
+        """The value whose noisy count this is, where it is a part of a larger release; else None."""
+        return None
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> float:
+        """The number of outputs; infinite where they are real numbers."""
+
+    @abstractmethod
+    def written(self) -> "Written":
+        """Return the mechanism with its rows; an InputError says why it has none."""
+
+    @abstractmethod
+    def dp_epsilon(self) -> float:
+        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record."""
+
+    @abstractmethod
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
+
+        It is the least delta for which the mechanism is (epsilon, delta)-differentially private.
+        """
+
+    @abstractmethod
+    def expected_distortion(self) -> float | None:
+        """Return E d(f(X), Y) for X uniform; None without a query, or where outputs are not answers to it."""
+
+    @abstractmethod
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
+    ) -> NDArray[np.generic]:
+        """Run the mechanism on a dataset: `size` independent outputs, as labels.
+
+        By default with numpy's generator and in floats, for studies; a seed repeats the draw.
+
+        secure=True is for releases. Random bits come from the operating system, so that rng must be left out.
+        Guarantee: given uniform bits, the outputs follow exactly the channel that certificates are about, the
+        rows as given divided by their exact sums, or the formula of a named mechanism; no 2^-k is lost to
+        rounding. How long a draw takes is not hidden: keep timings from whoever must not learn the answer.
+        """
+
+    def joint(self, masses: Floats) -> Floats:
+        """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
+        return np.asarray(masses @ self.written().rows)
+
+    def most_likely(self) -> float:
+        """Return sum_y max_x q(y|x), whose logarithm is the maximal leakage."""
+        return float(self.written().rows.max(axis=0).sum())
+
+    def log_most_likely(self) -> float:
+        """Return the maximal leakage, log sum_y max_x q(y|x)."""
+        return math.log(self.most_likely())
+
+    def witnessed(self, cell: int | None) -> "Mechanism":  # noqa: ARG002 - a count has its value
+        """Return the part of the release that a witness on blocks of classes is about: all of it, or one count."""
+        return self
+
+    def describe(self) -> dict[str, object]:
+        """Return the problem in plain data, as certificates carry it: a named mechanism by its call strings."""
+        return {"query": str(self.query), "mechanism": self.name}
+
+    def stored(self) -> dict[str, object]:
+        """Return what a file carries beside the description; nothing where a name says everything."""
+        return {}
+
+    def matrix(self) -> Floats:
+        """Return the full matrix, datasets in lexicographic order; refused when it would not fit."""
+        rows = self.written().rows
+        if self.log_universe + np.log(rows.shape[1]) > np.log(self.most_entries) + 1e-9:
+            message = (
+                f"the full matrix has {checks.size_text(self.records)} rows of {rows.shape[1]} outputs, above the "
+                f"limit of {self.most_entries} entries; use mechanism.rows, one row per class"
+            )
+            raise InputError(message)
+        return np.asarray(rows[self.statistic.class_table()])
+
+    def then(self, post: "ArrayLike | Callable[[Label], Label]") -> "Written":
+        """Return this mechanism with its output processed further; that never leaks more.
+
+        post: a matrix with one row per output and one column per new output, or a function of the output's label.
+        """
+        from dalenius.model.channels.written import processed  # noqa: PLC0415 - it knows this class
+
+        return processed(self, post)
+
+    def profile(  # noqa: PLR0913 - the public surface
+        self,
+        entropies: Iterable[float] | None = None,
+        *,
+        epsilon: float | None = None,
+        unit: str = "nats",
+        reference: object = None,
+        tolerance: float = 1e-4,
+        time_limit: float = 60.0,
+        seed: int = 0,
+        progress: "bool | Callable[[Progress], None]" = False,
+    ) -> "Profile":
+        """Return the usual measures of this mechanism side by side; see `dalenius.tools.profile.Profile` for each.
+
+        entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
+        log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out.
+        reference: what everybody knows beforehand, as for dl.audit; values of knowledge then count from it, entropies
+        are refused, and the other records of an independent adversary follow it.
+        epsilon: at which dp_delta is taken, by default 1; a natural logarithm whatever the unit.
+        `tolerance` and `seed` are those of each audit. `time_limit` is for everything together, but for the
+        comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
+        """
+        from dalenius.tools.profile import profile  # noqa: PLC0415 - the solvers, which know of mechanisms
+
+        return profile(
+            self,
+            entropies,
+            epsilon=epsilon,
+            unit=unit,
+            reference=reference,
+            tolerance=tolerance,
+            time_limit=time_limit,
+            seed=seed,
+            progress=progress,
+        )
+
+    def table(self, digits: int = 4) -> str:
+        """Return the rows as text for people: aligned, rounded to this number of decimals, long ones cut.
+
+        0 and 1 stand only where a probability is exactly that.
+        """
+        decimals = checks.whole("digits", digits)
+        if decimals > self.most_digits:
+            message = f"digits = {decimals} is above the limit of {self.most_digits}"
+            raise InputError(message)
+        return tables.table_text(self.written(), decimals)
+
+    def integer_rows(self) -> list[list[int]]:
+        """Return every row as whole numbers exactly proportional to it.
+
+        Each row as given times the least power of two that makes it whole: weights / sum(weights) is
+        the row divided by its exact sum, which is the channel that a certificate with rows is about.
+        To sample without any rounding, draw r uniformly from 0..sum(weights)-1 and take the first
+        output whose cumulative sum of weights is above r; sample(secure=True) does so.
+
+        A named mechanism is certified by its formula, from which its rows differ by rounding (some
+        1e-16 of each entry). Where that matters sample(secure=True), which draws from the formula, or
+        audit Mechanism.from_rows(query, mechanism.given).
+        """
+        return [tables.integer_row(row) for row in self.written().given.tolist()]
+
+    def save_table(self, path: str | os.PathLike[str]) -> None:
+        """Write `integer_rows` as CSV, for use by any program; the file appears whole or not at all.
+
+        The header is class, the labels of the outputs, total; every line names a class of datasets,
+        and holds its weights and their sum. To answer on a dataset: find the line of its class, draw
+        an integer r uniformly from 0..total-1 (any source of random integers will do, such as
+        secrets.randbelow(total) in Python), add up the weights from the left, and return the label of
+        the first column at which the sum is above r. That is exactly the channel, with no rounding.
+        The weights have as many digits as they need: read them as integers of any size, not as floats.
+        """
+        storage.write(storage.path_of(path), tables.integer_csv(self.written()).encode())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to .json; or the full matrix to .csv or .npy. The file appears whole or not at all."""
+        target = storage.path_of(path)
+        if target.suffix == ".csv":
+            storage.write(target, storage.csv_text(self.matrix(), self.written().labels).encode())
+        elif target.suffix == ".npy":
+            storage.write(target, storage.npy_bytes(self.matrix()))
+        else:
+            storage.write(target, storage.mechanism_text(self).encode())
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>"

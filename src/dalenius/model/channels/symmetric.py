@@ -1,0 +1,162 @@
+"""One record of very many values through a symmetric channel: the value is kept, or replaced by any other alike.
+
+The channel has two different numbers, so that its k x k table is never needed.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.channels.mechanism import Floats, Mechanism, Route
+from dalenius.model.channels.written import Written
+from dalenius.model.datasets import generator
+from dalenius.model.prior import Ints, Prior
+from dalenius.model.query import Query
+from dalenius.model.statistic import Statistic, Table
+
+if TYPE_CHECKING:
+    from dalenius.model.channels.written import Label
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Symmetric(Mechanism):
+    """q(x|x) = kept, and q(y|x) = other for every y != x, where kept + (k-1) other = 1.
+
+    answers: whether outputs are answers to the query, as those of `symmetric`, or noisy datasets.
+    """
+
+    query: Query
+    name: str
+    kept: float
+    other: float
+    labels: "tuple[Label, ...]"
+    answers: bool
+    statistic: Statistic = field(init=False)
+    route: ClassVar[Route] = "symmetric"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "statistic", self.query.statistic)
+
+    @staticmethod
+    def fits(query: Query) -> bool:
+        """Whether a verifier can rebuild it: f(x) = x of one record of at least two values."""
+        return query.named and query.name == "identity" and query.records[0] > 1
+
+    @property
+    def k(self) -> int:
+        """How many values the record has, and how many outputs there are."""
+        return self.records[0]
+
+    @property
+    def n_outputs(self) -> float:
+        """k."""
+        return self.k
+
+    def written(self) -> Written:
+        """Return the mechanism with its k rows; refused where they would not fit."""
+        checks.entries(self.k, self.k, f"the table of {self.name} of {self.query}")
+        rows = np.full((self.k, self.k), self.other)
+        np.fill_diagonal(rows, self.kept)
+        statistic = self.statistic if self.answers else Table.everything(self.records)
+        return Written(statistic, rows, self.labels, self.query, self.name)
+
+    def capacity(self) -> float:
+        """Return log k + kept log kept + (k-1) other log other: what the uniform prior leaks, and none leaks more."""
+        kept, others = (p * math.log(p) if p > 0 else 0.0 for p in (self.kept, self.other))
+        return min(max(0.0, math.log(self.k) + kept + (self.k - 1) * others), math.log(self.k))
+
+    def dp_epsilon(self) -> float:
+        """Return |log( kept / other )|, infinite where one of them is 0."""
+        low, high = sorted((self.kept, self.other))
+        return math.log(high / low) if low > 0 else math.inf
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return max(0, kept - e^epsilon other) + max(0, other - e^epsilon kept): two outputs tell two values apart."""
+        e = checks.real("epsilon", epsilon, 0.0, math.inf)
+        pairs = (self.kept, self.other), (self.other, self.kept)
+        over = ((p, p - math.exp(min(e, 700.0)) * q) for p, q in pairs)
+        # What rounding may have made counts as none.
+        return sum(d for p, d in over if d > 1e-15 * p)
+
+    def log_most_likely(self) -> float:
+        """Return log sum_y max_x q(y|x) = log( k max(kept, other) )."""
+        return math.log(self.k * max(self.kept, self.other))
+
+    def expected_distortion(self) -> float | None:
+        """Return E|X - Y| for X uniform; None where an output is a noisy dataset, not an answer."""
+        # sum_(x,y) |x - y| = k (k^2 - 1) / 3
+        return self.other * (self.k**2 - 1) / 3 if self.answers else None
+
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
+    ) -> NDArray[np.generic]:
+        """Run the mechanism on a dataset, as `Mechanism.sample` says."""
+        x = int(self.dataset(dataset)[0])
+        if checks.flag("secure", secure):
+            from dalenius.tools.exact_sampling import symmetric_outputs  # noqa: PLC0415 - the verifier's formulas, flint
+
+            drawn = symmetric_outputs(self, x, size, rng)
+        else:
+            source, many = generator(rng), checks.size(size)
+            moved = source.random(many) >= self.kept
+            drawn = ((x + moved * source.integers(1, self.k, size=many)) % self.k).tolist()
+        return np.array([self.labels[y] for y in drawn])
+
+    def __repr__(self) -> str:
+        return f"<Symmetric {self.name} of {self.query}: 1 record of {self.k} values, never written out>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EvenPrior(Prior):
+    """The uniform prior on the one record of a Symmetric; masses (k, 1), one for each value."""
+
+    mechanism: Symmetric
+
+    @classmethod
+    def of(cls, mechanism: Symmetric, secret: int) -> "EvenPrior":
+        """Give every value the same probability."""
+        return cls(mechanism, secret, np.full((mechanism.k, 1), 1 / mechanism.k))
+
+    @property
+    def even(self) -> bool:
+        """True."""
+        return True
+
+    def log_reference(self) -> Floats:
+        """Return -log k for every value."""
+        return np.full((self.mechanism.k, 1), -math.log(self.mechanism.k))
+
+    def weights(self) -> Floats:
+        """Return p(x) for every value."""
+        return np.array(self.masses[:, 0])
+
+    def probability(self, dataset: ArrayLike) -> float:
+        """Return 1/k for any dataset."""
+        return float(self.masses[self.mechanism.dataset(dataset)[0], 0])
+
+    def sample(self, size: int = 1, rng: np.random.Generator | int | None = None) -> Ints:
+        """Draw `size` datasets, as (size, 1)."""
+        return generator(rng).integers(0, self.mechanism.k, size=(checks.size(size), 1))
+
+    def entropy(self) -> float:
+        """Return log k, in nats."""
+        return self.mechanism.log_universe
+
+    def divergence(self) -> float:
+        """Return 0: it is the reference."""
+        return 0.0
+
+    def joint(self) -> NoReturn:
+        """Raise InputError: there are too many pairs of a value and an output."""
+        k = self.mechanism.k
+        message = f"{k} values and {k} outputs have too many pairs to list; prior.leakage() is what they tell"
+        raise InputError(message)
+
+    def leakage(self) -> float:
+        """Return I(X;Y), in nats."""
+        return self.mechanism.capacity()

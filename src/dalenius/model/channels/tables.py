@@ -1,0 +1,126 @@
+"""A channel as a table: rounded for people, in whole numbers for deployment."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import printable
+from dalenius.model.datasets import commas
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+
+if TYPE_CHECKING:
+    from dalenius.model.channels.written import Written
+    from dalenius.model.query import Query
+
+Ints = NDArray[np.int64]
+
+
+def row_names(mechanism: "Written", many: int) -> list[str]:
+    """Return the first rows in the words of the query: `count = 2`, `pairs = 0 (sum 1)`, `counts 3,1 (total = 5)`.
+
+    Without a query, or where its answer may differ inside a class, the class alone: `sum 2`, `x = 0,1,1`.
+    """
+    query, statistic = mechanism.query, mechanism.statistic
+    own = _class_words(statistic, many)
+    if query is None:
+        return own
+    if statistic == query.statistic:
+        answers = _answers(query, np.arange(many))
+        return answers if _tells(query) else [f"{f} ({words})" for f, words in zip(answers, own, strict=True)]
+    if isinstance(statistic, Histogram) and isinstance(query.statistic, Sum):
+        sums = statistic.counts[:many] @ np.asarray(query.statistic.contributions)
+        classes = query.statistic.class_of_sum(sums)
+    elif isinstance(statistic, Table) and statistic.finest:
+        classes = query.statistic.class_of(_datasets(np.arange(many), statistic))
+    else:
+        return own
+    return [f"{words} ({f})" for f, words in zip(_answers(query, classes), own, strict=True)]
+
+
+def _answers(query: "Query", classes: Ints) -> list[str]:
+    """`count = 2`; `f = 2` for a function of the user."""
+    name = query.name if query.named else "f"
+    found = [query.answers[t] for t in classes.tolist()]
+    return [f"{name} = {commas(y) if isinstance(y, (tuple, np.ndarray)) else y}" for y in found]
+
+
+def _tells(query: "Query") -> bool:
+    """Whether the answer tells the class: not for pairs, where sums 0 and 1 have the same one."""
+    answers = query.answers
+    return not isinstance(answers, np.ndarray) or len(np.unique(answers, axis=0)) == len(answers)
+
+
+def _class_words(statistic: Statistic, many: int) -> list[str]:
+    """`sum 2`, `sum 1 mod 2`, `counts 1,0,2`, `x = 0,1,1`, `like x = 0,1,1` where a class has more datasets."""
+    if isinstance(statistic, Sum):
+        mod = "" if statistic.modulus is None else f" mod {statistic.modulus}"
+        return [f"sum {value}{mod}" for value in statistic.values[:many].tolist()]
+    if isinstance(statistic, Histogram):
+        return [f"counts {commas(counts)}" for counts in statistic.counts[:many].tolist()]
+    if isinstance(statistic, Table):
+        _, first, sizes = np.unique(statistic.classes, return_index=True, return_counts=True)
+        members = _datasets(first[:many], statistic).tolist()
+        return [f"{'like ' * (size > 1)}x = {commas(x)}" for x, size in zip(members, sizes.tolist(), strict=False)]
+    return [statistic.class_name(t) for t in range(many)]
+
+
+def _datasets(index: Ints, statistic: Table) -> Ints:
+    return np.stack(np.unravel_index(index, statistic.records), axis=-1)
+
+
+def table_text(mechanism: "Written", digits: int, most_rows: int = 40, most_columns: int = 12) -> str:
+    """Return the rows, aligned; a last line says how much was left out of a long table."""
+    rows, columns = (
+        min(size, most) for size, most in zip(mechanism.rows.shape, (most_rows, most_columns), strict=True)
+    )
+    body = [["", *(printable(str(label)) for label in mechanism.labels[:columns])]]
+    shown = zip(row_names(mechanism, rows), mechanism.rows[:rows, :columns].tolist(), strict=True)
+    body += [[printable(name), *(_rounded(q, digits) for q in row)] for name, row in shown]
+    widths = [max(map(len, column)) for column in zip(*body, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(w) if j == 0 else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in body
+    ]
+    left_out = [
+        f"{size - seen} more {what}{'s' if size - seen > 1 else ''}"
+        for size, seen, what in zip(mechanism.rows.shape, (rows, columns), ("row", "output"), strict=True)
+        if size > seen
+    ]
+    if left_out:
+        lines.append(f"... {' and '.join(left_out)} left out; mechanism.rows has them all")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _rounded(q: float, digits: int) -> str:
+    """Return a probability with this number of decimals; 0 and 1 only where it is exactly that."""
+    if q in (0.0, 1.0):
+        return f"{q:.0f}"
+    least = 10.0**-digits
+    text = f"{q:.{digits}f}"
+    if float(text) == 0:
+        return f"<{least:.{digits}f}"
+    return f">{1 - least:.{digits}f}" if float(text) >= 1 else text
+
+
+def integer_row(given: Sequence[float]) -> list[int]:
+    """Return a row times the least power of two that makes it whole: floats are dyadic rationals."""
+    parts = [q.as_integer_ratio() for q in given]
+    scale = max(denominator for _, denominator in parts)
+    return [numerator * (scale // denominator) for numerator, denominator in parts]
+
+
+def integer_csv(mechanism: "Written") -> str:
+    """Return the table of whole numbers: a header, then one line per class with its total."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["class", *mechanism.labels, "total"])
+    weights = mechanism.integer_rows()
+    names = row_names(mechanism, len(weights))
+    writer.writerows([name, *row, sum(row)] for name, row in zip(names, weights, strict=True))
+    return file.getvalue()

@@ -1,0 +1,346 @@
+"""A mechanism that is written out: one row of probabilities per class of a statistic."""
+
+import html
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks, datasets, storage
+from dalenius.model.channels import neighbours, tables
+from dalenius.model.channels.mechanism import Floats, Mechanism, Route
+from dalenius.model.distortion import class_of_counts
+from dalenius.model.query import Query
+from dalenius.model.statistic import Histogram, Statistic, Table
+
+# Tuples label joint releases.
+Label = str | int | float | tuple["Label", ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Written(Mechanism):
+    """q(y | x) = rows[T(x), y] for a statistic T.
+
+    Rows within 1e-9 of sum one are accepted and divided by their sum; `given` keeps them as they came.
+    """
+
+    statistic: Statistic
+    rows: Floats
+    labels: tuple[Label, ...]
+    query: Query | None = None
+    name: str | None = None
+    given: Floats = field(init=False)
+    route: ClassVar[Route] = "rows"
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.statistic, "class_of"):
+            message = (
+                f"{self.statistic!r} is not a statistic; build mechanisms by from_matrix, from_rows or dl.mechanisms"
+            )
+            raise InputError(message)
+        given = _numbers(self.rows)
+        object.__setattr__(self, "labels", _listed(self.labels))
+        if given.ndim != 2 or given.shape[1] == 0:  # noqa: PLR2004 - a matrix
+            message = f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}"
+            raise InputError(message)
+        if given.shape[0] != self.statistic.size:
+            raise InputError(_misfit(given.shape[0], self.statistic))
+        if len(self.labels) != given.shape[1]:
+            message = f"{len(self.labels)} labels for {given.shape[1]} outputs; give one per column"
+            raise InputError(message)
+        rows = _normalised(given, self.statistic)
+        for array in (given, rows):
+            array.flags.writeable = False
+        object.__setattr__(self, "given", given)
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "labels", tuple(map(_label, self.labels)))
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of columns."""
+        return len(self.labels)
+
+    def written(self) -> "Written":
+        """Return itself."""
+        return self
+
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
+    ) -> NDArray[np.generic]:
+        """Run the mechanism on a dataset, as `Mechanism.sample` says."""
+        if checks.flag("secure", secure):
+            from dalenius.tools.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
+
+            picks = np.array(columns(self, dataset, size, rng), dtype=np.int64)
+        else:
+            row = self.rows[int(self.statistic.class_of(self.dataset(dataset)))]
+            picks = datasets.generator(rng).choice(row.size, size=checks.size(size), p=row)
+        kinds = {type(label) for label in self.labels}
+        if len(kinds) > 1 or tuple in kinds:
+            return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
+        return np.array(self.labels)[picks]
+
+    def dp_epsilon(self) -> float:
+        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
+
+        Infinite where one of them can give an output that the other cannot; computed from `rows`, in
+        which a probability too small for a float is zero.
+        """
+        return neighbours.dp_epsilon(self.statistic, self.rows)
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
+
+        It is the least delta for which the mechanism is (epsilon, delta)-differentially private.
+        """
+        return neighbours.dp_delta(self.statistic, self.rows, checks.real("epsilon", epsilon, 0.0, math.inf))
+
+    def expected_distortion(self) -> float | None:
+        """Return E d(f(X), Y) for X uniform.
+
+        Outputs are the query's range, or any vector of counts where noise is on every count of a histogram.
+        None without a query, with other outputs, and where rows are not known to be at least as fine as answers.
+        """
+        distance = self._distance()
+        if distance is None:
+            return None
+        return float(np.exp(self.statistic.log_class_sizes()) @ (self.rows * distance).sum(axis=1))
+
+    def _distance(self) -> Floats | None:
+        """d(f(x), y) for every class and output, where that is known."""
+        query, statistic = self.query, self.statistic
+        if query is None:
+            return None
+        if self.labels == query.labels:
+            classes = _classes_of(query, statistic)
+            return None if classes is None else np.asarray(query.distance()[classes])
+        side = query.n + 1
+        if not (self.by_formula and query.vector and statistic == query.statistic):
+            return None
+        counts = np.asarray(query.answers)
+        if self.n_outputs != side ** counts.shape[1]:
+            return None
+        outputs = np.array(list(product(range(side), repeat=counts.shape[1])))
+        apart = (np.abs(np.subtract.outer(c, y)) for c, y in zip(counts.T, outputs.T, strict=True))
+        return np.asarray(sum(apart), dtype=float)
+
+    def describe(self) -> dict[str, object]:
+        """Return the problem in plain data, as certificates carry it.
+
+        Named mechanisms by their call strings, others by their rows as given, before they are
+        divided by their sums: one per class of the query, or per count vector of the records
+        (`statistic` histogram), or per class of a table, where `classes` null means that every
+        dataset has its own row.
+        """
+        named = self.query is not None and self.query.named
+        about: dict[str, object] = {"query": str(self.query)} if named else {"records": list(self.records)}
+        if self.by_formula:
+            return super().describe()
+        rows = self.given.tolist()
+        if named and self.query is not None and self.statistic == self.query.statistic:
+            return {**about, "rows": rows}
+        if isinstance(self.statistic, Histogram):
+            return {**about, "statistic": "histogram", "rows": rows}
+        finest = isinstance(self.statistic, Table) and self.statistic.finest
+        classes = None if finest else self.statistic.class_table().tolist()
+        return {"records": list(self.records), "classes": classes, "rows": rows}
+
+    def stored(self) -> dict[str, object]:
+        """Return labels and rows; of a named mechanism the rows are a check."""
+        return {"labels": list(self.labels), "rows": self.given.tolist()}
+
+    def __repr__(self) -> str:
+        what = self.name or "channel"
+        of = f" of {self.query}" if self.query is not None else ""
+        return f"<Mechanism {what}{of}: {self.n} records, {self.rows.shape[0]} rows x {self.rows.shape[1]} outputs>"
+
+    def _repr_html_(self) -> str:
+        shown = 8
+        names = tables.row_names(self, min(shown, self.statistic.size))
+        head = "".join(f"<th>{html.escape(str(label))}</th>" for label in self.labels[:shown])
+        body = "".join(
+            f"<tr><th>{html.escape(name)}</th>" + "".join(f"<td>{q:.4g}</td>" for q in row) + "</tr>"
+            for name, row in zip(names, self.rows[:shown, :shown], strict=True)
+        )
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr><th></th>{head}</tr>{body}</table>"
+
+
+def of_matrix(
+    matrix: ArrayLike | str | os.PathLike[str],
+    records: Iterable[int],
+    labels: Sequence[Label] | None,
+    *,
+    normalize: bool = False,
+    counts: bool = False,
+    **reading: object,
+) -> Written:
+    """Return the mechanism of a full matrix, of a frame or sparse matrix, or of a file that holds one."""
+    statistic = Table.everything(records)
+    header: Sequence[str | int] | None = None
+    content: Any = matrix
+    named = isinstance(matrix, (str, os.PathLike))
+    if not named and any(option is not None for option in reading.values()):
+        given = next(name for name, option in reading.items() if option is not None)
+        message = f"{given} = {reading[given]!r} is about a file; a matrix or a frame is read as it is"
+        raise InputError(message)
+    if named:
+        content, header = storage.read_matrix(storage.path_of(matrix), statistic.size, **reading)
+    elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
+        from dalenius.model.sheets import of_frame  # noqa: PLC0415 - pydantic's parser
+
+        content, header = of_frame(matrix)
+    elif hasattr(matrix, "tocsr") and hasattr(matrix, "toarray"):
+        sparse: Any = matrix
+        checks.entries(sparse.shape[0], sparse.shape[1], "the matrix")
+        content = sparse.toarray()
+    try:
+        rows = _scaled(_numbers(content), statistic, normalize=normalize, counts=counts)
+        if labels is None:
+            labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
+        return Written(statistic, rows, _listed(labels))
+    except InputError as error:
+        if not named:
+            raise
+        message = f"{os.fspath(matrix)}: {error}{_likely(content)}"  # type: ignore[arg-type]
+        raise InputError(message) from error
+
+
+def _likely(content: object) -> str:
+    """What numbers of a file that are no channel may be, and the option that reads them so."""
+    rows = np.asarray(content, dtype=object)
+    if rows.ndim != 2 or rows.shape[1] < 2:  # noqa: PLR2004 - a matrix with columns
+        return ""
+    numbers = rows.astype(float)
+    if np.abs(numbers[:, 1:].sum(axis=1) - 1).max() <= checks.SUM_TOLERANCE:
+        return ". The first column looks like an index: index=True (--index) leaves it out"
+    if (numbers == np.rint(numbers)).all() and (numbers >= 0).all():
+        halves = numbers.shape[1] % 2 == 0 and (numbers[:, ::2] <= 1).all()
+        decimal = ", or decimal commas between commas, which no option can tell apart" if halves else ""
+        return f". These look like counts, which counts=True (--counts) takes{decimal}"
+    if np.abs(numbers.sum(axis=1) - 1).max() <= 0.01:  # noqa: PLR2004 - what normalize takes
+        return ", or say normalize=True (--normalize)"
+    return ""
+
+
+def _scaled(rows: Floats, statistic: Statistic, *, normalize: bool, counts: bool, within: float = 0.01) -> Floats:
+    """Rows divided by their sums where that was asked for: rows of counts, or rows that miss one by little."""
+    if not (checks.flag("normalize", normalize) | checks.flag("counts", counts)) or rows.ndim != 2:  # noqa: PLR2004 - a matrix
+        return rows
+    sums = rows.sum(axis=1)
+    if counts:
+        bad = ~((rows >= 0).all(axis=1) & (sums > 0) & np.isfinite(sums) & (rows == np.rint(rows)).all(axis=1))
+        what = "counts are whole numbers, not negative and not all zero"
+    else:
+        bad = ~(np.abs(sums - 1) <= within)
+        what = f"normalize takes rows within {within:.0%} of a sum of one; counts=True (--counts) takes rows of counts"
+    if bad.any():
+        row = int(np.argmax(bad))
+        name = statistic.class_name(row) if row < statistic.size else "beyond the last dataset"
+        message = f"row {row} ({name}) sums to {sums[row]:.12g}; {what}"
+        raise InputError(message)
+    return np.asarray(rows / sums[:, None])
+
+
+def processed(mechanism: Mechanism, post: object) -> Written:
+    """Return a mechanism whose output is processed by a matrix or by a function of its label."""
+    before = mechanism.written()
+    if callable(post):
+        found = [_label(post(label)) for label in before.labels]
+        labels: tuple[Label, ...] = tuple(dict.fromkeys(found))
+        matrix = (np.array([[y == z for z in labels] for y in found])).astype(float)
+    else:
+        matrix = _numbers(post)  # type: ignore[arg-type]
+        if matrix.ndim != 2 or matrix.shape[0] != before.n_outputs:  # noqa: PLR2004 - a matrix
+            message = f"post has shape {matrix.shape}; give one row for each of the {before.n_outputs} outputs"
+            raise InputError(message)
+        Written(Table.everything([matrix.shape[0]]), matrix, tuple(range(matrix.shape[1])))
+        labels = tuple(range(matrix.shape[1]))
+    return Written(before.statistic, before.rows @ matrix, labels, before.query)
+
+
+def of_rows(query: Query, rows: ArrayLike, labels: Sequence[Label] | None) -> Written:
+    """Return the mechanism with one row per class of a query."""
+    if not isinstance(query, Query):
+        message = f"from_rows needs a Query, not {type(query).__name__}; see dl.queries"
+        raise InputError(message)
+    matrix = _numbers(rows)
+    if labels is None:
+        columns = matrix.shape[1] if matrix.ndim > 1 else 0
+        labels = query.labels if columns == len(query.outputs) else range(columns)
+    return Written(query.statistic, matrix, _listed(labels), query)
+
+
+def _classes_of(query: Query, statistic: Statistic) -> NDArray[np.int64] | None:
+    """The class of the query for every class of a statistic; None where it is not at least as fine, as far as known."""
+    if statistic is query.statistic or statistic == query.statistic:
+        return np.arange(statistic.size)
+    if isinstance(statistic, Histogram):
+        return class_of_counts(query.statistic, statistic.counts)
+    return query.statistic.class_table() if isinstance(statistic, Table) and statistic.finest else None
+
+
+def _numbers(matrix: ArrayLike) -> Floats:
+    """Return a fresh array of floats; texts, ragged rows and complex numbers are refused."""
+    message = "the channel is not a matrix of numbers; give rows of equal length"
+    try:
+        array = np.asarray(matrix)
+    except ValueError as error:
+        raise InputError(message) from error
+    if array.dtype.kind not in "biuf":
+        raise InputError(message)
+    return array.astype(float)
+
+
+def _listed(labels: object) -> tuple[Any, ...]:
+    # A text is one letter for each output.
+    if isinstance(labels, str):
+        return tuple(labels)
+    return checks.listed(labels, f"labels = {labels!r} must be a list, one label for each output")
+
+
+def _label(label: Label) -> Label:
+    """Return a label as a text, a number or a tuple of plain Python, so that a file can hold it."""
+    if isinstance(label, tuple) and label:
+        return tuple(map(_label, label))
+    plain = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
+        message = f"{label!r} cannot label an output; labels are texts and finite numbers, or tuples of them"
+        raise InputError(message)
+    return plain
+
+
+def _misfit(rows: int, statistic: Statistic) -> str:
+    if isinstance(statistic, Table) and statistic.finest:
+        return (
+            f"the matrix has {rows} rows, but {statistic.size} datasets are described by records "
+            f"{list(statistic.records)}; give one row per dataset in lexicographic order"
+        )
+    return f"{rows} rows for {statistic.size} classes; give one row per class of the query"
+
+
+def _normalised(given: Floats, statistic: Statistic) -> Floats:
+    # Long doubles: the exact sums, nearly always rounded right.
+    sums = given.sum(axis=1, dtype=np.longdouble).astype(float)
+    bad = ~(np.isfinite(given) & (given >= 0))
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        message = (
+            f"row {row} ({statistic.class_name(row)}) holds {given[row, column]} in column {column}; "
+            "entries of a channel are finite and not negative"
+        )
+        raise InputError(message)
+    off = np.abs(sums - 1) > checks.SUM_TOLERANCE
+    if off.any():
+        row = int(np.argmax(off))
+        message = (
+            f"row {row} ({statistic.class_name(row)}) sums to {sums[row]:.12g}; rows of a channel must sum to 1 "
+            f"within {checks.SUM_TOLERANCE:g}: give more digits, or divide each row by its sum"
+        )
+        raise InputError(message)
+    return np.asarray(given / sums[:, None])

@@ -1,0 +1,333 @@
+"""Tables of numbers as people keep them: commas, semicolons, tabs or blanks, decimal commas, headers, an index column.
+
+A reading is a choice of these. Of those that a file allows, the one is taken that gives a table of numbers with the
+number of rows asked for. Where none does, or two that differ, the message says what the file looks like, and the
+option that decides.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic_core import from_json
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.files import read_bytes
+from dalenius.numerics.types import Floats
+
+NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks", "|": "bars"}
+# Bytes of numbers as JSON has them: what holds nothing else is read at once.
+PLAIN = b"0123456789+-.eE, "
+# Bytes of a file that are read at once: a list of floats takes a multiple of them.
+PIECE = 2**20
+LINE = ord("\n")
+
+Label = str | int
+Sheet = tuple[Floats, list[Label] | None]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read; None: find out."""
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+    index: bool | None = None
+
+    @classmethod
+    def from_user(
+        cls, delimiter: object = None, decimal: object = None, header: object = None, index: object = None
+    ) -> "Reading":
+        """Check what was given."""
+        if delimiter is not None and delimiter not in NAMES:
+            message = f"delimiter = {delimiter!r} is unknown; use one of {', '.join(map(repr, NAMES))}"
+            raise InputError(message)
+        if decimal is not None and decimal not in (".", ","):
+            message = f"decimal = {decimal!r} is unknown; use '.' or ','"
+            raise InputError(message)
+        if delimiter == decimal == ",":
+            message = (
+                "delimiter = ',' and decimal = ',' cannot both hold; give the delimiter that stands between numbers"
+            )
+            raise InputError(message)
+        return cls(
+            delimiter,
+            decimal,
+            None if header is None else checks.flag("header", header),
+            None if index is None else checks.flag("index", index),
+        )
+
+    @property
+    def words(self) -> str:
+        """The reading as options."""
+        return f"delimiter={self.delimiter!r}, decimal={self.decimal!r}"
+
+
+class Unfit(Exception):  # noqa: N818 - no error: another reading may fit
+    """A reading does not fit. far: how much it understood before, to name the nearest one; line: where it failed."""
+
+    def __init__(self, message: str, far: float, line: int | None = None) -> None:
+        """What is wrong, in words that follow the number of the line."""
+        super().__init__(message)
+        self.far, self.line = far, line
+
+
+def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
+    """Return the numbers of a text file, and its header; rows: how many there must be, None for any number."""
+    text = _decoded(path)
+    body = re.sub(rb"\n(?:[ \t,;|]*\n)+", b"\n", text).strip(b"\n")
+    if not body.strip(b" \t,;|"):
+        message = f"{path} holds no numbers"
+        raise InputError(message)
+    failures: list[tuple[Unfit, Reading]] = []
+    # Blanks may stand beside any other delimiter: they are one where nothing else is.
+    for blanks in (False, True):
+        found: dict[bytes, tuple[Reading, Sheet]] = {}
+        for reading in _candidates(body, asked):
+            if (reading.delimiter == " ") is blanks:
+                try:
+                    matrix, labels = _read(body, rows, reading)
+                except Unfit as failure:
+                    failures.append((failure, reading))
+                else:
+                    found.setdefault(matrix.tobytes(), (reading, (matrix, labels)))
+        if len(found) == 1:
+            return next(iter(found.values()))[1]
+        if found:
+            ways = " or as ".join(f"{matrix.shape} numbers with {r.words}" for r, (matrix, _) in found.values())
+            message = f"{path} can be read as {ways}; give these options (--delimiter, --decimal)"
+            raise InputError(message)
+    nearest, reading = max(failures, key=lambda failure: failure[0].far)
+    place = "" if nearest.line is None else f" line {_numbered(text, nearest.line)}"
+    commas = " and decimal commas" if reading.decimal == "," else ""
+    message = (
+        f"{path},{place} {nearest}; this looks like {NAMES[reading.delimiter or ',']} between numbers{commas}. "
+        "delimiter=, decimal=, header= and index= say otherwise (--delimiter and so on)"
+    )
+    raise InputError(message)
+
+
+def _numbered(text: bytes, line: int) -> int:
+    """The number of a line in the file, from its number among those that are not blank."""
+    held = [number for number, content in enumerate(text.split(b"\n"), 1) if content.strip(b" \t,;|")]
+    return held[line - 1]
+
+
+def _decoded(path: Path) -> bytes:
+    """The text as UTF-8 without a mark of it, each line ended in one way."""
+    raw = read_bytes(path)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            raw = raw.decode("utf-16").encode()
+        except UnicodeDecodeError as error:
+            message = f"{path} is not a text file: {error}"
+            raise InputError(message) from error
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in raw:
+        message = f"{path} is not a text file: it holds null bytes"
+        raise InputError(message)
+    if b"\r" in raw:
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    # Excel says in a line of its own what stands between cells.
+    return re.sub(rb"\Asep=.\n", b"\n", raw)
+
+
+def _candidates(body: bytes, asked: Reading) -> Iterator[Reading]:
+    """Every reading that the last line allows: what stands nowhere in it separates nothing."""
+    last = body[body.rfind(b"\n") + 1 :].decode("utf-8", "replace")
+    delimiters = [asked.delimiter] if asked.delimiter else [d for d in NAMES if d in last] or [","]
+    decimals = [asked.decimal] if asked.decimal else [".", ","]
+    for delimiter, decimal in product(delimiters, decimals):
+        # Without a comma inside cells both decimals are the same reading.
+        if delimiter != decimal and (decimal == "." or asked.decimal or b"," in body):
+            yield replace(asked, delimiter=delimiter, decimal=decimal)
+
+
+def _read(body: bytes, rows: int | None, reading: Reading) -> Sheet:
+    first, _, rest = body.partition(b"\n")
+    head, lines = _cells(first, reading), body.count(b"\n") + 1
+    texts = [cell for cell in head if cell.strip() and not _is_number(cell, reading)]
+    header = reading.header
+    if header is None:
+        # One row too many; or a name stands beside what may be the name of a row.
+        header = lines == rows + 1 if rows is not None else any(cell in texts for cell in head[1:] or head)
+    if rows is not None and lines - header != rows:
+        what = f"it has {lines} {'line' if lines == 1 else 'lines'}" + (", one of them a header," if header else "")
+        named = f", and {texts[0]!r} is no number" if texts and not header else ""
+        message = f"{what} where the records have {rows} datasets{named}"
+        raise Unfit(message, 0.0)
+    numbers = rest if header else body
+    sample = _cells(numbers.partition(b"\n")[0], reading)
+    index = _has_index(numbers, head if header else None, sample, reading)
+    width = len(sample) - index
+    matrix = _numbers(numbers, reading, width, drop=index, skipped=1 + header)
+    if not header:
+        return matrix, None
+    if len(head) not in (width, width + index):
+        message = f"has {len(head)} names for {width} columns of numbers"
+        raise Unfit(message, 1.0, 1)
+    labels = [cell.strip() for cell in head[-width:]]
+    if all(re.fullmatch(r"-?\d{1,15}", label) for label in labels):
+        return matrix, [int(label) for label in labels]
+    return matrix, list(labels)
+
+
+def _has_index(numbers: bytes, head: list[str] | None, sample: list[str], reading: Reading) -> bool:
+    """Whether the first column names the rows: nothing stands above it, or its cells are texts."""
+    if reading.index is not None or len(sample) == 1:
+        return bool(reading.index)
+    # R leaves the name of the index out.
+    if head is not None and (len(head) == len(sample) - 1 or (len(head) == len(sample) and not head[0].strip())):
+        return True
+    return not _is_number(sample[0], reading) and not any(
+        _is_number(_cells(line, reading)[0], reading) for line in numbers.split(b"\n")
+    )
+
+
+def _numbers(text: bytes, reading: Reading, width: int, *, drop: bool, skipped: int) -> Floats:
+    """All numbers, line by line of the same width."""
+    found: list[Floats] = []
+    done = skipped
+    for piece in _pieces(text):
+        values = _plain(piece, reading, width, drop=drop)
+        if values is None:
+            lines = piece.split(b"\n")
+            values = np.array(list(_slow(lines, reading, width, drop=drop, before=done)), dtype=float)
+        found.append(values.reshape(-1, width))
+        done += len(found[-1])
+    return np.concatenate(found)
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Some lines at a time."""
+    ends = [0]
+    while ends[-1] < len(text):
+        ends.append(text.find(b"\n", min(ends[-1] + PIECE, len(text) - 1)) + 1 or len(text) + 1)
+    for start, end in pairwise(ends):
+        yield text[start : end - 1] if end <= len(text) else text[start:]
+
+
+def _plain(piece: bytes, reading: Reading, width: int, *, drop: bool) -> Floats | None:
+    """Numbers as JSON has them, which a parser reads ten times as fast; None where there is anything else."""
+    delimiter = (reading.delimiter or ",").encode()
+    if delimiter == b" ":
+        piece = re.sub(rb" *\n *", b"\n", re.sub(rb"[ \t]+", b" ", piece)).strip(b" ")
+    if drop:
+        piece = re.sub(rb"(?m)^[^\n%s]*%s" % (re.escape(delimiter), re.escape(delimiter)), b"", piece)
+    marks = np.frombuffer(piece + b"\n", dtype=np.uint8)
+    marks = marks[(marks == delimiter[0]) | (marks == LINE)]
+    # Every line has as many cells: width - 1 delimiters, then its end.
+    if not np.array_equal(np.flatnonzero(marks == LINE), np.arange(width - 1, marks.size, width)) or marks.size % width:
+        return None
+    if reading.decimal == ",":
+        piece = piece.replace(b".", b"x").replace(b",", b".")
+    piece = piece.replace(delimiter, b",").replace(b"\n", b",")
+    if piece.translate(None, PLAIN):
+        return None
+    try:
+        values = np.array(from_json(b"[" + piece + b"]"), dtype=float)
+    except ValueError:
+        return None
+    return values if values.size == marks.size else None
+
+
+def _slow(lines: list[bytes], reading: Reading, width: int, *, drop: bool, before: int) -> Iterator[float]:
+    """The same cell by cell, with the place of what is no number."""
+    for number, line in enumerate(lines, before):
+        cells = _cells(line, reading)
+        if len(cells) != width + drop:
+            message = f"has {len(cells)} columns where others have {width + drop}"
+            raise Unfit(message, 2.0, number)
+        for column, cell in enumerate(cells[drop:], 1 + drop):
+            try:
+                yield float(_point(cell, reading))
+            except ValueError:
+                message = f"column {column}: {cell!r} is not a number"
+                raise Unfit(message, 1.0 + column / (width + 1), number) from None
+
+
+def _cells(line: bytes, reading: Reading) -> list[str]:
+    text = line.decode("utf-8", "replace")
+    delimiter = reading.delimiter or ","
+    if delimiter == " ":
+        text = " ".join(text.split())
+    try:
+        return next(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True), [""])
+    except csv.Error as error:
+        message = f"it is no CSV: {error}"
+        raise Unfit(message, 0.0) from error
+
+
+def _point(cell: str, reading: Reading) -> str:
+    """The cell with a decimal point; one that has a point where commas are decimal is no number."""
+    return cell.replace(".", "x").replace(",", ".") if reading.decimal == "," else cell
+
+
+def _is_number(cell: str, reading: Reading) -> bool:
+    try:
+        float(_point(cell, reading))
+    except ValueError:
+        return False
+    return True
+
+
+def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
+    """Return the numbers of the first sheet of a workbook, and its header."""
+    try:
+        import zipfile  # noqa: PLC0415 - only here
+
+        import openpyxl  # noqa: PLC0415 - optional
+    except ImportError:
+        message = f"{path}: workbooks need openpyxl; install dalenius[excel], or save the sheet as .csv"
+        raise InputError(message) from None
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(read_bytes(path)), read_only=True, data_only=True)
+        sheet = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
+    except (ValueError, KeyError, OSError, IndexError, TypeError, zipfile.BadZipFile) as error:
+        message = f"{path} is not a workbook: {error}"
+        raise InputError(message) from error
+    return from_cells(str(path), [row for row in sheet if any(cell is not None for cell in row)], rows, asked)
+
+
+def from_cells(place: str, cells: list[list[Any]], rows: int | None, asked: Reading) -> Sheet:
+    """Return the numbers among cells that have types of their own, and their header."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([[_typed(cell) for cell in row] for row in cells])
+    body = text.getvalue().strip("\n").encode()
+    if not body:
+        message = f"{place} holds no numbers"
+        raise InputError(message)
+    try:
+        return _read(body, rows, replace(asked, delimiter=",", decimal="."))
+    except Unfit as failure:
+        message = f"{place}, {'' if failure.line is None else f'row {failure.line} '}{failure}"
+        raise InputError(message) from None
+
+
+def _typed(cell: object) -> object:
+    return "" if cell is None else repr(cell) if isinstance(cell, float) else cell
+
+
+def of_frame(frame: Any) -> Sheet:  # noqa: ANN401 - pandas and polars are optional
+    """Return the numbers of a pandas or polars frame, and the names of its columns."""
+    try:
+        columns = list(frame.columns)
+        matrix = np.asarray(frame.to_numpy(), dtype=float)
+    except (TypeError, ValueError) as error:
+        message = f"the frame holds what is no number ({error}); give one column of probabilities for each output"
+        raise InputError(message) from error
+    if np.isnan(matrix).any():
+        row, column = (int(k[0]) for k in np.nonzero(np.isnan(matrix)))
+        message = f"the frame misses the value at row {row}, column {columns[column]!r}; fill it or drop the row"
+        raise InputError(message)
+    plain = [c if isinstance(c, (str, int)) and not isinstance(c, bool) else str(c) for c in columns]
+    return matrix, plain

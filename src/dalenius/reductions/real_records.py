@@ -1,0 +1,160 @@
+"""Real-valued records become whole numbers: cells for a bound from below, grid points for one from above.
+
+Lengths are in steps of a grid of m cells. Statement and proof are in docs/mathematics.md 11 and in the verifier's
+continuous.py. With n records, rate H or deviation s in steps, M the integral of the largest density:
+
+    (I' - b log(M/b)) / (1-b)  <=  L  <=  (1-b) I'' + b log(M/b),
+
+I' what a prior on cells leaks through a little more noise, rounded, and I'' at most what priors on grid points leak
+through a little less noise on the grid. Both b are of the order n H^2.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dalenius.errors import InputError
+from dalenius.gallery import mechanisms, queries
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.density import Density
+from dalenius.model.channels.mechanism import Mechanism
+
+# More than floats lose on the way.
+ROUNDED = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """A mechanism on whole numbers in place of real-valued records, and the laws of a record under the density.
+
+    hidden: b, the share of the release that is not seen. law: exact; stated: its floats.
+    """
+
+    mechanism: Mechanism
+    cells: int
+    hidden: float
+    log_most: float
+    law: list[Fraction]
+    stated: tuple[float, ...]
+    # Of Gaussian noise from above: the deviation of the noise that is added to the one on the grid.
+    spread: float | None = None
+
+    @property
+    def margin(self) -> float:
+        """b log( M / b )."""
+        return self.hidden * (self.log_most - math.log(self.hidden)) if self.hidden > 0 else 0.0
+
+    @property
+    def ratios(self) -> tuple[Fraction, Fraction]:
+        """The least and the greatest ratio of the law to the one stated."""
+        total = sum(map(Fraction, self.stated))
+        found = [p * total / Fraction(q) for p, q in zip(self.law, self.stated, strict=True)]
+        return min(found), max(found)
+
+    def share(self, n: int) -> tuple[float, float]:
+        """Return (1-beta)^n and H(E) of a stated law in place of the true one, where nothing else is known."""
+        least = float(self.ratios[0] ** n)
+        lost = 1 - least
+        return least, (-lost * math.log(lost) if lost > 0 else 0.0) + lost
+
+    def lower(self, leaked: float, n: int, *, exact: bool) -> float:
+        """Guarantee: result <= I(X_i;Y) where a prior on cells leaks at least `leaked` of whole numbers."""
+        if exact:
+            share, coin = self.share(n)
+            leaked = share * leaked - coin
+        return max(0.0, (leaked - self.margin) / (1 - self.hidden) - ROUNDED)
+
+    def upper(self, bound: float, n: int, *, exact: bool) -> float:
+        """Guarantee: I(X_i;Y) <= result where `bound` holds on grid points."""
+        if exact:
+            share, coin = self.share(n)
+            bound = share * bound + coin + (1 - share) * math.log(self.cells + 1)
+        return (1 - self.hidden) * bound + self.margin + ROUNDED * (1 + bound)
+
+
+def below(mechanism: Continuous, density: Density, m: int, n: int, *, points: bool = False) -> Whole:
+    """Return cells of the records, for a bound from below; refused where the grid is too coarse.
+
+    points: priors on grid points are allowed, and are used in place of cells.
+    """
+    query, far = queries.total(n, range(m + points)), 0.0 if points else density.uneven(m)
+    averaged = 0 if points else n
+    law = [Fraction(1)] * (m + 1) if points else density.cells(m)
+    if mechanism.laplace:
+        rate = float(mechanism.exact) / m
+        epsilon = _float_below(mechanism.exact)
+        lost = averaged * math.log(math.sinh(rate / 2) / (rate / 2) + 2 * far * math.sinh(rate / 2))
+        lost += math.log(mechanism.exact / Fraction(epsilon))
+        most = math.log1p(epsilon * n / 2)
+        return _whole(mechanisms.laplace(query, epsilon=epsilon, sensitivity=m), m, lost, most, law)
+    variance = float(mechanism.exact * m) ** 2
+    tau = math.sqrt(_widened(variance, 1 / 12, averaged + 1)) * (1 + ROUNDED)
+    lost = math.log(tau / math.sqrt(variance)) + averaged * math.log1p(2 * math.exp(1.5) * far) + _poisson(tau)
+    most = math.log1p(n * m / (tau * math.sqrt(2 * math.pi)))
+    return _whole(mechanisms.discrete_gaussian(query, sigma=tau), m, lost, most, law)
+
+
+def above(mechanism: Continuous, density: Density, m: int, n: int) -> Whole:
+    """Return grid points of the records, for a bound from above; refused where the grid is too coarse."""
+    query, most = queries.total(n, range(m + 1)), mechanism.log_maximal(n)
+    if mechanism.laplace:
+        epsilon = _float_above(mechanism.exact)
+        rate = epsilon / m
+        lost = n * math.log(math.sinh(rate) / rate) + math.log(Fraction(epsilon) / mechanism.exact)
+        finite: Mechanism = mechanisms.geometric(query, epsilon=epsilon, sensitivity=m)
+        return _whole(finite, m, lost, most, density.points(m))
+    deviation = float(mechanism.exact * m)
+    variance = _narrowed(deviation**2 * (1 - ROUNDED), 1 / 4, n)
+    spread = min(1.0, math.sqrt(variance / 2))
+    tau = math.sqrt(variance - spread**2)
+    lost = math.log(deviation) - math.log(variance) / 2 + _poisson(tau * spread / math.sqrt(variance))
+    finite = mechanisms.discrete_gaussian(query, sigma=tau)
+    return _whole(finite, m, lost, most, density.points(m), spread)
+
+
+def _whole(  # noqa: PLR0913, PLR0917 - its fields
+    finite: Mechanism, m: int, lost: float, most: float, law: list[Fraction], spread: float | None = None
+) -> Whole:
+    hidden = -math.expm1(-lost * (1 + ROUNDED) - ROUNDED * 1e-3)
+    return Whole(finite, m, hidden, most + ROUNDED, law, tuple(map(float, law)), spread)
+
+
+def _poisson(c: float) -> float:
+    """At least log sum_k exp(-2 pi^2 c^2 k^2) over all integers."""
+    r = math.exp(-2 * (math.pi * c) ** 2)
+    return math.log1p(2 * r / (1 - r))
+
+
+def _widened(variance: float, step: float, n: int) -> float:
+    """v + n d v/(v - d): at least the variance after n records whose places in cells were averaged."""
+    if variance <= 2 * step:
+        _coarse()
+    return variance + n * step * variance / (variance - step)
+
+
+def _narrowed(most: float, step: float, n: int) -> float:
+    """The largest v with v + n d v/(v - d) <= most, less a little."""
+    # v^2 + v (d (n-1) - most) + d most = 0
+    b = most - step * (n - 1)
+    root = b * b - 4 * step * most
+    if b <= 0 or root <= 0:
+        _coarse()
+    variance = (b + math.sqrt(root)) / 2 * (1 - ROUNDED)
+    if variance <= 2 * step:
+        _coarse()
+    return variance
+
+
+def _coarse() -> None:
+    message = "the noise is less than the grid can show"
+    raise InputError(message)
+
+
+def _float_below(value: Fraction) -> float:
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, 0.0)
+
+
+def _float_above(value: Fraction) -> float:
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

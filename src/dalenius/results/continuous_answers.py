@@ -1,0 +1,244 @@
+"""Audits of real-valued records: through whole numbers on grids, coarse before fine, and back."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from dalenius.certificates.certificate import Certificate
+from dalenius.errors import InputError
+from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.density import Density
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem
+from dalenius.model.reference import Reference
+from dalenius.reductions.real_records import ROUNDED, Whole, above, below
+from dalenius.results.answers import Run, certified_answer
+from dalenius.results.audit import Audit, Records, Stopped
+from dalenius.results.independent_answers import independent_answer
+from dalenius.results.units import down, up
+from dalenius.search.deadline import Deadline
+from dalenius.settings import only
+
+# Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
+ONE_POINT = ("maximal", "stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
+KINDS = ("maximal", "sibson", "rows", "monotone", "centre", "law")
+ONE_LEAF = ("boxes", "choices")
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is asked of real-valued records: n of them that matter, and the settings of audits on grids."""
+
+    problem: AuditProblem
+    run: Run
+    mechanism: Continuous
+    density: Density
+    n: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether the prior, or what the others follow, is the density itself."""
+        adversary = self.problem.adversary
+        follows = adversary.unlimited and not self.density.uniform
+        return follows or adversary.knowledge == 0
+
+    @property
+    def points(self) -> bool:
+        """Whether every prior with independent records is allowed, those on grid points too."""
+        return self.problem.adversary.unlimited and self.density.uniform
+
+    @property
+    def step(self) -> int:
+        """Cells that the edges of the density need, if they are not too many: grids have multiples of it."""
+        return self.density.steps(self.problem.settings.continuous.most_steps)
+
+    @property
+    def markov(self) -> bool:
+        """Whether a record acts through its own grid point alone, so that every proof on the grid will do."""
+        return self.n == 1 or self.problem.adversary.kind == "independent" or self.exact
+
+    def adversary(self, whole: Whole, *, from_above: bool) -> Adversary:
+        """Return the adversary on the grid: its knowledge makes up for the rounding of the law."""
+        adversary, records = self.problem.adversary, whole.mechanism.records
+        law = Reference((whole.stated,))
+        if adversary.unlimited:
+            return Adversary.independent(records, None, "nats", law if self.exact else Reference())
+        low, high = whole.ratios
+        known = adversary.knowledge
+        if not self.exact and low < high:
+            extra = self.n * (math.log(high) if from_above else math.log(low))
+            known = known + extra * (1 + ROUNDED) + (1e-18 + known * 1e-15) * (1 if from_above else -1)
+            if known < 0:
+                message = "the density of the reference is too uneven for so little knowledge"
+                raise InputError(message)
+        if adversary.kind == "independent":
+            return Adversary.independent(records, known, "nats", law)
+        return Adversary.from_user(records, knowledge=known, reference=law)
+
+    def audit(self, whole: Whole, deadline: Deadline, *, from_above: bool) -> Audit:
+        """Audit whole numbers; from below without a search for upper bounds."""
+        settings = self.problem.settings
+        tolerance = max(0.25 * self.problem.tolerance, 0.1 * whole.margin)
+        if not from_above:
+            settings = replace(settings, portfolio=only())
+        elif not self.markov:
+            settings = replace(settings, portfolio=only(*ONE_POINT))
+        adversary = self.adversary(whole, from_above=from_above)
+        problem = AuditProblem(whole.mechanism, adversary, None, tolerance, settings)
+        run = Run("nats", tolerance, self.run.seed, deadline)
+        if adversary.kind == "independent":
+            return independent_answer(problem, deadline, run)
+        return certified_answer(problem, deadline, run)
+
+
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """A bound for real-valued records, in nats, with its part of the certificate."""
+
+    value: float
+    data: dict[str, Any]
+    audit: Audit | None = None
+
+
+def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
+    """Return the bracket of the real-valued record.
+
+    Grids are refined until what they hide is within the tolerance, or they are as fine as the settings allow; the best
+    lower and the best upper bound stand, each with its own grid.
+    """
+    mechanism = cast("Continuous", problem.mechanism)
+    density = cast("Density", problem.reference)
+    known = not problem.adversary.unlimited or not density.uniform
+    asked = _Asked(problem, run, mechanism, density, mechanism.n if known else 1)
+    most = mechanism.log_maximal(asked.n) + ROUNDED
+    lower, upper = _Bound(0.0, {}), _Bound(most, {"kind": "maximal", "upper": most})
+    grids = _grids(asked)
+    for k, m in enumerate(grids):
+        part = Deadline(run.deadline.left / (len(grids) - k), parent=run.deadline)
+        lower = max(lower, _from_below(asked, m, part), key=lambda bound: (bound.value, bound.audit is not None))
+        upper = min(upper, _from_above(asked, m, part), key=lambda bound: bound.value)
+        run.deadline.nodes += part.nodes
+        if upper.value - lower.value <= run.allowed(upper.value) * run.nats or run.deadline.expired():
+            break
+    return _answer(asked, lower, upper)
+
+
+def _grids(asked: _Asked) -> list[int]:
+    """Return numbers of cells, coarse before fine: multiples of what the edges of the density need, if they fit."""
+    settings, n = asked.problem.settings.continuous, asked.n
+    step = asked.step
+    found: list[int] = []
+    for target in settings.cells:
+        m = step * math.ceil(target / step)
+        if (m + 1) * ((n - 1) * m + 1) * (n * m + 1) > settings.most_entries and found:
+            break
+        found.append(m)
+        if _hidden(asked, m) <= 0.5 * asked.problem.tolerance:
+            break
+    # A first look, and the finest.
+    return found if len(found) <= 1 else [found[0], found[-1]]
+
+
+def _hidden(asked: _Asked, m: int) -> float:
+    """What a grid hides, of both bounds together."""
+    try:
+        return 1.25 * above(asked.mechanism, asked.density, m, asked.n).margin
+    except InputError:
+        return math.inf
+
+
+def _from_below(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
+    try:
+        # What is hidden from below is a quarter of what is hidden from above, so that half as many cells will do.
+        if m >= asked.problem.settings.continuous.halved:
+            m = max(asked.step, m // 2 // asked.step * asked.step)
+        whole = below(asked.mechanism, asked.density, m, asked.n, points=asked.points)
+        audit = asked.audit(whole, deadline, from_above=False)
+    except InputError:
+        return _Bound(0.0, {})
+    value = whole.lower(audit.certificate.lower, asked.n, exact=asked.exact)
+    return _Bound(value, {"cells": m, "audit": audit.certificate.data}, audit)
+
+
+def _from_above(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
+    nothing = _Bound(math.inf, {})
+    try:
+        whole = above(asked.mechanism, asked.density, m, asked.n)
+        audit = asked.audit(whole, deadline, from_above=True)
+    except InputError:
+        return nothing
+    data = audit.certificate.data
+    if not (asked.markov or all(map(_one_point, data["proofs"]))):
+        return nothing
+    value = whole.upper(audit.certificate.upper, asked.n, exact=asked.exact)
+    spread = {} if whole.spread is None else {"spread": whole.spread}
+    return _Bound(value, {"kind": "rounded", "upper": value, "cells": m, **spread, "audit": data}, audit)
+
+
+def _one_point(proof: dict[str, Any]) -> bool:
+    """Whether a proof on the grid holds for real-valued records too."""
+    return proof["kind"] in KINDS or (proof["kind"] in ONE_LEAF and len(proof["tree"]) == 1)
+
+
+def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
+    problem, run, mechanism = asked.problem, asked.run, asked.mechanism
+    if lower.audit is None:
+        message = (
+            f"{mechanism.name} of {mechanism.query} is too much for a grid: the noise is less than a cell of the "
+            "finest one; use more noise or fewer records"
+        )
+        raise InputError(message)
+    record = problem.secret if isinstance(problem.secret, int) else 0
+    named = {} if problem.secret is not None else {"record": record}
+    known = problem.reference.describe()
+    independent = {"independent": True} if problem.adversary.kind == "independent" else {}
+    data: dict[str, Any] = {
+        "format": "dalenius/audit-certificate",
+        "version": 1,
+        "problem": mechanism.describe(),
+        "adversary": {
+            **independent,
+            **({} if problem.adversary.unlimited else {"knowledge": problem.adversary.value}),
+            **({"reference": known} if known else {}),
+        },
+        **({} if problem.secret is None else {"secret": {"records": [record]}}),
+        "lower": min(lower.value, upper.value),
+        "upper": upper.value,
+        "witness": {**named, **lower.data},
+        "proofs": [{**named, **upper.data}],
+    }
+    low, high = down(data["lower"], run.nats), up(upper.value, run.nats)
+    members: Any = range(mechanism.n) if problem.secret is None else (record,)
+    return Audit(
+        mechanism=cast("Mechanism", mechanism),
+        adversary=problem.adversary,
+        unit=run.unit,
+        lower=low,
+        upper=high,
+        stopped=_stopped(high - low, high, asked),
+        proved="both",
+        record=record,
+        records=Records(((members, low, high),)),
+        prior=lower.audit.prior,
+        certificate=Certificate.of(data),
+        extremes=None,
+        tolerance=run.tolerance,
+        relative=run.relative,
+        seed=run.seed,
+        seconds=run.deadline.seconds,
+        nodes=run.deadline.nodes,
+        upper_by=upper.data["kind"],
+        secret=problem.secret,
+    )
+
+
+def _stopped(gap: float, upper: float, asked: _Asked) -> Stopped:
+    run = asked.run
+    if gap <= run.allowed(upper):
+        return "gap"
+    if run.deadline.interrupted:
+        return "interrupted"
+    if gap * run.nats <= asked.problem.settings.portfolio.nearly:
+        return "nearly"
+    return "method" if run.deadline.left > 0 else "time_limit"

@@ -1,0 +1,112 @@
+"""What the releases of a ledger have leaked so far: the account, and its words."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, stacked
+from dalenius.results.audit import Audit, finite
+
+Bound = Literal["audit", "chain rule", "trivial"]
+
+HOW: dict[str, str] = {
+    "audit": "by an audit of all releases together",
+    "chain rule": "a sound bound: what an audited part leaks, plus what the others can tell at all",
+    "trivial": "only the trivial bound, log|A|: the releases may tell everything about a record",
+}
+TRUSTED = (
+    "read from a file, whose numbers were not computed again and which has no certificate; "
+    "Ledger.load(path, verify=True) computes them"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Account:
+    """lower <= max_i max { I(X_i; Y_1..Y_k) : H(X) >= b } <= upper after k releases, in `unit`.
+
+    bound: how upper was proved: by an "audit" of the whole composition, by the "chain rule", or "trivial", log|A|.
+    added: how much the last release has added to the leakage, at least and at most.
+    entropy_left: the least average entropy H(X | Y_1..Y_k) that such an adversary still has; an average over
+    outputs, not for every output. nan with a reference prior, from which entropy does not count.
+    audit: of the composition, where one was made; a ledger read from a file has none until the next release.
+    loaded: whether the numbers rest on a file that was read without computing them again; reports then say so.
+    """
+
+    releases: int
+    unit: str
+    lower: float
+    upper: float
+    bound: Bound
+    added: tuple[float, float]
+    entropy_left: float
+    audit: Audit | None = None
+    loaded: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bracket is an audit of the whole composition."""
+        return self.bound == "audit"
+
+    @property
+    def gap(self) -> float:
+        """How far apart the bounds are."""
+        return self.upper - self.lower
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain data."""
+        keys = ("releases", "unit", "lower", "upper", "bound", "exact")
+        left = finite(self.entropy_left)
+        return {**{key: getattr(self, key) for key in keys}, "entropy_left": left, "added": list(self.added)}
+
+    def summary(self) -> str:
+        """Return the account in plain words, digits rounded outward."""
+        return stacked(account_facts(self))
+
+    def __repr__(self) -> str:
+        left = "" if math.isnan(self.entropy_left) else f"; entropy left at least {round_down(self.entropy_left)}"
+        return (
+            f"<Account of {counted(self.releases)}: {bracket(self.lower, self.upper)} {self.unit}, by {self.bound}"
+            f"{left}{f', {FROM_FILE}' if self.loaded else ''}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return as_html(account_facts(self))
+
+
+def counted(many: int) -> str:
+    """Return `1 release` or `2 releases`."""
+    return "1 release" if many == 1 else f"{many} releases"
+
+
+def bracket(lower: float, upper: float) -> str:
+    """Return both bounds in words, digits rounded outward."""
+    digits = decimals(upper)
+    return f"{round_down(lower, digits)} <= leakage <= {round_up(upper, digits)}"
+
+
+def _how(account: Account) -> str:
+    """How the upper bound was found; and whether its certificate was checked, where there is one."""
+    proof = f"; {checked_words(account.audit)}" if account.audit is not None and account.exact else ""
+    return f"{HOW[account.bound]}{proof}"
+
+
+def account_facts(account: Account, releases: Sequence[str] = ()) -> Facts:
+    """Return what an account says as pairs of a heading and lines of text."""
+    low, high = (
+        turn(x, decimals(account.added[1])) for turn, x in zip((round_down, round_up), account.added, strict=True)
+    )
+    how, mark = _how(account), partial(from_file, account)
+    left = [
+        *mark([f"at least {round_down(account.entropy_left)} {account.unit} of entropy about the data"]),
+        "an average over outputs, not for every output",
+    ]
+    return [
+        ("Released", [counted(account.releases), *releases]),
+        ("Leaked", mark([f"{bracket(account.lower, account.upper)} {account.unit} about a record", how])),
+        ("Added", mark([f"{low} to {high} {account.unit} by the last release"])),
+        *([] if math.isnan(account.entropy_left) else [("Left", left)]),
+        *([("Loaded", [TRUSTED])] if account.loaded else []),
+    ]

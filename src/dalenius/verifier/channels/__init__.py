@@ -1,0 +1,1 @@
+"""Channels rebuilt in balls, written out or not."""

@@ -1,0 +1,276 @@
+"""Records that are real numbers: sums and means with Laplace or Gaussian noise, through records on a grid.
+
+Lengths are in steps of a grid of m cells, so that records are in [0, m] and F is their sum, of n records; Y = F + N
+is the release, N of density g: Laplace noise of rate H, or Gaussian noise of deviation s. Knowledge counts from a
+density that is constant between edges, the same for every record, records independent. A certificate holds two
+certificates about whole numbers, one for each bound: a witness about cells, and a proof about grid points.
+
+**Lemma.** Let q and q' be channels from the same data to the same outputs, q_x >= (1 - b) q'_x for every dataset x
+with 0 < b < 1, and M the integral of sup_x q_x. Then for every prior and every secret A
+
+    I(A;Y)  <=  (1 - b) I(A;Y') + b log( M / b ).
+
+Proof. q_x = (1-b) q'_x + b t_x with laws t_x. Toss a coin E with P(E = 1) = b for them, whatever the data: I(A;Y) <=
+I(A;Y,E) = I(A;Y|E) = (1-b) I(A;Y') + b I(A;Z), Z of law t_x. t_x <= q_x/b <= (M/b) r with the law r = sup_x q_x / M,
+so that I(A;Z) <= sup_x D(t_x||r) <= log(M/b). QED. Of noise around answers in an interval of length l, M = 1 + H l/2
+(Laplace), 1 + l/(s sqrt(2 pi)) (Gaussian).
+
+**From above** ("rounded"). Each record goes to one of the two grid points next to it, by a coin of its own whose mean
+is the record. Let X' be these points, and Y' = sum X' + N', N' noise as below. Then q >= (1-b) q':
+Laplace, N' of rate H' >= H: with x in [0,1] the function g'(y-x) - A g'(y) - B g'(y-1), A = sinh(H'(1-x))/sinh H', B
+= sinh(H' x)/sinh H', is 0 outside (0,1) and the solution of u'' = H'^2 u - H'^2 delta_x with u = 0 at both ends
+inside, so >= 0; and sinh(H' x) >= H' x. So (1-x) g'(y) + x g'(y-1) <= (sinh H'/H') g'(y-x), once for every record,
+and g' <= (H'/H) g: 1 - b = (H/H') (H'/sinh H')^n.
+Gaussian, N' of variance v: an error e of mean 0 in an interval of length 1 has E exp(te) <= exp(t^2/8), so that E
+phi_v(y-e) <= sqrt(v'/v) phi_v'(y), 1/v' = 1/v - 1/(4 v^2). After n records v_n <= s^2 (checked), phi_{v_n} <= (s/sqrt
+v_n) phi_{s^2}: 1 - b = sqrt(v)/s.
+Y' is then put on the grid. Laplace: N' = G + J with G geometric of ratio exp(-H'), J of density (H'/2)
+sinh(H'(1-|u|)) / (tanh(H'/2) sinh H'), |u| < 1: both sides are the same multiples of exp(+-H' y) between integers,
+and agree at them. So Y' is made from sum X' + G. Gaussian: let G be discrete Gaussian of parameter tau, W of variance
+w^2, v = tau^2 + w^2. The density of G + W is phi_v(y) sum_j phi_c(j - y tau^2/v) / sum_j phi_tau(j), c = tau w/sqrt
+v, at most (1 + d) phi_v(y) with 1 + d = sum_k exp(-2 pi^2 c^2 k^2) (Poisson); 1 - b has the factor 1/(1 + d) more.
+So I(A;Y) <= (1-b) I(A; sum X' + G) + b log(M/b), for A = X_i too. What is left is a bound on I(X_i; sum X' + G).
+The law of X' is at most 1 + eta times the stated one in every record (checked in rationals: hat-shaped averages of
+the density), so that D(X' || stated) <= K + n log(1 + eta), where K is the knowledge.
+*One record, or independent records.* X_i acts through X'_i alone: I(X_i;.) <= I(X'_i;.), and any proof will do.
+*Otherwise* a proof must bound max_w { D(wq||r) - s D(w||rho) } =: g_k for every value k of the record with one law r
+and one s for all: then for X_i = a, given which the others' points have the law w_a,
+    I(X_i;.) <= E[ sum_k P(k|a) D(w_a q_k||r) ],   K - D(p_i||rho_i) - E D(w_a||rho') >= 0,
+and by Gibbs and Jensen I <= s K + s log int rho_i(da) exp( sum_k P(k|a) g_k/s ) <= s K + s log sum_k rho'(k)
+e^(g_k/s).
+Bounds by log|A|, and trees whose leaves have their own r and s, are about grid points only, and are refused.
+
+**From below** (the witness). Let C_i be the cell of record i, and inside its cells the prior be as the density.
+I(X_i;Y) >= I(C_i;Y) >= I(C_i; Y rounded), and the channel from cells is g averaged over the places in cells. It is at
+most B times the one from the middles with noise N''. TV: the largest distance in variation of the law in a cell from
+the uniform one.
+Laplace of rate H'' <= H, rounded and clamped: E exp( H(|y| - |y-e|) ) <= max E exp(+-He), so that every record brings
+the factor S = sinh(H/2)/(H/2) + 2 TV sinh(H/2), and g <= (H/H'') g'': B = (H/H'') S^n.
+Discrete Gaussian of parameter tau: E exp(te) <= (1 + 2 e^(3/2) TV) exp(t^2/24), as x <= x^2/6 + 3/2. So v_0 = s^2,
+1/v' = 1/v - 1/(12 v^2), once for every record and once more for rounding, whose chances are averages over an interval
+of length 1; v_{n+1} <= tau^2 (checked). phi_tau(k) <= (1 + d) P(k) with 1 + d = sum_k exp(-2 pi^2 tau^2 k^2): B =
+(tau/s) (1 + d) (1 + 2 e^(3/2) TV)^n.
+By the lemma with the roles exchanged I(C_i;Y) >= (I(C_i;Y'') - b log(M/b)) / (1-b), b = 1 - 1/B. The true law of
+cells is at least 1 - beta times the stated one, so that the witness may have D <= K + n log(1 - beta).
+*No knowledge* (K = 0), or others that follow the density exactly: the true law is at least (1-beta)^n times the
+stated one, the prior is a mixture by a coin E, and I >= (1-beta)^n I' - h, I <= (1-beta)^n I' + h + (1-(1-beta)^n)
+log(m+1), h = H(E): records act through their own points then.
+*Independent records without a reference*: the others are known or independent, and I(X_i;Y) <= I(X_i; X_i + N), with
+equality where they are known: one record, n = 1, in all of the above. The witness is then on grid points themselves,
+which a prior may have: no place in a cell is averaged, TV = 0 and S = 1.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.balls import ONE, ZERO, Ball, short, xlogx
+from dalenius.verifier.limits import largest
+from dalenius.verifier.reading import AUDIT, field, mapping, number, numbers, refuse, sequence, show, whole
+
+from . import named
+from .counting import Sum
+from .real_records import Believed, Problem, positive
+
+# Noise on whole numbers, from above and from below.
+NOISE = {"laplace": ("geometric", "laplace"), "gaussian": ("discrete_gaussian", "discrete_gaussian")}
+# Kinds of proof with one law r and one s for all values; trees only with a single leaf.
+ONE_POINT = ("maximal", "sibson", "rows", "monotone", "centre", "law")
+ONE_LEAF = ("boxes", "choices")
+# Checks a certificate about whole numbers; returns its bounds.
+Inner = Callable[[dict[str, Any]], tuple[float, float]]
+
+
+def check_witness(witness: dict[str, Any], problem: Problem, asked: Believed, lower: float, inner: Inner) -> None:
+    """Guarantee: some prior that the adversary may hold leaks at least `lower` of a record."""
+    m = _grid(witness, "the witness")
+    points = not (asked.exactly or asked.knowledge is not None)
+    law, far = asked.reference.cells(m)
+    audit = mapping(field(witness, "audit", "the witness"), "the audit of the witness")
+    noise = _posed(audit, asked, m, NOISE[problem.family][1], points=points)
+    n = asked.many
+    averaged = 0 if points else n
+    if problem.family == "laplace":
+        rate = _ball(problem.size / m)
+        if not noise <= problem.size / m:
+            refuse("the noise of the witness is less than that of the mechanism")
+        half = rate / 2
+        sinh = half.sinh()
+        kept = _ball(noise / (problem.size / m)) * (sinh / half + 2 * _ball(far) * sinh) ** -averaged
+        most = 1 + _ball(noise) * n * m / 2
+    else:
+        deviation, tau = _ball(problem.size * m), _ball(noise)
+        _widens(deviation**2, arb(12), averaged + 1, tau**2, "the noise of the witness")
+        kept = deviation / tau / _poisson(tau) / (1 + 2 * arb("1.5").exp() * _ball(far)) ** averaged
+        most = 1 + arb(n * m) / (tau * (2 * arb.pi()).sqrt())
+    least, _ = inner(audit)
+    share, coin = _mixed(audit, asked, law, above=False)
+    leaked = share * arb(least) - coin
+    if lower > 0 and not (leaked - _hidden(kept, most)) / kept >= lower:
+        refuse(f"the witness leaks {short((leaked - _hidden(kept, most)) / kept)}, less than {lower!r}")
+
+
+def check_proof(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> float:
+    """Return the bound that a proof claims, or refuse it.
+
+    Guarantee: I(X_i;Y) <= result for every prior the adversary may hold.
+    """
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    kind = field(proof, "kind", where)
+    if kind == "maximal":
+        bound = maximal(problem, asked.many).log()
+    elif kind == "rounded":
+        bound = _rounded(proof, problem, asked, inner, where)
+    else:
+        refuse(f"{where}: its kind is none of maximal, rounded, which are for real-valued records")
+    if not bound <= upper:
+        refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")
+    return upper
+
+
+def maximal(problem: Problem, n: int) -> Ball:
+    """The integral of sup_x q_x: I(A;Y) is at most its logarithm, as D(q_x || sup q / M) is."""
+    if problem.family == "laplace":
+        return 1 + _ball(problem.size) * n / 2
+    return 1 + n / (_ball(problem.size) * (2 * arb.pi()).sqrt())
+
+
+def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:
+    most = maximal(problem, asked.many)
+    m, n = _grid(proof, where), asked.many
+    law = asked.reference.points(m)
+    audit = mapping(field(proof, "audit", where), f"the audit of {where}")
+    noise = _posed(audit, asked, m, NOISE[problem.family][0], points=True)
+    if problem.family == "laplace":
+        if not noise >= problem.size / m:
+            refuse(f"{where}: its noise is more than that of the mechanism")
+        rate = _ball(noise)
+        kept = _ball(problem.size / m / noise) * (rate / rate.sinh()) ** n
+    else:
+        deviation, tau = _ball(problem.size * m), _ball(noise)
+        spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
+        if not spread > 0:
+            refuse(f"{where}: its spread must be above 0")
+        variance = tau**2 + spread**2
+        _widens(variance, arb(4), n, deviation**2, f"the noise of {where}")
+        kept = variance.sqrt() / deviation / _poisson(tau * spread / variance.sqrt())
+    if not asked.markov:
+        _one_point(audit, where)
+    _, bound = inner(audit)
+    share, coin = _mixed(audit, asked, law, above=True)
+    inside = share * arb(bound) + coin + (ONE - share) * arb(m + 1).log()
+    return kept * inside + _hidden(kept, most)
+
+
+def _poisson(c: Ball) -> Ball:
+    """At least sum_k exp(-2 pi^2 c^2 k^2) over all integers, which is at most 1 + 2 r/(1 - r) with r its term k = 1."""
+    r = (-2 * (arb.pi() * c) ** 2).exp()
+    if not r < 1:
+        refuse("the noise on the grid is too little")
+    return 1 + 2 * r / (1 - r)
+
+
+def _hidden(kept: Ball, most: Ball) -> Ball:
+    """b log( M / b ), b = 1 - kept, which is not below 0: both are laws."""
+    if not kept > 0:
+        refuse("the grid is too coarse: nothing is left of the release")
+    b = (ONE - kept).nonnegative_part()
+    return b * most.log() - xlogx(b)
+
+
+def _widens(variance: Ball, by: Ball, n: int, most: Ball, where: str) -> None:
+    """Refuse unless v' = v / (1 - 1/(by v)), n times over, stays within `most`.
+
+    With d = 1/by a step is v' = v + d v/(v - d), and v/(v-d) falls as v grows, so that n steps add at most
+    n d v/(v - d) for the first v.
+    """
+    d = ONE / by
+    if not variance > d or not variance + n * d * variance / (variance - d) <= most:
+        refuse(f"{where} does not cover the steps of the grid")
+
+
+def _grid(given: dict[str, Any], where: str) -> int:
+    return whole(field(given, "cells", where), f"cells of {where}", 1, largest().real_cells)
+
+
+def _posed(audit: dict[str, Any], asked: Believed, m: int, family: str, *, points: bool) -> Fraction:
+    """Return the noise of a certificate about whole numbers, in steps; refused where it is about something else."""
+    if audit.get("format") != AUDIT or "secret" in audit or "cells" in mapping(audit.get("witness", {}), "it"):
+        refuse("the audit inside must be about every record of whole numbers")
+    inside = mapping(field(audit, "problem", "the audit inside"), "its problem")
+    if set(inside) != {"query", "mechanism"}:
+        refuse("the audit inside must be about a mechanism given by its name")
+    query = named.query(inside["query"])
+    if query.name != "total" or query.statistic != Sum(asked.many, tuple(range(m + points))):
+        refuse(f"the audit inside must be about total(n={asked.many}, values=0..{m - 1 + points}), not {query.text}")
+    name, given = named.call(inside["mechanism"], named.MECHANISMS, "the mechanism")
+    if name != family or given.get("output", "integer") != "integer":
+        refuse(f"the audit inside must be about {family} noise, not {named.spelled(name, given)}")
+    _same_adversary(mapping(field(audit, "adversary", "the audit inside"), "its adversary"), asked)
+    if family in ("gaussian", "discrete_gaussian"):
+        return positive(given["sigma"], "sigma")
+    rate = named.exact_rate(given, query)
+    if rate is None:
+        refuse("the audit inside has a single answer")
+    return rate
+
+
+def _same_adversary(adversary: dict[str, Any], asked: Believed) -> None:
+    """Refuse another kind of adversary; its knowledge and its law are compared in `_mixed`."""
+    if ("independent" in adversary) != asked.independent or ("knowledge" in adversary) != (asked.knowledge is not None):
+        refuse("the audit inside is about another adversary")
+    follows = asked.knowledge is not None or asked.exactly
+    if ("reference" in adversary) != follows:
+        refuse("the audit inside counts from another law")
+
+
+def _mixed(audit: dict[str, Any], asked: Believed, law: list[Fraction], *, above: bool) -> tuple[Ball, Ball]:
+    """Return (1-beta)^n and h of an inner certificate whose law is that of the density up to rounding.
+
+    With knowledge its adversary must know enough more, or less, to make up for the difference: then they are 1 and 0.
+    """
+    adversary = audit["adversary"]
+    if asked.knowledge is None and not asked.exactly:
+        return ONE, ZERO
+    stated = _stated(adversary["reference"], len(law))
+    ratios = [p / q for p, q in zip(law, stated, strict=True)]
+    if not asked.nothing:
+        k = arb(number(adversary["knowledge"], "the knowledge inside", low=0.0))
+        if above:
+            enough = k >= asked.knowledge + asked.many * _ball(max(ratios)).log()
+        else:
+            enough = k <= asked.knowledge + asked.many * _ball(min(ratios)).log()
+        if not enough:
+            refuse("the knowledge inside does not make up for the rounding of its law")
+        return ONE, ZERO
+    if asked.knowledge is not None and number(adversary["knowledge"], "the knowledge inside") != 0:
+        refuse("the adversary inside knows something, but this one knows nothing")
+    share = _ball(min(ratios)) ** asked.many
+    return share, -xlogx(share) - xlogx(ONE - share)
+
+
+def _stated(reference: object, size: int) -> list[Fraction]:
+    given = mapping(reference, "the reference inside")
+    if set(given) != {"marginal"}:
+        refuse("the audit inside needs one law for all records")
+    listed = [Fraction(p) for p in numbers(given["marginal"], size, "the law inside", low=0.0)]
+    if min(listed) <= 0:
+        refuse("the law inside must be positive")
+    total = sum(listed)
+    return [p / total for p in listed]
+
+
+def _one_point(audit: dict[str, Any], where: str) -> None:
+    """Refuse proofs that are about grid points only, not about the real record."""
+    for proof in sequence(field(audit, "proofs", "the audit inside"), "proofs inside"):
+        kind = mapping(proof, "a proof inside").get("kind")
+        leaf = kind in ONE_LEAF and len(sequence(proof.get("tree", ()), "the tree inside")) == 1
+        if kind not in ONE_POINT and not leaf:
+            refuse(f"{where}: a proof by {show(kind)} is about records on a grid, not about real-valued ones")
+
+
+def _ball(value: Fraction | int) -> Ball:
+    exact = Fraction(value)
+    return arb(exact.numerator) / exact.denominator

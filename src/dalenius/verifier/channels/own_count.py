@@ -1,0 +1,198 @@
+"""A bound on what a noisy histogram of few people tells: the reference tilted along the own count, "own-count".
+
+All k values of a record are alike. Write t for count vectors, rho_a for their law given that the record is a, so that
+rho_a(t) / rho(t) = k t_a / n, and let counts be at most `top`, outputs at most top + 1 or n. With tilts h and g
+
+    w0_a(t) = rho_a(t) exp( h(t_a) + sum_{b != a} g(t_b) ) / Z  on count vectors within `top`,   U_a = w0_a q,
+    r0 = sum_b U_b / k,         J_a(t,y) = (1-e) r0(y) w0_a(t) q(y|t) / U_a(y)  +  e rho(t) q(y|t) .
+
+J_a is a law of (t,y) whose outputs have the law r = (1-e) r0 + e rho q, the same for every a. So for any prior, with
+w_a its law of t given a, and data processing from (t,y) to y,
+
+    I(A;Y) <= sum_a p_a D(w_a q || r) <= sum_a p_a ( D(w_a || rho_a) + sum_t w_a(t) Psi_a(t) ),
+    Psi_a(t) = sum_y q(y|t) log( rho_a(t) q(y|t) / J_a(t,y) ) .
+
+Adding s ( K - D(pi || rho) ) >= 0 with s > 1 and maximising over each w_a (Gibbs) leaves, all values being alike,
+
+    I(A;Y) <= s K + (s-1) log sum_t rho_a(t) exp( Psi_a(t) / (s-1) ) .
+
+Within `top` the first part of J_a gives Psi_a(t) <= sum_y q(y|t) log( U_a(y) / r0(y) ) - h(t_a) - sum g(t_b) + log Z
+- log(1-e); beyond it the second gives Psi_a(t) <= log( k t_a / (n e) ), and some count is above `top`: the own one, or
+one of the k-1 others, when t_a <= n - top - 1.
+
+Outputs from top + 1 on are put together where the noise is geometric or Laplace, rounded: P(Y = y | t) is then
+exp(-rate (y - t)) times a factor that does not depend on t <= top, so that the first part of J_a, given their sum, may
+be divided among them in that proportion, and nothing above changes. Where outputs end at n they are the clamped ones.
+All sums run over t_a, or y_a, and the others up to order.
+"""
+
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod
+from typing import Any
+
+from flint import arb, arb_mat, arb_poly
+
+from dalenius.verifier.balls import ONE, PRECISION, ZERO, Ball, precision
+from dalenius.verifier.limits import largest, tick, ticking
+from dalenius.verifier.reading import field, number, numbers, refuse, sequence
+
+Counts = tuple[int, ...]
+
+
+def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: ANN401 - of a histogram
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
+    if len(set(channel.masses)) != 1:
+        refuse(f"{where}: it is for a record whose values are all as likely")
+    n, k = channel.statistic.n, channel.statistic.k
+    s = arb(number(field(proof, "s", where), f"s of {where}"))
+    share = number(field(proof, "outside", where), f"'outside' of {where}", 0.0, 0.5)
+    listed = sequence(field(proof, "tilt", where), f"the tilt of {where}")
+    top = len(listed)
+    own = numbers(listed, top, f"the tilt of {where}")
+    others = numbers(field(proof, "others", where), top + 1, f"'others' of {where}")
+    if not s > 1:
+        refuse(f"{where}: s must be above 1")
+    # Only these have outputs beyond the counts that may be put together.
+    proportional = channel.noise.family in ("geometric", "laplace")
+    if not 1 <= top <= n or (top < n and (share == 0 or not proportional)):
+        refuse(f"{where}: a tilt of {top} counts does not cover {n} records with this noise and 'outside' {share!r}")
+    wide = min(n, top + 1) + 1
+    if comb(wide + k - 2, k - 1) * wide > (most := largest().own_outputs):
+        refuse(f"{where}: outputs up to order are too many to check; at most {most}")
+    table = _Table(n, k, top, _rows(channel.noise, top, wide))
+    total = table.total([ZERO, *map(arb, own)], list(map(arb, others)), s, share)
+    return s * knowledge + (s - 1) * total.log()
+
+
+def _rows(noise: Any, top: int, wide: int) -> list[list[Ball]]:  # noqa: ANN401 - of unwritten_histograms.Noisy
+    """P(output | count): what falls below 0 counts as 0, and what falls beyond the last output as that one."""
+
+    def below(d: int) -> Ball:
+        return noise.tail(-d) if d < 0 else 1 - noise.tail(d + 1)
+
+    with precision(4 * PRECISION):  # differences of nearby tails
+        cuts = {d: below(d) for d in range(-top - 1, wide + 1)}
+        rows = []
+        for t in range(top + 1):
+            inside = [(cuts[y - t] - cuts[y - t - 1]).nonnegative_part() for y in range(1, wide - 1)]
+            rows.append([cuts[-t], *inside, 1 - cuts[wide - 2 - t]])
+    return rows
+
+
+class _Table:
+    """Counts 0..top, outputs 0..wide-1, and multisets of outputs."""
+
+    def __init__(self, n: int, k: int, top: int, rows: list[list[Ball]]) -> None:
+        self.n, self.k, self.top, self.rows, self.wide = n, k, top, rows, len(rows[0])
+        self.places = [self._extended(size) for size in range(k)]
+
+    def _extended(self, size: int) -> list[list[int]]:
+        """For every multiset of this size and every output the place of both together, among those of one more."""
+        place = {z: j for j, z in enumerate(combinations_with_replacement(range(self.wide), size + 1))}
+        return [
+            [place[tuple(sorted((*z, y)))] for y in range(self.wide)]
+            for z in ticking(combinations_with_replacement(range(self.wide), size))
+        ]
+
+    def total(self, h: list[Ball], g: list[Ball], s: Ball, share: float) -> Ball:
+        """At least sum_t rho_a(t) exp( Psi_a(t) / (s-1) )."""
+        log_z = self._normaliser(h, g).log()
+        by_own = self._by_own(self._ratios(h, g, log_z))
+        power, inside = 1 / (s - 1), (1 - arb(share)).log()
+        total = ZERO
+        scale = arb(factorial(self.n - 1)) / arb(self.k) ** (self.n - 1)
+        for own in range(1, self.top + 1):
+            for others, value in self._contracted((), own, by_own[own - 1]):
+                tick()
+                psi = value - h[own] - sum((g[b] for b in others), ZERO) + log_z - inside
+                ways = factorial(self.k - 1) // prod(factorial(others.count(b)) for b in set(others))
+                below = factorial(own - 1) * prod(map(factorial, others))
+                total += scale * ways / below * (power * psi).exp()
+        return total + self._far(power, share)
+
+    def _by_own(self, ratios: list[list[Ball]]) -> list[list[Ball]]:
+        """The sums over the own output, for every own count from 1 on; it uses the table up, a part at a time."""
+        rows = arb_mat([[self.rows[t][y] for t in range(1, self.top + 1)] for y in range(self.wide)])
+        result: list[list[Ball]] = [[] for _ in range(self.top)]
+        step = max(1, largest().part // self.wide)
+        while ratios:
+            tick()
+            part = ratios[-step:]
+            del ratios[-step:]
+            entries = (arb_mat(len(part), self.wide, [x for row in part for x in row]) * rows).entries()
+            for own in range(self.top):
+                result[own].extend(reversed(entries[own :: self.top]))
+        for held in result:
+            held.reverse()
+        return result
+
+    def _normaliser(self, h: list[Ball], g: list[Ball]) -> Ball:
+        """Z: sum of rho_a(t) exp( h(t_a) + sum g(t_b) ) within top."""
+        weights = [x.exp() / factorial(t) for t, x in enumerate(g)]
+        power = arb_poly(weights) ** (self.k - 1)
+        terms = (h[t].exp() / factorial(t - 1) * power[self.n - t] for t in range(1, self.top + 1))
+        return sum(terms, ZERO) * factorial(self.n - 1) / arb(self.k) ** (self.n - 1)
+
+    def _ratios(self, h: list[Ball], g: list[Ball], log_z: Ball) -> list[list[Ball]]:
+        """log( U_a(y) / r0(y) ) for every multiset of the others' outputs, and every own output."""
+        n, k, top = self.n, self.k, self.top
+        weights = [x.exp() / factorial(t) for t, x in enumerate(g)]
+        single = [arb_poly([w * row[y] for w, row in zip(weights, self.rows, strict=True)]) for y in range(self.wide)]
+        products = [arb_poly([1])]
+        for size in range(k - 1):
+            more: list[Any] = [None] * comb(self.wide + size, size + 1)
+            for z, places in enumerate(self.places[size]):
+                tick()
+                for y, place in enumerate(places):
+                    if more[place] is None:
+                        product = products[z] * single[y]
+                        more[place] = arb_poly(product.coeffs()[: n + 1])
+            products = more
+        scale = arb(factorial(n - 1)) / arb(k) ** (n - 1) / log_z.exp()
+        counts = range(1, top + 1)
+        tilted = arb_mat([[scale * h[t].exp() / factorial(t - 1) * q for q in self.rows[t]] for t in counts])
+        told: list[list[Ball]] = []
+        for poly in products:
+            tick()
+            told.append((arb_mat([[poly[n - t] for t in counts]]) * tilted).entries())
+        del products
+        together = [ZERO] * comb(self.wide + k - 1, k)
+        multisets = combinations_with_replacement(range(self.wide), k - 1)
+        for others, places, values in zip(multisets, self.places[k - 1], told, strict=True):
+            for y, (place, value) in enumerate(zip(places, values, strict=True)):
+                together[place] += (others.count(y) + 1) * value
+        logs = [(x / k).log() for x in ticking(together)]
+        # In place: the table is the largest thing that is held.
+        for j, places in enumerate(ticking(self.places[k - 1])):
+            told[j] = [value.log() - logs[place] for place, value in zip(places, told[j], strict=True)]
+        return told
+
+    def _contracted(self, others: Counts, own: int, values: list[Ball]) -> Any:  # noqa: ANN401 - an iterator
+        """The sum over the others' outputs, for all their counts in rising order: one output after the other."""
+        size, left = self.k - 1 - len(others), self.n - own - sum(others)
+        if size == 0:
+            yield others, values[0]
+            return
+        first = max(others[-1] if others else 0, left - (size - 1) * self.top)
+        last = min(self.top, left // size)
+        if size == 1:
+            first, last = (left, left) if first <= left <= self.top else (1, 0)
+        if last < first:
+            return
+        tick()
+        places = self.places[size - 1]
+        part = arb_mat(len(places), self.wide, [values[place] for row in places for place in row])
+        rows = arb_mat([[self.rows[t][y] for t in range(first, last + 1)] for y in range(self.wide)])
+        entries, many = (part * rows).entries(), last - first + 1
+        for j in range(many):
+            yield from self._contracted((*others, first + j), own, entries[j::many])
+
+    def _far(self, power: Ball, share: float) -> Ball:
+        """Count vectors beyond top: the own count, or one of the others."""
+        n, k, top = self.n, self.k, self.top
+        if top == n:
+            return ZERO
+        law = {t: arb(comb(n - 1, t)) * (k - 1) ** (n - 1 - t) / arb(k) ** (n - 1) for t in range(top, n)}
+        own = sum((law[t - 1] * (arb(k * t) / n) ** power for t in range(top + 1, n + 1)), ZERO)
+        other = sum((law[t] for t in range(top + 1, n)), ZERO) * (k - 1) * (arb(k * max(n - top - 1, 1)) / n) ** power
+        return (own + other) * (ONE / arb(share)) ** power

@@ -1,0 +1,185 @@
+"""Real-valued records as certificates describe them: the query, the noise, the density, and what the adversary knows.
+
+Low, high and edges are the decimals that they are written as. What is proved of them is in continuous.py.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.balls import Ball
+from dalenius.verifier.limits import largest, tick
+from dalenius.verifier.reading import mapping, number, numbers, refuse, sequence, show, whole
+
+from . import named
+
+QUERIES: dict[str, dict[str, Any]] = {
+    "real_sum": {"n": ..., "low": ..., "high": ...},
+    "real_mean": {"n": ..., "low": ..., "high": ...},
+}
+FAMILIES = ("laplace", "gaussian")
+
+
+@dataclass(frozen=True)
+class Density:
+    """Constant between edges, which go from 0 to 1; masses of the parts, of sum one."""
+
+    edges: tuple[Fraction, ...]
+    masses: tuple[Fraction, ...]
+
+    def below(self, x: Fraction) -> tuple[Fraction, Fraction]:
+        """P(record <= x), and its integral from 0 to x."""
+        mass = area = Fraction(0)
+        for (low, high), p in zip(pairwise(self.edges), self.masses, strict=True):
+            if x <= low:
+                break
+            wide = min(x, high) - low
+            more = p * wide / (high - low)
+            area += (mass + more / 2) * wide
+            mass += more
+        return mass, area
+
+    def cells(self, m: int) -> tuple[list[Fraction], Fraction]:
+        """The masses of m cells, and the largest distance in variation of a law inside one from the uniform law."""
+        at = [self.below(Fraction(c, m))[0] for c in range(m + 1)]
+        masses = [high - low for low, high in pairwise(at)]
+        far = Fraction(0)
+        for c in {int(edge * m) for edge in self.edges[1:-1] if (edge * m).denominator != 1}:
+            tick()
+            inside = sorted(self._between(c, m))
+            parts = ((high - low, self.below(high)[0] - self.below(low)[0]) for low, high in pairwise(inside))
+            if masses[c] > 0:
+                far = max(far, sum((abs(p / masses[c] - wide * m) for wide, p in parts), Fraction(0)) / 2)
+        return masses, far
+
+    def _between(self, c: int, m: int) -> set[Fraction]:
+        ends = {Fraction(c, m), Fraction(c + 1, m)}
+        return ends | {edge for edge in self.edges if min(ends) < edge < max(ends)}
+
+    def points(self, m: int) -> list[Fraction]:
+        """The masses of m + 1 grid points, each record at its two neighbours by a coin whose mean is the record."""
+        area = [self.below(Fraction(k, m))[1] for k in range(m + 1)]
+        inner = [m * (area[k + 1] - 2 * area[k] + area[k - 1]) for k in range(1, m)]
+        return [m * area[1], *inner, 1 - m * (area[m] - area[m - 1])]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Noise on the sum or mean of n records in [low, high]; size: rate, or deviation, in units of high - low."""
+
+    n: int
+    low: Fraction
+    high: Fraction
+    family: str
+    size: Fraction
+    text: str
+
+    def difference(self, other: "Problem") -> str | None:
+        """Return what tells two channels apart."""
+        mine, theirs = ((p.n, p.low, p.high, p.family, p.size, p.text.split("(")[0]) for p in (self, other))
+        return None if mine == theirs else f"it is {other.text}"
+
+
+def decimal(value: object, where: str) -> Fraction:
+    """Return a number as the decimal that it is written as."""
+    return Fraction(repr(number(value, where)))
+
+
+def rebuild(problem: dict[str, Any]) -> Problem:
+    """Return the channel of a description by names."""
+    if set(problem) != {"query", "mechanism"}:
+        refuse("real-valued records are described by 'query' and 'mechanism'")
+    name, given = named.call(problem["query"], QUERIES, "the query")
+    n = whole(given["n"], "n of the query", 1, largest().records)
+    low, high = (decimal(given[key], f"{key} of the query") for key in ("low", "high"))
+    if low >= high:
+        refuse("low of the query must be below its high")
+    family, noise = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
+    if family not in FAMILIES:
+        refuse(f"real-valued records have noise of {' or '.join(FAMILIES)}, not {family}")
+    spread = (high - low) / (n if name == "real_mean" else 1)
+    if family == "gaussian":
+        size = positive(noise["sigma"], "sigma") / spread
+    elif noise["scale"] is not None:
+        if noise["epsilon"] is not None or noise["sensitivity"] is not None:
+            refuse("scale is given with epsilon or sensitivity; it says by itself how much noise there is")
+        size = spread / positive(noise["scale"], "scale")
+    else:
+        sensitive = spread if noise["sensitivity"] is None else positive(noise["sensitivity"], "sensitivity")
+        size = positive(noise["epsilon"], "epsilon") / sensitive * spread
+    text = f"{named.spelled(name, given)}; {named.spelled(family, noise)}"
+    return Problem(n, low, high, family, size, text)
+
+
+def positive(value: object, where: str) -> Fraction:
+    """Return a number above 0, exactly."""
+    found = Fraction(number(value, where))
+    if found <= 0:
+        refuse(f"{where} is {show(value)}; it must be above 0")
+    return found
+
+
+def density(described: object, problem: Problem) -> Density:
+    """Return the density from which knowledge counts; uniform where none is described."""
+    if described is None:
+        return Density((Fraction(0), Fraction(1)), (Fraction(1),))
+    given = mapping(described, "the reference")
+    if set(given) != {"edges", "masses"}:
+        refuse("the reference of real-valued records needs 'edges' and 'masses'")
+    listed = sequence(given["edges"], "edges of the reference")
+    most = largest().density_edges
+    if not 2 <= len(listed) <= most:  # noqa: PLR2004 - one part
+        refuse(f"the reference has {len(listed)} edges; it needs 2 to {most}")
+    edges = [(decimal(e, "an edge") - problem.low) / (problem.high - problem.low) for e in listed]
+    if edges[0] != 0 or edges[-1] != 1 or any(low >= high for low, high in pairwise(edges)):
+        refuse("edges of the reference must ascend from low to high")
+    masses = [Fraction(p) for p in numbers(given["masses"], len(edges) - 1, "masses of the reference", low=0.0)]
+    total = sum(masses, Fraction(0))
+    if not abs(total - 1) <= Fraction(1, 10**9) or min(masses) <= 0:
+        refuse("masses of the reference must be above 0 and sum to 1")
+    return Density(tuple(edges), tuple(p / total for p in masses))
+
+
+@dataclass(frozen=True)
+class Believed:
+    """What the adversary believes: knowledge, none where independence is the only limit; exactly: the others follow."""
+
+    independent: bool
+    knowledge: Ball | None
+    reference: Density
+    many: int  # records that matter: one where the others are known or independent
+    exactly: bool
+
+    @property
+    def markov(self) -> bool:
+        """Whether a record acts through its own grid point alone."""
+        return self.independent or self.many == 1 or self.nothing
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the prior is the density itself, but for the law of a record whose others follow it."""
+        return self.exactly or (self.knowledge is not None and self.knowledge.is_zero())
+
+
+def believed(adversary: dict[str, Any], problem: Problem) -> tuple[Believed, str]:
+    """Read the adversary; also in words."""
+    if not set(adversary) <= {"independent", "knowledge", "reference"}:
+        refuse("real-valued records have no entropy to count from; the adversary needs 'knowledge'")
+    rho = density(adversary.get("reference"), problem)
+    alone = "independent" in adversary
+    if alone and adversary["independent"] is not True:
+        refuse("'independent' of the adversary must be true")
+    words = "an adversary under whose prior the records are independent" if alone else "an adversary"
+    counted = ", counted from the density given" if "reference" in adversary else ""
+    if "knowledge" in adversary:
+        k = number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
+        words = f"{words} that knows at most {k!r} nats{counted}" if not alone else f"{words}, and knows {k!r} nats"
+        return Believed(alone, arb(k), rho, problem.n, exactly=False), words
+    if not alone:
+        refuse("the adversary needs 'knowledge'")
+    if "reference" in adversary:
+        return Believed(alone, None, rho, problem.n, exactly=True), f"{words}, the others as the density given"
+    return Believed(alone, None, rho, 1, exactly=False), words

@@ -1,0 +1,563 @@
+"""Noise on a sum of very many records: witnesses on coarse classes, and proofs that need no rows.
+
+The channel is Y = f(x) + noise, clamped to the range of f, with f never falling along the classes t and P(noise >= k)
+known for k >= 1. Clamping moves nothing across a cut c inside the range, so P(Y < c | t) = P(noise <= c - 1 - f(t)).
+
+The secret is a group of records, and all records are independent with one law, uniform or public. The witness gives
+masses pi(a,B) to pairs of a secret value and a block of neighbouring classes, and is as the reference inside
+them: pi(a,t) = pi(a,B) rho(a,t) / rho(a,B). Then D(pi || rho) is that of the blocks, and with G the group of outputs
+between two cuts I(A;Y) >= I(A;G), which is what is computed. Classes so far from a cut that the noise hardly reaches
+it, and classes with hardly any mass, are not added up but enclosed.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from operator import mul
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
+from dalenius.verifier.kinds import monotone, power
+from dalenius.verifier.kinds.closed_forms import mean_of_order
+from dalenius.verifier.limits import largest, tick, ticking
+from dalenius.verifier.proofs import compare
+from dalenius.verifier.question import Knowledge, held
+from dalenius.verifier.reading import field, mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights
+from dalenius.verifier.secret import Group, Secret
+
+from . import named, unwritten_rows
+from .counting import Shares, Sum
+
+# Tails of the noise and of the prior that are enclosed.
+HIDDEN = arb(2) ** -64
+# A class this rare counts as its largest term: no mean of any order could matter.
+RARE = arb(2) ** -100
+
+
+@dataclass(frozen=True)
+class Large:
+    """The channel of a noisy sum, one answer per class, in the range low..low+width-1; and what is asked about it."""
+
+    statistic: Sum
+    answers: Sequence[int]
+    low: int
+    width: int
+    noise: named.Added
+    text: str
+    records: tuple[int, ...] = (0,)
+    reference: Uniform | Product = UNIFORM
+    lost: Ball = ZERO
+
+    @cached_property
+    def values(self) -> list[tuple[int, Ball]]:
+        """For every secret value a, what it contributes to the sum and rho(a)."""
+        return self.statistic.group(self.records, self.reference)
+
+    @cached_property
+    def laws(self) -> dict[int, list[Ball | None]]:
+        """What `_law` has found."""
+        return {}
+
+    @cached_property
+    def others(self) -> dict[int, Ball]:
+        """The law of the sum of the records that are not asked about."""
+        return self.statistic.law(self.reference, self.records)
+
+    def difference(self, other: "Large") -> str | None:
+        """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
+        same = self.statistic == other.statistic and (self.low, self.width) == (other.low, other.width)
+        same = same and self.lost.is_zero() == other.lost.is_zero()
+        same = same and list(self.answers) == list(other.answers) and self.noise.exact == other.noise.exact
+        return None if same else f"it is {other.text}"
+
+    @property
+    def steady(self) -> bool:
+        """Whether the tail of the noise falls by one factor a step."""
+        return self.noise.family in ("geometric", "laplace") and self.noise.parameter is not None
+
+    def contraction(self) -> Ball:
+        """The contraction of the noise where the answer is the sum itself, else 1."""
+        if list(self.answers) != list(self.statistic.values):
+            return ONE
+        spread = max(self.statistic.contributions) - min(self.statistic.contributions)
+        return self.noise.contraction(self.statistic.n * spread**2, 1)
+
+    def reach(self) -> int:
+        """The least k >= 1 with P(noise > k) hidden, or the width if none is less."""
+        low, high = 0, self.width
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.noise.tail(middle + 1) <= HIDDEN else (middle, high)
+        return high
+
+
+def rebuild(problem: dict[str, Any]) -> Large:
+    """Return the channel of a description by names."""
+    if set(problem) != {"query", "mechanism"}:
+        refuse("a witness on blocks of classes is for a mechanism given by its name")
+    asked = named.query(problem["query"])
+    noise = named.added(problem["mechanism"], asked)
+    statistic = asked.statistic
+    if not isinstance(statistic, Sum) or statistic.modulus is not None or statistic.n > largest().classes:
+        refuse(f"a witness on blocks of classes is for sums of at most {largest().classes} records, not {asked.text}")
+    if statistic.alphabet(0) > (most := largest().sum_values):
+        refuse(f"a witness on blocks of classes is for records of at most {most} values, not {asked.text}")
+    people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
+    wide = named.wide(problem["mechanism"], asked)
+    text, lost = f"{people}; {asked.text}; {noise.text}", named.lost(problem, asked)
+    return Large(statistic, asked.answers, wide.low, wide.width, noise, text, lost=lost)
+
+
+def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
+    """Return the channel with the question about it; all records have one law, so any group is as good as any other."""
+    if not isinstance(secret, Group) or secret.size(channel.statistic) > largest().sum_values:
+        refuse(f"a witness on blocks of classes is for records of at most {largest().sum_values} values together")
+    if isinstance(reference, Weights) or not reference.common:
+        refuse("a witness on blocks of classes is for the uniform prior or one marginal of all records")
+    return replace(channel, records=secret.records, reference=reference)
+
+
+def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: float) -> None:
+    """Check the lower bound.
+
+    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
+    """
+    witness = mapping(value, "the witness")
+    blocks = field(witness, "blocks", "the witness")
+    starts = _ascending(blocks, "blocks of the witness", 0, len(channel.answers) - 1)
+    last = channel.low + channel.width - 1
+    cuts = _ascending(field(witness, "cuts", "the witness"), "cuts of the witness", channel.low + 1, last)
+    if not starts or starts[0] != 0:
+        refuse("the blocks of the witness do not begin with class 0")
+    values = len(channel.values)
+    if len(cuts) > largest().sum_cuts or values * (len(cuts) + 1) > largest().sum_joint:
+        refuse(f"the witness has {len(cuts)} cuts for {values} values of the secret, too many to check")
+    if values * len(starts) > largest().sum_blocks:
+        refuse(f"the witness has {len(starts)} blocks for {values} values of the secret, too many to check")
+    reference = _reference(channel, starts)
+    given = _masses(field(witness, "masses", "the witness"), reference, len(starts))
+    prior = held(given, reference, knowledge, "the witness")
+    density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
+    leaked = _information(channel, density, starts, cuts)
+    if lower > 0 and not leaked >= lower:
+        refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
+
+
+def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
+    """Return the bound that a proof claims, or refuse it.
+
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable.
+    """
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    kind = field(proof, "kind", where)
+    if kind == "trivial":
+        possible = sum(not p.is_zero() for _, p in channel.values)
+        bound = arb(min(possible, channel.width, len(channel.answers))).log()
+    elif kind == "maximal":
+        bound = knowledge.most + sum((_greatest([x for _, x in given]) for given in _given(channel)), ZERO).log()
+    elif kind == "sibson":
+        bound = _sibson(channel, knowledge.most, number(field(proof, "order", where), "the order", 1.0))
+    elif kind == "blend":
+        bound = _blend(channel, knowledge.most, proof, where)
+    elif kind == "centre":
+        bound = _centre(channel, knowledge.most, proof, where)
+    elif kind == "law":
+        bound = _output_law(channel, knowledge.most, proof, where)
+    elif kind == "monotone":
+        bound = unwritten_rows.bound(_noisy(channel, knowledge, where), knowledge.most, proof, where, monotone.chains)
+    elif kind == "power":
+        bound = _power(channel, knowledge.most, proof, where)
+    else:
+        known = "trivial, maximal, sibson, blend, centre, law, monotone, power"
+        refuse(f"{where}: its kind is none of {known}, which need no rows")
+    # What outputs that were put together may tell beside their sum: see named.lost.
+    compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
+    return upper
+
+
+def _ascending(value: object, what: str, low: int, high: int) -> list[int]:
+    listed = [whole(x, what, low, high) for x in sequence(value, what)]
+    if any(x >= y for x, y in pairwise(listed)):
+        refuse(f"the {what} do not ascend")
+    return listed
+
+
+def _masses(value: object, reference: list[Shares], blocks: int) -> list[Shares]:
+    """Return masses over (secret value, block), divided by their exact sum."""
+    rows = sequence(value, "masses of the witness", len(reference))
+    prior: list[Shares] = []
+    for a, (row, rho) in enumerate(zip(rows, reference, strict=True)):
+        listed = numbers(row, blocks, f"masses of the witness, value {a}", low=0.0)
+        prior.append({b: arb(m) for b, m in enumerate(listed) if m > 0})
+        if not prior[-1].keys() <= rho.keys():
+            refuse(f"the witness has mass on value {a} in a block where there is no dataset of positive reference")
+    total = sum((m for law in prior for m in law.values()), ZERO)
+    if not total > 0:
+        refuse("the witness has no mass")
+    return [{b: m / total for b, m in law.items()} for law in prior]
+
+
+def _reference(channel: Large, starts: list[int]) -> list[Shares]:
+    """rho(a, block), blocks without mass left out."""
+    sums = {
+        c: {b: sum((x for x in part if x is not None), ZERO) for b, part in _parts(_law(channel, c), starts)}
+        for c in {c for c, _ in channel.values}
+    }
+    return [{b: x * p for b, x in sums[c].items() if x * p > 0} for c, p in channel.values]
+
+
+def _law(channel: Large, c: int) -> list[Ball | None]:
+    """rho(t|a) of every class t, a contributing c: P(sum of the others = value - c); None where there is no mass."""
+    if c not in channel.laws:
+        others = channel.others
+        channel.laws[c] = [others.get(value - c) for value in ticking(channel.statistic.values)]
+    return channel.laws[c]
+
+
+def _parts(law: list[Any], starts: list[int]) -> Iterator[tuple[int, list[Any]]]:
+    """The classes of each block."""
+    return ((b, law[i:j]) for b, (i, j) in enumerate(pairwise([*starts, len(law)])))
+
+
+def _given_by_value(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
+    """For every class, a and rho(t|a) of the secret values a with mass that it can hold; never none of them."""
+    others, sums = channel.others, [c for c, p in channel.values if not p.is_zero()]
+    for value in ticking(channel.statistic.values):
+        listed = [(a, others[value - c]) for a, c in enumerate(sums) if value - c in others]
+        if not listed:
+            refuse("the reference leaves a class without mass")
+        yield listed
+
+
+def _given(channel: Large) -> Iterator[list[tuple[Ball, Ball]]]:
+    """The same with rho(a) in place of a."""
+    masses = [p for _, p in channel.values if not p.is_zero()]
+    return ([(masses[a], x) for a, x in listed] for listed in _given_by_value(channel))
+
+
+def _greatest(balls: list[Ball]) -> Ball:
+    top = balls[0]
+    for x in balls[1:]:
+        top = top.max(x)
+    return top
+
+
+def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge (see proofs.py).
+
+    Where rho(t|a) is tiny for all a, the greatest stands for the mean of the order, which it bounds.
+    """
+    if order <= 1:
+        refuse("the order must be above 1")
+    alpha, total = arb(order), ZERO
+    for given in _given(channel):
+        top = _greatest([x for _, x in given])
+        total += top if top < RARE else mean_of_order(given, alpha)
+    return alpha / (alpha - 1) * (knowledge + total.log())
+
+
+def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    I(A;Y) <= theta I(A;Y) + (1-theta) H(A) for a share theta, with p_a = pi(a) and w_a = pi(.|a), and w_a q for its
+    outputs,
+        I(A;Y) <= sum_a p_a D(w_a q || rho q),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
+    For an order nu > 1 and any law u of outputs (Gibbs)
+        D(u || rho q) - nu D(u || rho_a q) <= (nu-1) log sum_y (rho_a q)(y) ( (rho_a q)(y) / (rho q)(y) )^(1/(nu-1)),
+    a divergence of Renyi [erven14], which is no larger than that of the classes,
+        G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)).
+    Given a the other records are independent under rho, so D(w_a q || rho_a q) <= eta D(w_a || rho_a) with the
+    contraction eta of the noise; 1 will always do. So with lam = theta nu eta and c = 1 - theta + lam, adding
+    lam ( K - D(pi || rho) ) >= 0 leaves lam K and
+        c H(p) + sum_a p_a ( theta G_a + lam log rho(a) )  <=  c log sum_a rho(a)^(lam/c) exp( theta G_a / c ).
+    """
+    nu, theta = order_and_share(proof, where)
+    power = 1 / (nu - 1)
+    sums: dict[int, Ball] = {}
+    masses = [p for _, p in channel.values if not p.is_zero()]
+    for listed in _given_by_value(channel):
+        rho = sum((masses[a] * x for a, x in listed), ZERO)
+        for a, x in listed:
+            sums[a] = sums.get(a, ZERO) + x * ((x / rho).log() * power).exp()
+    told = [(masses[a], x.log() / power) for a, x in sorted(sums.items())]
+    return blended(told, knowledge, nu, theta, channel.contraction())
+
+
+def order_and_share(proof: dict[str, Any], where: str) -> tuple[Ball, Ball]:
+    """Return nu and theta of a blend."""
+    nu = arb(number(field(proof, "order", where), f"the order of {where}"))
+    theta = arb(number(field(proof, "share", where), f"the share of {where}", 0.0, 1.0))
+    if not nu > 1:
+        refuse(f"{where}: the order must be above 1")
+    return nu, theta
+
+
+def blended(told: Sequence[tuple[Ball, Ball]], knowledge: Ball, nu: Ball, theta: Ball, contraction: Ball) -> Ball:
+    """lam K + c log sum_a rho(a)^(lam/c) exp( theta G_a / c ), for rho(a) and G_a of every value a with mass.
+
+    The better of what the contraction gives and of 1.
+    """
+    bounds = []
+    for eta in (contraction, ONE):
+        lam = theta * nu * eta
+        c = 1 - theta + lam
+        total = sum(((lam * p.log() + theta * g) / c).exp() for p, g in told)
+        bounds.append(lam * knowledge + c * total.log())
+    return bounds[0].min(bounds[1]) if bounds[0].is_finite() else bounds[1]
+
+
+def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    For r the noise around an integer c, clamped, I(A;Y) <= sum pi D(q_t || r), clamping brings D to at most that of
+    the noise around f(t) and c, and with any s > 0 [donsker75]
+        sum pi D_t <= s D(pi || rho) + s log sum_t rho(t) exp( D_t / s ).
+    """
+    last = channel.low + channel.width - 1
+    centre = whole(field(proof, "centre", where), f"the centre of {where}", channel.low, last)
+    s = arb(number(field(proof, "s", where), f"s of {where}"))
+    if not s > 0:
+        refuse(f"{where}: s must be above 0")
+    total = ZERO
+    for f, given in zip(channel.answers, _given(channel), strict=True):
+        rho = sum((p * x for p, x in given), ZERO)
+        total += rho * (channel.noise.divergence(abs(f - centre)) / s).exp()
+    return s * (knowledge + total.log())
+
+
+def _output_law(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    For any law r of outputs I(A;Y) <= sum pi D_t, D_t = D(q_t || r), which is at most max_t D_t, and with any s > 0
+    (Donsker and Varadhan)
+        sum pi D_t <= s D(pi || rho) + s log sum_t rho(t) exp( D_t / s ).
+    s = 0 stands for the maximum. r is constant on the groups of outputs between cuts: r(y) = R_j / |group j|, the R_j
+    being exp(log_r) divided by their sum, so that whatever the certificate says r is a law.
+    """
+    last = channel.low + channel.width - 1
+    cuts = _ascending(field(proof, "cuts", where), f"cuts of {where}", channel.low + 1, last)
+    if len(cuts) > largest().sum_cuts or len(cuts) * len(channel.answers) > largest().sum_terms:
+        refuse(f"{where} has {len(cuts)} cuts, too many to check with {len(channel.answers)} classes")
+    given = numbers(field(proof, "log_r", where), len(cuts) + 1, f"log_r of {where}")
+    s = arb(number(field(proof, "s", where), f"s of {where}", 0.0))
+    total = log_sum_exp(map(arb, given))
+    sizes = [high - low for low, high in pairwise([channel.low, *cuts, last + 1])]
+    density = [x - total - arb(size).log() for x, size in zip(given, sizes, strict=True)]
+    divergences = [own - mean for own, mean in zip(_own(channel), _mean(channel, cuts, density), strict=True)]
+    if s.is_zero():
+        return _greatest(divergences)
+    tilted = ZERO
+    for divergence, listed in zip(divergences, _given(channel), strict=True):
+        tilted += sum((p * x for p, x in listed), ZERO) * (divergence / s).exp()
+    return s * (knowledge + tilted.log())
+
+
+def _noisy(channel: Large, knowledge: Knowledge, where: str) -> unwritten_rows.Noisy:
+    """The answers and their laws, for noise whose rows are mixtures of those at points."""
+    if not channel.steady or channel.noise.parameter is None:
+        refuse(f"{where}: answers are mixtures of points for geometric and Laplace noise only")
+    laws = [(p, c) for c, p in channel.values if not p.is_zero()]
+    ends = min(c for c, _ in channel.values) + max(c for c, _ in channel.values)
+
+    def law(c: int) -> Iterator[tuple[int, Ball]]:
+        return ((f, x) for f, x in zip(channel.answers, _law(channel, c), strict=True) if x is not None)
+
+    return unwritten_rows.Noisy(
+        channel.noise.parameter,
+        channel.low,
+        channel.low + channel.width - 1,
+        channel.answers,
+        laws,
+        law,
+        lambda order: _sibson(channel, knowledge.most, order),
+        {c: ends - c for _, c in laws},
+        unwritten_rows.mirror(channel.statistic, channel.answers, channel.reference),
+    )
+
+
+def _power(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """The bound of kinds/power.py, for Gaussian noise on a count of bits."""
+    statistic, sigma = channel.statistic, channel.noise.parameter
+    count = (
+        statistic.contributions == (0, 1) and list(channel.answers[:2]) == [0, 1] and channel.width == statistic.n + 1
+    )
+    if channel.noise.family != "gaussian" or sigma is None or not count or len(channel.records) > 1:
+        refuse(f"{where}: entropy power is for one record of a count of bits with Gaussian noise")
+    listed = sequence(field(proof, "m", where), f"m of {where}", 2)
+    low, high = (number(m, f"m of {where}", 0.0) for m in listed)
+    s1, centre = (number(field(proof, key, where), f"{key} of {where}") for key in ("s1", "centre"))
+    law = channel.reference.law(0, 2)
+    given = power.Given(s1, centre, (low, high))
+    return power.power(statistic.n, (law[0], law[1]), sigma / arb(2).sqrt(), knowledge, given, where)
+
+
+def _own(channel: Large) -> Iterator[Ball]:
+    """sum_y q(y|t) log q(y|t) of every class t.
+
+    With a answers below f(t) in the range and b above, and p_k = P(noise = k), the outputs inside the range on one side
+    give sum_{k=1..b-1} p_k log p_k, its end x log x with x = P(noise >= b), and f(t) itself p_0 log p_0; where f(t) is
+    an end, x = P(noise >= 0).
+    """
+    if channel.width == 1:
+        yield from (ZERO for _ in channel.answers)
+        return
+    tails = [channel.noise.tail(k) for k in ticking(range(1, channel.width + 1))]
+    inside = accumulate((xlogx(x - y) for x, y in pairwise(tails)), initial=ZERO)
+    # sides[b] for b >= 1: what the outputs above f(t) give where there are b of them.
+    sides = [ZERO, *(inner + xlogx(x) for inner, x in zip(inside, tails, strict=True))]
+    middle, end = xlogx(1 - 2 * tails[0]), xlogx(1 - tails[0])
+    for f in ticking(channel.answers):
+        below, above = f - channel.low, channel.low + channel.width - 1 - f
+        yield sides[below] + sides[above] + (middle if below and above else end)
+
+
+def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball]:
+    """sum_y q(y|t) log r(y) of every class t: l_0 + sum_j P(Y >= c_j | t) (l_j - l_(j-1)), l the log densities.
+
+    Clamping moves nothing across a cut inside the range, so P(Y >= c | t) = P(noise >= c - f(t)).
+    """
+    steps = [after - before for before, after in pairwise(density)]
+    if not steps:
+        yield from (density[0] for _ in channel.answers)
+        return
+    tails = [channel.noise.tail(k) for k in ticking(range(1, channel.width + 1))]
+    # P(noise >= k) = 1 - P(noise >= 1 - k), as the noise is symmetric; k = 0 stands at the place `zero`.
+    above = [1 - x for x in reversed(tails)] + tails
+    zero = channel.width - 1
+    rows = max(1, largest().part // len(cuts))
+    for i in range(0, len(channel.answers), rows):
+        tick()
+        block = [[above[zero + c - f] for c in cuts] for f in channel.answers[i : i + rows]]
+        yield from (density[0] + x for x in (matrix(block) * column(steps)).entries())
+
+
+def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
+    """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
+    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
+    joint, secret = [], []
+    for (c, share), ratios in zip(channel.values, density, strict=True):
+        tick()
+        law = _law(channel, c)
+        weights: list[Ball] = []
+        for b, part in _parts(law, starts):
+            ratio = ratios.get(b, ZERO) * share
+            weights += [ZERO if p is None or ratio.is_zero() else p * ratio for p in part]
+        below = chances.below(weights)
+        total = sum(weights, ZERO)
+        joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, total])])
+        secret.append(total)
+    inside = sum((xlogx(z) for row in joint for z in row), ZERO) - sum(map(xlogx, secret), ZERO)
+    return inside - sum((xlogx(sum(column, ZERO)) for column in zip(*joint, strict=True)), ZERO)
+
+
+def _band(answers: Sequence[int], cut: int, reach: int) -> tuple[int, int]:
+    """The classes i..j-1 whose answers f have |cut - 1 - f| <= reach."""
+    return bisect_right(answers, cut - 2 - reach), bisect_right(answers, cut - 1 + reach)
+
+
+class _Steady:
+    """Noise whose tail falls by one factor a step, P(noise >= k) = tail(1) exp( -rate (k - 1) ) for k >= 1.
+
+    Two recursions along the answers give the sums for all cuts, whatever the noise reaches:
+        sum_t w P(Y < c | t) = sum_{f<c} w - tail(1) ( sum_{f<c} w e^(-rate (c-1-f)) - sum_{f>=c} w e^(-rate (f-c)) ).
+    """
+
+    def __init__(self, channel: Large, cuts: list[int]) -> None:
+        """Take the noise, and the cuts in ascending order."""
+        assert channel.noise.parameter is not None  # noqa: S101 - for the type checker: the noise is steady
+        self.answers, self.cuts, self.rate = channel.answers, cuts, channel.noise.parameter
+        self.tail = channel.noise.tail(1)
+        self.known: dict[int, Ball] = {}
+
+    def below(self, weights: list[Ball]) -> list[Ball]:
+        """Return sum_t weights(t) P(Y < c | t) for every cut; classes of hardly any mass are left out, and enclosed."""
+        first, last = _held(weights)
+        doubt = arb(0, (sum(weights[:first], ZERO) + sum(weights[last:], ZERO)).upper())
+        answers, kept = self.answers[first:last], weights[first:last]
+        totals = [ZERO, *accumulate(kept)]
+        before = [totals[bisect_right(answers, c - 1)] + doubt for c in self.cuts]
+        left = self._reaching(answers, kept, [c - 1 for c in self.cuts])
+        right = self._reaching([-f for f in reversed(answers)], kept[::-1], [-c for c in reversed(self.cuts)])[::-1]
+        return [x - self.tail * (y - z) for x, y, z in zip(before, left, right, strict=True)]
+
+    def _reaching(self, answers: Sequence[int], weights: list[Ball], places: list[int]) -> list[Ball]:
+        """sum_{f <= c} w exp( -rate (c - f) ) of every place c; both ascend."""
+        found, total, at, i = [], ZERO, 0, 0
+        for c in ticking(places):
+            while i < len(answers) and answers[i] <= c:
+                if not weights[i].is_zero():
+                    total = total * self._fallen(answers[i] - at) + weights[i]
+                    at = answers[i]
+                i += 1
+            found.append(ZERO if total.is_zero() else total * self._fallen(c - at))
+        return found
+
+    def _fallen(self, steps: int) -> Ball:
+        if steps not in self.known:
+            if len(self.known) >= largest().sum_chances:
+                self.known.clear()
+            self.known[steps] = (-self.rate * steps).exp()
+        return self.known[steps]
+
+
+class _Noise:
+    """Any noise: P(noise <= k), each computed once, and added up where it is neither 0 nor 1."""
+
+    def __init__(self, channel: Large, cuts: list[int]) -> None:
+        """Find the classes that the noise carries across each cut."""
+        reach = channel.reach()
+        self.channel, self.cuts = channel, cuts
+        self.bands = [_band(channel.answers, c, reach) for c in cuts]
+        self.beyond = channel.noise.tail(reach + 1)
+        self.known: dict[int, Ball] = {}
+        self.terms = 0
+
+    def __getitem__(self, k: int) -> Ball:
+        found = self.known.get(k)
+        if found is None:
+            if len(self.known) >= largest().sum_chances:
+                self.known.clear()
+            found = self.known[k] = self.channel.noise.tail(-k) if k < 0 else 1 - self.channel.noise.tail(k + 1)
+        return found
+
+    def below(self, weights: list[Ball]) -> list[Ball]:
+        """Return sum_t weights(t) P(Y < c | t) for every cut.
+
+        Before the band of a cut P lies between 1 - beyond and 1, after it between 0 and beyond. Classes at either
+        end that together hold hardly any mass are left out, and enclosed.
+        """
+        first, last = _held(weights)
+        before = list(accumulate(weights[first:last], initial=ZERO))
+        left = sum(weights[:first], ZERO) + sum(weights[last:], ZERO)
+        answers = self.channel.answers
+        met = [(min(max(i, first), last), min(max(j, first), last)) for i, j in self.bands]
+        self.terms += sum(high - low for low, high in met)
+        if self.terms > (most := largest().sum_terms):
+            refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {most}")
+        found = []
+        for cut, (low, high) in zip(self.cuts, met, strict=True):
+            tick()
+            chances = [self[cut - 1 - f] for f in answers[low:high]]
+            outside = before[low - first] + (before[-1] - before[high - first])
+            doubt = arb(0, (left + self.beyond * outside).upper())
+            found.append(before[low - first] + sum(map(mul, weights[low:high], chances), ZERO) + doubt)
+        return found
+
+
+def _held(weights: list[Ball]) -> tuple[int, int]:
+    """The classes first..last-1 outside of which hardly any mass is, on either side."""
+    sides = []
+    for listed in (weights, reversed(weights)):
+        seen = ZERO
+        place = 0
+        for place, p in enumerate(listed):  # noqa: B007 - where it stops
+            seen += p
+            if not seen <= HIDDEN:
+                break
+        sides.append(place)
+    return sides[0], max(len(weights) - sides[1], sides[0])

@@ -1,0 +1,87 @@
+"""Bounds through grid rows: above the truth, near it where the grid is fine, and certified."""
+
+from dataclasses import replace
+
+import brute_force
+import numpy as np
+import pytest
+from cases import random_channel
+
+import dalenius as dl
+from dalenius.bounds.trees.grid_rows import finest
+from dalenius.bounds.trees.posterior_bound import PosteriorProblem
+from dalenius.bounds.trees.posterior_tree import PosteriorTree
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.grid_rows import most_rows
+from dalenius.reductions.lump import lump
+from dalenius.search.ascent import ascend
+from dalenius.search.deadline import Deadline
+from dalenius.settings import Limits, only
+
+# Every problem counts as one of very many cells.
+GRID = dl.Settings(limits=Limits(many_cells=1), portfolio=only("grid"))
+
+
+@pytest.mark.parametrize(("records", "outputs", "seed"), [([2, 2], 2, 1), ([2, 2, 2], 3, 2), ([2, 3], 2, 3)])
+def test_a_grid_bound_is_above_brute_force_near_it_and_verifies(records: list[int], outputs: int, seed: int) -> None:
+    mechanism = random_channel(records, outputs, seed)
+    audit = dl.audit(mechanism, knowledge=0.4, tolerance=5e-3, time_limit=20, settings=GRID, verify=False)
+    truth = brute_force.attained(mechanism.matrix(), mechanism.records, mechanism.log_universe - 0.4, starts=4)
+    assert audit.upper >= truth - 1e-9
+    assert audit.upper <= truth + 1e-2
+    assert {proof["kind"] for proof in audit.certificate.data["proofs"]} == {"grid"}
+    answer = dl.verify(audit, mechanism)
+    assert answer.verified, answer.reason
+
+
+def test_rows_on_the_grid_lose_nothing() -> None:
+    rows = np.random.default_rng(5).multinomial(8, np.full(3, 1 / 3), size=4) / 8
+    mechanism = dl.Mechanism.from_matrix(rows, [2, 2])
+    # The first grid is in eighths, and no finer one is needed.
+    portfolio = replace(only("grid"), first_grid_rows=most_rows(3, 8))
+    settings = replace(GRID, portfolio=portfolio)
+    audit = dl.audit(mechanism, knowledge=0.3, tolerance=2e-3, time_limit=20, settings=settings, verify=False)
+    assert audit.stopped == "gap"
+    assert {proof["k"] for proof in audit.certificate.data["proofs"]} == {8}
+    assert dl.verify(audit, mechanism).verified
+
+
+def test_the_finest_grid_is_the_last_that_fits() -> None:
+    for outputs, many in ((2, 40), (3, 500), (4, 500), (8, 500)):
+        k = finest(outputs, many)
+        assert most_rows(outputs, k) <= many < most_rows(outputs, k + 1)
+    assert finest(1000, 500) == 0
+
+
+def test_later_records_begin_from_the_tree_of_the_first() -> None:
+    mechanism = random_channel([2] * 6, 3, 4)
+    options = {"knowledge": 0.4, "relative": 0.1, "time_limit": 60, "settings": GRID, "verify": False}
+    whole = dl.audit(mechanism, **options)
+    alone = [dl.audit(mechanism, secret=record, **options) for record in range(6)]
+    assert whole.stopped == "gap"
+    assert whole.nodes < 0.7 * sum(one.nodes for one in alone)
+    # A bound that another record's cuts led to is one about this record all the same.
+    assert max(one.lower for one in alone) - 1e-9 <= whole.upper
+    assert dl.verify(whole, mechanism).verified
+
+
+def test_a_tree_that_begins_like_another_bounds_its_own_problem() -> None:
+    mechanism = random_channel([2] * 4, 3, 8)
+    first, second = (Cells(lump(mechanism, record)[0], 0.4) for record in (0, 2))
+    lower = [ascend(cells, Deadline(60.0), np.random.default_rng(0)) for cells in (first, second)]
+    trees = [
+        PosteriorTree(PosteriorProblem(cells, np.arange(3), 0.0), found.value, 1e-3, found.s)
+        for cells, found in zip((first, second), lower, strict=True)
+    ]
+    trees[0].open_root(Deadline(60.0))
+    while trees[0].nodes.heap:
+        trees[0].step(Deadline(60.0))
+    trees[1].open_like(trees[0], Deadline(60.0))
+    assert trees[1].nodes.split == trees[0].nodes.split
+    assert trees[1].upper > lower[1].value + 1e-3
+    while trees[1].nodes.heap:
+        trees[1].step(Deadline(60.0))
+    assert lower[1].value - 1e-9 <= trees[1].upper <= lower[1].value + 1e-3
+    late = PosteriorTree(trees[1].problem, lower[1].value, 1e-3, lower[1].s)
+    late.open_like(trees[0], Deadline(0.0))
+    assert not late.nodes.leaf

@@ -1,0 +1,135 @@
+"""dalenius curve, frontier, compose, leakage and ledger: answers, files, exit codes, and examples that work."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import dalenius as dl
+from dalenius.cli import main
+
+COUNT = ["--query", "count(n=2)", "--mechanism"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def answer(*arguments: object, code: int = 0) -> dict[str, object]:
+    result = run(*arguments, "--json")
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)  # type: ignore[no-any-return]
+
+
+def test_a_ledger_from_new_to_show(tmp_path: Path) -> None:
+    book = tmp_path / "book.json"
+    new = answer("ledger", "new", book, "--query", "count(n=2)", "--knowledge", 0.5, "--budget", 0.1)
+    assert (new["upper"], new["remaining"]) == (0.0, 0.1)
+    little, much = [*COUNT, "geometric(epsilon=0.2)"], [*COUNT, "geometric(epsilon=3)"]
+    promised = answer("ledger", "what-if", book, *little)
+    assert answer("ledger", "what-if", book, *much, code=1)["lower"] > 0.1  # type: ignore[operator]
+    kept = answer("ledger", "release", book, *little, "--name", "March")
+    assert kept["upper"] == promised["upper"]
+    before = book.read_bytes()
+    refused = run("ledger", "release", book, *much)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "was not recorded" in refused.stderr
+    assert book.read_bytes() == before
+    assert answer("ledger", "release", book, *much, "--force")["remaining"] == 0.0
+    shown = answer("ledger", "show", book)
+    assert [r["name"] for r in shown["names"]] == ["March", "geometric(epsilon=3) of count(n=2)"]  # type: ignore[attr-defined]
+    words = run("ledger", "show", book).stdout
+    assert "1. March" in words
+    assert "0.000000 of it left" in words
+
+
+def test_a_ledger_of_columns(tmp_path: Path) -> None:
+    book, law = tmp_path / "book.json", tmp_path / "law.csv"
+    law.write_text("0.1,0.2,0.1,0.2,0.2,0.2\n")
+    data = ["--columns", "age=3,smokes=2", "--n", 2, "--knowledge", 0.3, "--reference", law]
+    assert answer("ledger", "new", book, *data)["budget"] is None
+    kept = answer("ledger", "release", book, *COUNT, "geometric(epsilon=0.2)", "--columns", "smokes")
+    assert kept["names"] == [{"name": "geometric(epsilon=0.2) of count(n=2)", "columns": ["smokes"]}]
+    assert kept["entropy_left"] is None
+
+
+def test_curves_and_leakages(tmp_path: Path) -> None:
+    noisy = [*COUNT, "geometric(epsilon=1)"]
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1)
+    found = answer("curve", *noisy, "--knowledges", "0.1,0.5", "--tolerance", 1e-4, "--save", tmp_path / "curve.json")
+    direct = dl.curve(mechanism, knowledges=[0.1, 0.5], tolerance=1e-4)
+    assert [point["lower"] for point in found["points"]] == list(direct.lower)  # type: ignore[attr-defined]
+    assert list(dl.load(tmp_path / "curve.json").upper) == list(direct.upper)
+    words = run("curve", *noisy, "--entropies", "0,1").stdout
+    assert words.count("<= L <=") == 2
+    prior = tmp_path / "law.csv"
+    prior.write_text("0.9,0.1\n")
+    told, exact = answer("leakage", *noisy, "--prior", prior), dl.leakage(mechanism, [0.9, 0.1])
+    assert (told["lower"], told["upper"]) == (exact.lower, exact.upper)
+    assert "<= I <=" in run("leakage", *noisy).stdout
+
+
+def test_compositions(tmp_path: Path) -> None:
+    one, joint = tmp_path / "one.json", tmp_path / "joint.json"
+    first, second = (dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=e) for e in (1, 2))
+    first.save(one)
+    assert answer("compose", one, *COUNT, "geometric(epsilon=2)", "--out", joint)["outputs"] == 9
+    assert (dl.Mechanism.load(joint).matrix() == dl.compose(first, second).matrix()).all()
+    assert "Composed   3 releases" in run("compose", one, "--times", 3, "--out", joint).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["curve", *COUNT, "geometric(epsilon=1)"], "exactly one of --entropies and --knowledges; neither"),
+        (["curve", *COUNT, "geometric(epsilon=1)", "--entropies", "a"], "not a list of numbers"),
+        (["frontier", "--query", "count(n=2)"], "exactly one of --entropy and --knowledge"),
+        (["compose", "--out", "joint.json"], "one mechanism or more"),
+        (["compose", "--query", "count(n=2)", "--out", "joint.json"], "--query and --mechanism go together"),
+        (["leakage", "--query", "count(n=2)"], "--query needs --mechanism"),
+        (["ledger", "show", "missing.json"], "missing.json"),
+        (["ledger", "new", "book.json", "--knowledge", 1], "say what the data are, in one way"),
+        (["ledger", "new", "book.json", "--columns", "age", "--n", 2, "--knowledge", 1], "'age' is not a column"),
+        (["ledger", "new", "book.json", "--columns", "age=2", "--knowledge", 1], "give n="),
+        (["ledger", "new", "book.json", "--records", "2,2", "--n", 2, "--knowledge", 1], "--n 2 goes with --columns"),
+        (["ledger", "new", "book.json", "--records", "2,2", "--knowledge", 1, "--budget", -1], "budget"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: list[object], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_new_ledger_replaces_nothing(tmp_path: Path) -> None:
+    book = tmp_path / "book.json"
+    book.write_text("{}")
+    result = run("ledger", "new", book, "--records", "2,2", "--knowledge", 1)
+    assert result.exit_code == 2
+    assert "is there already" in result.stderr
+
+
+def examples(command: click.Command) -> list[str]:
+    return re.findall(r"^ *dalenius (.*)$", command.help or "", re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_examples_of_help_work_when_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = main.commands
+    lines = examples(commands["ledger"])
+    assert len(lines) == 4
+    lines += [line for name in ("curve", "frontier", "compose", "leakage") for line in examples(commands[name])]
+    assert len(lines) == 8
+    for line in lines:
+        result = run(*shlex.split(line))
+        assert result.exit_code == 0, (line, result.output)

@@ -1,0 +1,243 @@
+"""Noise that is never written out agrees with the dense channel in everything that is asked of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from large_samples import PAIRS, both, both_histograms
+from scipy.special import ndtr, rel_entr
+
+import dalenius as dl
+from dalenius.gallery import mechanisms, queries
+from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.numerics.information import kl
+from dalenius.verifier.channels import named
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+def test_chances_below_a_cut_are_sums_of_the_rows(mechanism: str, query: str) -> None:
+    large, dense = both(mechanism, query)
+    cuts = np.arange(large.low + 1, large.high + 1)
+    below = large.below(cuts - 1 - large.answers[:, None])
+    assert below == pytest.approx(np.cumsum(dense.rows, axis=1)[:, :-1], abs=1e-14)
+    assert large.describe() == dense.describe()
+    assert large.labels == dense.labels
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+def test_the_divergence_of_shifted_noise_bounds_that_of_the_rows(mechanism: str, query: str) -> None:
+    large, dense = both(mechanism, query)
+    apart = rel_entr(dense.rows[:, None], dense.rows[None]).sum(axis=2)
+    shift = np.abs(np.subtract.outer(large.answers, large.answers)).astype(float)
+    assert (large.noise.divergence(shift) >= apart - 1e-12).all()
+
+
+def test_the_divergence_of_geometric_noise_is_exact_where_nothing_is_clamped() -> None:
+    large, dense = both("geometric(epsilon=1)", "count(n=200)")
+    for d in (1, 2, 7):
+        exact = rel_entr(dense.rows[100], dense.rows[100 + d]).sum()
+        assert float(large.noise.divergence(np.array([float(d)]))[0]) == pytest.approx(exact, abs=1e-12)
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+def test_joint_laws_by_convolution(mechanism: str, query: str) -> None:
+    large, dense = both(mechanism, query)
+    shape = large.statistic.log_reference(0).shape
+    masses = np.random.default_rng(0).dirichlet(np.ones(shape[0] * shape[1])).reshape(shape)
+    assert large.joint(masses) == pytest.approx(masses @ dense.rows, abs=1e-14)
+
+
+WIDER = [
+    *PAIRS,
+    ("gaussian(sigma=3)", "count(n=60)"),
+    ("laplace(epsilon=0.3)", "count(n=150)"),
+    ("geometric(epsilon=0.01)", "count(n=100)"),
+    ("gaussian(sigma=40)", "total(n=9, values=[0, 1, 7])"),
+    ("gaussian(sigma=30)", "pairs(n=12)"),
+    ("laplace(epsilon=1, sensitivity=1)", "pairs(n=9)"),
+    ("geometric(epsilon=1, sensitivity=3)", "count(n=5)"),
+    ("geometric(epsilon=2)", "count(n=1)"),
+    ("gaussian(sigma=0.7)", "count(n=3)"),
+    ("geometric(epsilon=1)", "total(n=3, values=[5])"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "query"), WIDER)
+def test_measures_of_the_noise_are_those_of_the_rows(mechanism: str, query: str) -> None:
+    large, dense = both(mechanism, query)
+    assert large.dp_epsilon() == pytest.approx(dense.dp_epsilon(), abs=1e-12)
+    for epsilon in (0.0, 0.05, 0.3, 1.0, 1.7, 3.0, 10.0):
+        assert large.dp_delta(epsilon) == pytest.approx(dense.dp_delta(epsilon), abs=1e-14)
+    assert large.most_likely() == pytest.approx(dense.rows.max(axis=0).sum(), abs=1e-12)
+    weights = np.exp(dense.statistic.log_class_sizes())
+    error = weights @ (dense.rows * np.abs(np.subtract.outer(large.answers, large.labels))).sum(axis=1)
+    assert large.expected_distortion() == pytest.approx(error, abs=1e-12)
+    assert large.law(np.arange(-3, 4)) == pytest.approx(np.diff(large.below(np.arange(-4, 4))), abs=1e-15)
+
+
+@given(
+    family=st.sampled_from(["geometric(epsilon={})", "laplace(epsilon={})", "gaussian(sigma={})"]),
+    scale=st.floats(0.05, 20),
+    values=st.lists(st.integers(-6, 6), min_size=2, max_size=4, unique=True),
+    n=st.integers(1, 5),
+    epsilon=st.floats(0, 5),
+)
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_privacy_of_any_sum(family: str, scale: float, values: list[int], n: int, epsilon: float) -> None:
+    large, dense = both(family.format(scale), f"total(n={n}, values={values})")
+    if dense.rows.min() > 1e-290:  # further out rows lose what logarithms keep
+        assert large.dp_epsilon() == pytest.approx(dense.dp_epsilon(), rel=1e-9)
+    assert large.dp_delta(epsilon) == pytest.approx(dense.dp_delta(epsilon), abs=1e-13)
+    assert large.dp_delta(large.dp_epsilon() * 1.001) == 0
+    # Far out deltas are below all floats.
+    assert large.dp_delta(min(0.9 * large.dp_epsilon(), 20.0)) > 0
+
+
+def test_epsilon_and_delta_of_very_many_records_in_closed_form() -> None:
+    count = queries.count(n=10**5)
+    geometric, normal = mechanisms.geometric(count, epsilon=0.7), mechanisms.gaussian(count, sigma=2)
+    assert geometric.dp_epsilon() == pytest.approx(0.7, abs=1e-15)
+    assert geometric.dp_delta(0.7) == 0
+    alpha = np.exp(-0.7)  # delta at 0: the total variation of two rows, P(noise = 0)
+    assert geometric.dp_delta(0) == pytest.approx((1 - alpha) / (1 + alpha), abs=1e-14)
+    assert normal.dp_epsilon() == pytest.approx(10**5 / 4, rel=1e-3)  # n / sigma^2 at the far end, not infinite
+    assert normal.dp_delta(0) == pytest.approx(2 * ndtr(0.25) - 1, abs=1e-14)
+    with pytest.raises(dl.InputError, match="epsilon = -1"):
+        normal.dp_delta(-1)
+
+
+def test_the_error_of_a_million_records_is_the_mean_of_the_noise() -> None:
+    large = mechanisms.geometric(queries.count(n=10**6), epsilon=0.1)
+    assert isinstance(large, Additive)
+    alpha = np.exp(-0.1)
+    assert large.expected_distortion() == pytest.approx(2 * alpha / (1 - alpha**2), rel=1e-12)
+    assert large.most_likely() == pytest.approx((10**6 - 1) * (1 - alpha) / (1 + alpha) + 2 / (1 + alpha), rel=1e-12)
+
+
+def test_samples_follow_the_row() -> None:
+    large, dense = both("geometric(epsilon=0.7)", "count(n=12)")
+    drawn = large.sample([1, 1, 1] + [0] * 9, size=40_000, rng=3)
+    met = np.bincount(drawn.astype(np.int64), minlength=13) / drawn.size
+    assert met == pytest.approx(dense.rows[3], abs=5 / np.sqrt(drawn.size) / 2)
+
+
+def test_the_reach_is_the_least_that_hides_the_tail() -> None:
+    large = mechanisms.geometric(queries.count(n=10_000), epsilon=1)
+    assert isinstance(large, Additive)
+    assert large.noise.tail(np.array([large.reach() - 1.0, large.reach()])) == pytest.approx([2.0**-60] * 2, rel=2)
+    assert large.noise.tail(np.array([large.reach() - 1.0]))[0] > 2.0**-60
+    assert both("geometric(epsilon=0.001)", "count(n=20)")[0].reach() == 21  # never beyond the range
+
+
+def test_the_gallery_writes_out_what_fits() -> None:
+    assert not isinstance(mechanisms.geometric(queries.count(n=2000), epsilon=1), Additive)
+    assert isinstance(mechanisms.gaussian(queries.count(n=3000), sigma=1), Additive)
+    assert isinstance(parse_mechanism("laplace(epsilon=1)", parse_query("pairs(n=1000)")), Additive)
+    assert isinstance(parse_mechanism("geometric(epsilon=1)", parse_query("total(n=1200, values=[0, 7])")), Additive)
+    for query in (queries.modular_sum(n=5000, modulus=4000), queries.identity(k=5000)):
+        with pytest.raises(dl.InputError, match="above the limit"):
+            mechanisms.geometric(query, epsilon=1)
+        with pytest.raises(dl.InputError, match="counts and totals only"):
+            Additive(query, "geometric(epsilon=1)", both(*PAIRS[0])[0].noise)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m: m.written(),
+        lambda m: m.matrix(),
+        lambda m: m.table(),
+        lambda m: m.integer_rows(),
+        lambda m: m.save("never.csv"),
+    ],
+)
+def test_rows_are_refused_with_their_number(ask: Callable[[Mechanism], object]) -> None:
+    with pytest.raises(dl.InputError, match="10001 rows of 10001 outputs, too many to write out"):
+        ask(mechanisms.geometric(queries.count(n=10_000), epsilon=1))
+
+
+def test_files_keep_the_name_alone(tmp_path: Path) -> None:
+    path = tmp_path / "mechanism.json"
+    large = mechanisms.geometric(queries.count(n=10_000), epsilon=0.5)
+    large.save(path)
+    assert path.stat().st_size < 200
+    loaded = Mechanism.load(path)
+    assert isinstance(loaded, Additive)
+    assert loaded.describe() == large.describe()
+    assert repr(loaded) == repr(large)
+    assert "never written out" in repr(large)
+
+
+def test_a_file_without_rows_is_refused_where_they_fit(tmp_path: Path) -> None:
+    path = tmp_path / "mechanism.json"
+    mechanisms.geometric(queries.count(n=10_000), epsilon=0.5).save(path)
+    path.write_text(path.read_text().replace("10000", "10"))
+    with pytest.raises(dl.InputError, match='"rows" is missing'):
+        Mechanism.load(path)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "query"),
+    [
+        ("gaussian(sigma=2)", "count(n=5)"),
+        ("laplace(epsilon=0.8)", "count(n=5)"),
+        ("geometric(epsilon=0.8)", "count(n=5)"),
+        ("gaussian(sigma=6)", "total(n=4, values=[0, 1, 4])"),
+        ("geometric(epsilon=1)", "total(n=4, values=[0, 1, 4])"),
+        ("gaussian(sigma=1.5)", "histogram(n=3, k=3)"),
+        ("laplace(epsilon=0.7)", "histogram(n=3, k=3)"),
+        ("geometric(epsilon=0.7)", "histogram(n=4, k=2)"),
+    ],
+)
+def test_noise_contracts_divergence_from_independent_records_as_it_says(mechanism: str, query: str) -> None:
+    make = both_histograms if query.startswith("histogram") else both
+    large, dense = make(mechanism, query)
+    eta, k, n = large.contraction(), large.records[0], large.n
+    assert 0 < eta < 1
+    rng, rows, most = np.random.default_rng(0), dense.matrix(), 0.0
+    for trial in range(300):
+        law = rng.dirichlet(np.full(k, 2.0))
+        rho = np.ones(1)
+        for _ in range(n):
+            rho = np.multiply.outer(rho, law).ravel()
+        if trial % 3:  # near the reference, along sums, where least is lost
+            tilt = np.zeros(1)
+            for _ in range(n):
+                tilt = np.add.outer(tilt, rng.normal(size=k) if trial % 3 == 1 else np.arange(k)).ravel()
+            p = rho * np.exp(rng.choice([0.01, 0.1, 1.0, -0.1, 3.0]) * tilt)
+        else:
+            p = rng.dirichlet(np.full(rho.size, 0.3)) + 1e-12
+        p /= p.sum()
+        left, given = kl(p @ rows, rho @ rows), kl(p, rho)
+        assert left <= eta * given + 1e-12
+        most = max(most, left / given)
+    assert most > 0.2 * eta  # it says something
+
+
+def test_noise_on_pairs_and_on_nothing_is_not_said_to_contract() -> None:
+    assert both("laplace(epsilon=3)", "pairs(n=7)")[0].contraction() == 1
+    assert both("gaussian(sigma=3)", "total(n=7, values=[5])")[0].contraction() == 1
+    assert 0 < both("gaussian(sigma=1e300)", "count(n=7)")[0].contraction() < 1e-11
+    assert both("laplace(epsilon=1e-300)", "count(n=7)")[0].contraction() < 1e-11
+    assert both("geometric(epsilon=1e300)", "count(n=7)")[0].contraction() == 1
+
+
+def test_the_solver_and_the_verifier_agree_how_much_noise_contracts() -> None:
+    asked = named.query("count(n=3)")
+    for family, values in (
+        ("gaussian(sigma={})", (0.3, 5, 4e3)),
+        ("laplace(epsilon={})", (2, 1e-3)),
+        ("geometric(epsilon={})", (2, 1e-3)),
+    ):
+        for value in values:
+            text = family.format(value)
+            mine, _ = both(text, "count(n=3)")
+            theirs = named.added(text, asked)
+            for spread, counts in ((3, 1), (1000, 1), (50, 2), (50, 7)):
+                expected = float(theirs.contraction(spread, counts))
+                assert mine.noise.contraction(float(spread), counts) == pytest.approx(expected, rel=1e-9, abs=1e-14)

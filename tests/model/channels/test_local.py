@@ -1,0 +1,124 @@
+"""Records that each go through their own channel, beside the same release with its rows."""
+
+import pickle
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from large_samples import both_local
+
+import dalenius as dl
+from dalenius.errors import InputError
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.parts import Part
+from dalenius.model.prior import Prior
+from dalenius.model.reference import Reference
+
+CASES = [
+    ("randomized_response(epsilon=1)", "count(n=4)"),
+    ("randomized_response(epsilon=0.4)", "histogram(n=3, k=3)"),
+    ("unary_encoding(epsilon=1.5)", "histogram(n=2, k=3)"),
+]
+LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1]}
+
+
+@pytest.mark.parametrize(("mechanism", "query"), CASES)
+def test_measures_are_those_of_the_rows(mechanism: str, query: str) -> None:
+    local, dense = both_local(mechanism, query)
+    assert local.dp_epsilon() == pytest.approx(dense.dp_epsilon(), rel=1e-12)
+    for epsilon in (0.0, 0.3, 5.0):
+        assert local.dp_delta(epsilon) == pytest.approx(dense.dp_delta(epsilon), abs=1e-12)
+    assert local.log_most_likely() == pytest.approx(dense.log_most_likely(), rel=1e-12)
+    assert local.matrix() == pytest.approx(dense.matrix(), abs=1e-15)
+    assert local.n_outputs == pytest.approx(dense.n_outputs)
+    assert local.expected_distortion() is None
+
+
+@pytest.mark.parametrize(("mechanism", "query"), CASES)
+def test_profiles_agree(mechanism: str, query: str) -> None:
+    mine, its = (m.profile(entropies=[0.0], time_limit=0.3) for m in both_local(mechanism, query))
+    assert mine.capacity is not None
+    assert its.capacity is not None
+    assert mine.capacity.lower <= its.capacity.upper
+    assert its.capacity.lower <= mine.capacity.upper
+    assert mine.capacity.upper == pytest.approx(its.capacity.upper, rel=1e-6)
+    assert mine.record_min_entropy_leakage == pytest.approx(its.record_min_entropy_leakage, rel=1e-12)
+
+
+def test_randomised_response_of_a_million_people(tmp_path: Path) -> None:
+    mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=10**6), epsilon=1)
+    assert isinstance(mechanism, Local)
+    assert mechanism.dp_epsilon() == pytest.approx(1.0)
+    label = str(mechanism.sample([0, 1] * 500_000, rng=1)[0]).split(",")
+    kept = np.mean([int(y) == i % 2 for i, y in enumerate(label)])
+    assert kept == pytest.approx(mechanism.rows[0, 0], abs=0.005)
+    again = pickle.loads(pickle.dumps(mechanism))  # noqa: S301 - our own
+    assert again.describe() == mechanism.describe()
+    mechanism.save(tmp_path / "m.json")
+    assert dl.Mechanism.load(tmp_path / "m.json").describe() == mechanism.describe()
+    with pytest.raises(InputError, match="too many to write out; it can be audited"):
+        mechanism.matrix()
+
+
+def test_samples_follow_the_channel() -> None:
+    local, dense = both_local("unary_encoding(epsilon=1)", "histogram(n=2, k=2)")
+    drawn = local.sample([0, 1], size=20_000, rng=3).tolist()
+    labels = local.written().labels
+    share = np.array([drawn.count(label) for label in labels]) / len(drawn)
+    assert share == pytest.approx(dense.matrix()[1], abs=0.02)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("given", [None, "law"])
+@pytest.mark.parametrize(("mechanism", "query"), CASES)
+def test_a_prior_on_some_records_is_the_prior_on_all_datasets(
+    mechanism: str,
+    query: str,
+    given: str | None,
+    counted: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Weights, leakage, divergence and entropy, all worked out dataset by dataset with the whole matrix."""
+    local, dense = both_local(mechanism, query)
+    law = LAWS[local.k] if given else None
+    reference = Reference.from_user(law, local.records)
+    part = local.look_at((1,), local.n - 1, counted=counted, law=None if law is None else np.array(law))
+    rng = np.random.default_rng(0)
+    log_rho = reference.log_joint(part.statistic, 1)
+    masses = np.where(np.isfinite(log_rho), rng.random(log_rho.shape), 0.0)
+    prior = Prior(part, 1, masses / masses.sum(), reference)
+    p, rho = prior.weights(), np.exp(reference.log_table(local.records))
+    assert p.sum() == pytest.approx(1.0)
+    assert prior.divergence() == pytest.approx(float(p @ np.log(p / rho)), abs=1e-12)
+    assert prior.entropy() == pytest.approx(float(-p @ np.log(p)), abs=1e-12)
+    values = np.array([x[1] for x in product(range(local.k), repeat=local.n)])
+    joint = np.stack([p[values == a] @ dense.matrix()[values == a] for a in range(local.k)])
+    exact = joint * np.log(joint / np.outer(joint.sum(axis=1), joint.sum(axis=0)))
+    assert prior.leakage() == pytest.approx(float(exact.sum()), abs=1e-12)
+    drawn = prior.sample(3, rng=1)
+    assert all(prior.probability(x) == pytest.approx(p[np.ravel_multi_index(tuple(x), local.records)]) for x in drawn)
+    assert prior.reference.log_classes(part.statistic) == pytest.approx(np.logaddexp.reduce(log_rho, axis=0))
+
+
+def test_draws_follow_the_prior() -> None:
+    local, _ = both_local("randomized_response(epsilon=1)", "histogram(n=4, k=3)")
+    law = [0.6, 0.3, 0.1]
+    part = local.look_at((0,), 2, counted=True, law=np.array(law))
+    masses = np.zeros((3, 9))
+    masses[0, 1], masses[2, 8] = 0.75, 0.25
+    drawn = Prior(part, 0, masses, Reference.from_user(law, local.records)).sample(4000, rng=2)
+    assert np.mean(drawn[:, 0] == 0) == pytest.approx(0.75, abs=0.03)
+    assert (drawn[drawn[:, 0] == 2][:, :3] == 2).all()
+    one = drawn[drawn[:, 0] == 0]
+    assert ((one[:, 1:3] == 0).sum(axis=1) == 1).all()
+    assert np.mean(one[:, 3] == 0) == pytest.approx(0.6, abs=0.04)
+    other = one[:, 1:3].max(axis=1)
+    assert np.mean(other == 1) == pytest.approx(0.75, abs=0.04)
+
+
+def test_a_partition_knows_what_it_is_about() -> None:
+    part = Part(5, 2, (1,), (0, 2), counted=True)
+    assert part.class_name(4) == "the datasets with record 1 = 1 and 1 of 2 others equal"
+    assert Part(5, 2, (1,), (0, 2)).class_name(5) == "the datasets with 1 and 0,1"
+    with pytest.raises(InputError, match="about the records 1, not about record 0"):
+        part.log_reference(0)

@@ -1,0 +1,151 @@
+"""One record through a symmetric channel that is never written out: everything as with its rows, and closed forms."""
+
+import math
+import pickle
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from large_samples import both_symmetric
+
+import dalenius as dl
+from dalenius.errors import InputError
+from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.tools.composition import INFORMATION_BOUNDS
+
+CASES = [
+    ("symmetric(flip=0.02)", "identity(k=5)"),
+    ("symmetric(flip=0.5)", "identity(k=2)"),
+    ("symmetric(flip=0)", "identity(k=3)"),
+    ("symmetric(flip=1)", "identity(k=4)"),
+    ("symmetric(flip=0.7)", "identity(k=50)"),
+    ("symmetric(flip=0.98)", "identity(k=50)"),
+    ("randomized_response(epsilon=2)", "identity(k=5)"),
+    ("randomized_response(epsilon=0.01)", "identity(k=50)"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "query"), CASES)
+def test_all_measures_are_those_of_the_rows(mechanism: str, query: str) -> None:
+    large, dense = both_symmetric(mechanism, query)
+    rows = dense.matrix()
+    assert large.n_outputs == dense.n_outputs == large.k
+    assert large.dp_epsilon() == pytest.approx(dense.dp_epsilon(), abs=1e-12)
+    for epsilon in (0.0, 0.5, 3.0, 800.0):
+        assert large.dp_delta(epsilon) == pytest.approx(dense.dp_delta(epsilon), abs=1e-12)
+    assert large.log_most_likely() == pytest.approx(dense.log_most_likely(), abs=1e-12)
+    cost = dense.expected_distortion()
+    assert large.expected_distortion() == (None if cost is None else pytest.approx(cost, rel=1e-12))
+    assert large.describe() == {"query": query, "mechanism": mechanism}
+    information = np.where(rows > 0, rows * np.log(np.where(rows > 0, rows, 1.0) * large.k), 0.0).sum() / large.k
+    assert large.capacity() == pytest.approx(information, abs=1e-13)
+
+
+@pytest.mark.parametrize(("mechanism", "query"), CASES)
+@pytest.mark.parametrize("knowledge", [0.1, 50.0])
+def test_the_closed_form_is_what_the_rows_leak(mechanism: str, query: str, knowledge: float) -> None:
+    large, dense = both_symmetric(mechanism, query)
+    audit = dl.audit(large, knowledge=knowledge)
+    truth = dl.audit(dense, knowledge=knowledge)
+    assert audit.verified
+    assert audit.gap <= 2e-11
+    assert audit.lower <= truth.upper
+    assert truth.lower <= audit.upper
+    assert truth.lower == pytest.approx(audit.lower, abs=2e-6)
+    assert audit.upper <= math.nextafter(math.log(large.k), math.inf)
+
+
+def test_three_thousand_values() -> None:
+    mechanism = dl.mechanisms.symmetric(dl.queries.identity(k=3000), flip=0.02)
+    assert isinstance(mechanism, Symmetric)
+    audit = dl.audit(mechanism, entropy=0)
+    told = math.log(3000) + 0.98 * math.log(0.98) + 0.02 * math.log(0.02 / 2999)
+    assert audit.lower <= told <= audit.upper
+    assert audit.gap <= 2e-11
+    assert audit.verified
+    assert (audit.stopped, audit.upper_by, audit.record) == ("gap", "symmetric", 0)
+    assert "the uniform prior attains the lower bound" in audit.summary()
+    assert audit.plot() is not None
+    with pytest.raises(InputError, match="3000 x 3000 entries, above the limit"):
+        mechanism.matrix()
+
+
+def test_randomised_response_of_a_browser() -> None:
+    mechanism = dl.mechanisms.randomized_response(dl.queries.identity(k=2925), epsilon=14)
+    audit = dl.audit(mechanism, entropy=0, unit="bits")
+    assert audit.lower <= 11.461727965384876 <= audit.upper
+    assert audit.verified
+    query = dl.queries.identity(k=2106)
+    found = dl.calibrate("randomized_response", query, leakage=6.5, entropy=0, unit="bits", accuracy=1e-6)
+    assert found.value <= 8.3669003 == pytest.approx(found.value, rel=1e-6)
+
+
+def test_what_can_be_written_is() -> None:
+    assert dl.mechanisms.symmetric(dl.queries.identity(k=300), flip=0.1).route == "rows"
+    large = dl.mechanisms.randomized_response(dl.queries.identity(k=300), epsilon=1)
+    assert isinstance(large, Symmetric)
+    rows = large.matrix()
+    assert rows.shape == (300, 300)
+    assert np.diag(rows) == pytest.approx(math.e / (math.e + 299))
+
+
+def test_files_and_pickles_give_the_same_audit(tmp_path: Path) -> None:
+    large = dl.mechanisms.symmetric(dl.queries.identity(k=3000), flip=0.25)
+    large.save(tmp_path / "mechanism.json")
+    assert dl.Mechanism.load(tmp_path / "mechanism.json").describe() == large.describe()
+    for options in ({"entropy": 0.0}, {"knowledge": 0.5, "secret": 0}):
+        audit = dl.audit(large, **options)
+        audit.save(tmp_path / "audit.json")
+        for again in (dl.load(tmp_path / "audit.json"), pickle.loads(pickle.dumps(audit))):  # noqa: S301 - our own
+            assert isinstance(again.prior, EvenPrior)
+            assert (again.lower, again.upper) == (audit.lower, audit.upper)
+            assert dl.verify(again, mechanism=large)
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_samples_follow_the_row(secure: bool) -> None:  # noqa: FBT001 - a case
+    large, dense = both_symmetric("symmetric(flip=0.4)", "identity(k=4)")
+    many = 2000
+    drawn = large.sample([1], many, secure=True) if secure else large.sample([1], many, rng=3)
+    counts = Counter(drawn.tolist())
+    expected = many * dense.matrix()[1]
+    # Beyond 30 with three degrees of freedom a right sampler comes once in a million runs.
+    assert sum((counts[y] - e) ** 2 / e for y, e in enumerate(expected)) < 30
+    names = dl.queries.identity(k=300, names=[f"n{v}" for v in range(300)])
+    sure = dl.mechanisms.randomized_response(names, epsilon=300)
+    assert sure.sample(["n7"], 2, rng=0).tolist() == ["n7", "n7"]
+
+
+def test_the_uniform_prior() -> None:
+    prior = dl.audit(dl.mechanisms.symmetric(dl.queries.identity(k=3000), flip=0.5), entropy=0).prior
+    assert prior.weights().sum() == pytest.approx(1)
+    assert prior.probability([5]) == pytest.approx(1 / 3000)
+    assert prior.entropy() == pytest.approx(math.log(3000))
+    assert prior.divergence() == 0
+    drawn = prior.sample(500, rng=1)
+    assert drawn.shape == (500, 1)
+    assert 0 <= drawn.min() < 300
+    assert 2700 < drawn.max() < 3000
+    with pytest.raises(InputError, match="too many pairs to list"):
+        prior.joint()
+
+
+def test_profiles_and_ledgers_have_the_closed_form() -> None:
+    large = dl.mechanisms.symmetric(dl.queries.identity(k=3000), flip=0.5)
+    profile = large.profile(entropies=[0.0])
+    assert profile.capacity is not None
+    assert profile.capacity.lower <= large.capacity() <= profile.capacity.upper
+    assert profile.dp_epsilon == pytest.approx(math.log(2999))
+    bound = INFORMATION_BOUNDS["symmetric"](large, 1.0, None)  # type: ignore[arg-type]
+    assert large.capacity() < bound < large.capacity() + 1e-10
+
+
+def test_what_needs_the_table_is_refused_with_its_size() -> None:
+    large = dl.mechanisms.symmetric(dl.queries.identity(k=3000), flip=0.5)
+    with pytest.raises(InputError, match=r"a secret other than the record needs the table .* for 3000 values"):
+        dl.audit(large, entropy=0, secret=lambda x: x[0] % 2)
+    with pytest.raises(InputError, match="a reference other than the uniform one needs the table"):
+        dl.audit(large, knowledge=1, reference=[2 / 3001, *[1 / 3001] * 2999])
+    with pytest.raises(InputError, match="single answer"):
+        dl.mechanisms.symmetric(dl.queries.identity(k=1), flip=0.5)

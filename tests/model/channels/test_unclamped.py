@@ -1,0 +1,141 @@
+"""Noise that is not clamped: all integers, finitely many of them for audits, and what that loses."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dalenius as dl
+from dalenius.errors import InputError
+from dalenius.model.channels.noise import DiscreteGaussian
+from dalenius.model.channels.unclamped import drawn, margin
+from dalenius.numerics.information import mutual_information
+
+COUNT = dl.queries.count(n=3)
+
+
+def law(kind: str, k: np.ndarray) -> np.ndarray:
+    """P(noise = k), straight from its definition."""
+    if kind == "geometric":
+        return (1 - math.exp(-0.5)) / (1 + math.exp(-0.5)) * np.exp(-0.5 * np.abs(k))
+    if kind == "laplace":
+        edges = np.concatenate([k - 0.5, [k[-1] + 0.5]])
+        below = np.where(edges < 0, np.exp(0.5 * edges) / 2, 1 - np.exp(-0.5 * np.abs(edges)) / 2)
+        return np.diff(below)
+    weights = np.exp(-(k**2) / (2 * 1.3**2))
+    return weights / weights.sum()
+
+
+def built(kind: str) -> dl.Mechanism:
+    """The mechanism with this noise, not clamped."""
+    if kind == "discrete_gaussian":
+        return dl.mechanisms.discrete_gaussian(COUNT, sigma=1.3)
+    return getattr(dl.mechanisms, kind)(COUNT, scale=2.0, clamp=False)
+
+
+@pytest.mark.parametrize("kind", ["geometric", "laplace", "discrete_gaussian"])
+def test_a_prior_leaks_what_it_leaks_through_all_integers(kind: str) -> None:
+    mechanism = built(kind)
+    outputs = np.arange(-200, 201)
+    whole = np.stack([law(kind, outputs - f) for f in range(4)])
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        masses = rng.dirichlet(np.ones(8) * 0.3).reshape(2, 4)
+        full, merged = mutual_information(masses @ whole), mutual_information(masses @ mechanism.rows)
+        assert merged == pytest.approx(float(full), abs=1e-11)
+        assert full - merged <= mechanism.lost * math.log(2) + 1e-14
+
+
+@pytest.mark.parametrize("kind", ["geometric", "laplace", "discrete_gaussian"])
+def test_draws_follow_the_law(kind: str) -> None:
+    mechanism = built(kind)
+    found = mechanism.sample([1, 1, 0], 20_000, rng=3) - 2
+    expected = law(kind, np.arange(-200, 201))[198:203]
+    assert np.allclose([(found == k).mean() for k in range(-2, 3)], expected, atol=0.015)
+    assert found.min() < -3
+    assert found.max() > 3
+    exact = mechanism.sample([1, 1, 0], 300, secure=True) - 2
+    assert abs(exact.mean()) < 1
+    assert mechanism.expected_distortion() == pytest.approx(law(kind, np.arange(-200, 201)) @ abs(np.arange(-200, 201)))
+
+
+def test_geometric_noise_leaks_the_same_clamped_or_not() -> None:
+    clamped = dl.mechanisms.geometric(COUNT, scale=2.0)
+    assert np.allclose(built("geometric").rows, clamped.rows, atol=1e-16)
+    certificate = dl.audit(clamped, knowledge=0.2, tolerance=1e-3).certificate
+    assert dl.verify(certificate, built("geometric"))
+
+
+def test_discrete_gaussian_noise_is_not_its_clamped_or_rounded_one() -> None:
+    audit = dl.audit(built("discrete_gaussian"), knowledge=0.2, tolerance=1e-3)
+    assert dl.verify(audit.certificate)
+    assert not dl.verify(audit.certificate, dl.mechanisms.discrete_gaussian(COUNT, sigma=1.3, clamp=True))
+    assert not dl.verify(audit.certificate, dl.mechanisms.gaussian(COUNT, sigma=1.3))
+    # The same rows without their name are another channel: its outputs are told apart by nothing else.
+    plain = dl.Mechanism.from_rows(COUNT, built("discrete_gaussian").rows)
+    assert not dl.verify(audit.certificate, plain)
+
+
+def test_a_discrete_gaussian_has_no_epsilon_and_the_delta_of_its_law() -> None:
+    mechanism = built("discrete_gaussian")
+    assert mechanism.dp_epsilon() == math.inf
+    p = law("discrete_gaussian", np.arange(-60, 61))
+    delta = np.maximum(p[1:] - math.exp(0.5) * p[:-1], 0).sum()
+    assert mechanism.dp_delta(0.5) == pytest.approx(delta, rel=1e-9)
+
+
+def test_tails_of_discrete_gaussian_noise() -> None:
+    noise = DiscreteGaussian(4.0)
+    p = np.exp(-(np.arange(-400.0, 401) ** 2) / 32)
+    tails = np.cumsum((p / p.sum())[::-1])[::-1][401:430]
+    assert np.allclose(noise.tail(np.arange(1.0, 30)), tails, rtol=1e-12)
+    assert noise.drop(np.array([500.0]), np.array([1.0]))[0] == pytest.approx(1001 / 32, rel=1e-2)
+    assert margin(noise) == 31
+
+
+def test_the_median_and_far_tails_are_drawn() -> None:
+    noise = DiscreteGaussian(4.0)
+    assert drawn(noise, np.array([0.5, 1e-12, 1 - 1e-12])).tolist() == [0, -28, 28]
+
+
+@pytest.mark.parametrize("kind", ["geometric", "laplace", "discrete_gaussian"])
+def test_there_is_no_matrix(kind: str) -> None:
+    with pytest.raises(InputError, match="all integers"):
+        built(kind).matrix()
+
+
+def test_what_makes_no_noise_is_refused() -> None:
+    for bad in ({}, {"epsilon": 1.0, "scale": 1.0}, {"scale": 1.0, "sensitivity": 2.0}, {"scale": 0.0}):
+        with pytest.raises(InputError):
+            dl.mechanisms.geometric(COUNT, **bad)
+    with pytest.raises(InputError, match="answers that are numbers"):
+        dl.mechanisms.discrete_gaussian(dl.queries.histogram(2, 2), sigma=1.0)
+    with pytest.raises(InputError, match="histogram or a table"):
+        dl.mechanisms.noisy_max(COUNT, epsilon=1.0)
+    with pytest.raises(InputError, match="above the limit of 50000"):
+        dl.mechanisms.discrete_gaussian(COUNT, sigma=1e6)
+
+
+def test_a_scale_is_a_sensitivity_over_an_epsilon() -> None:
+    total = dl.queries.total(n=2, values=[0, 3])
+    assert np.allclose(dl.mechanisms.geometric(total, scale=1.5).rows, dl.mechanisms.geometric(total, epsilon=2.0).rows)
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "permute_and_flip"])
+def test_noisy_max_by_its_definition(noise: str) -> None:
+    query = dl.queries.histogram(n=3, k=3)
+    mechanism = dl.mechanisms.noisy_max(query, epsilon=1.4, noise=noise)
+    rng = np.random.default_rng(2)
+    counts = np.array([2, 1, 0])
+    row = mechanism.rows[int(query.statistic.class_of([0, 0, 1]))]
+    if noise == "gumbel":
+        found = np.argmax(counts + rng.gumbel(scale=2 / 1.4, size=(40_000, 3)), axis=1)
+    else:
+        order = rng.permuted(np.tile(np.arange(3), (40_000, 1)), axis=1)
+        taken = rng.random(order.shape) < np.exp(0.7 * (counts[order] - 2))
+        found = order[np.arange(40_000), np.argmax(taken, axis=1)]
+    assert np.allclose(np.bincount(found) / 40_000, row, atol=0.01)
+    assert mechanism.dp_epsilon() <= 1.4
+    drawn_exactly = mechanism.sample([0, 0, 1], 2000, secure=True)
+    assert np.allclose(np.bincount(drawn_exactly, minlength=3) / 2000, row, atol=0.06)
+    assert dl.verify(dl.audit(mechanism, knowledge=0.2, tolerance=1e-2).certificate, mechanism)

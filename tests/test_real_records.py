@@ -1,0 +1,309 @@
+"""Real-valued records: the inequalities, the brackets against quadrature and brute force, and what is refused."""
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from pandas_like import Column
+
+import dalenius as dl
+from dalenius.model.channels.density import Density, histogram
+from dalenius.verifier.channels import real_records as verifier
+
+Floats = NDArray[np.float64]
+
+
+def laplace(y: Floats, rate: float) -> Floats:
+    return np.asarray(rate / 2 * np.exp(-rate * np.abs(y)))
+
+
+def normal(y: Floats, variance: float) -> Floats:
+    return np.asarray(np.exp(-(y**2) / (2 * variance)) / math.sqrt(2 * math.pi * variance))
+
+
+Y = np.linspace(-40, 40, 4001)
+
+
+def test_laplace_noise_around_a_point_dominates_that_around_its_neighbours() -> None:
+    rng = np.random.default_rng(1)
+    for rate, x in rng.uniform((0.01, 0), (4, 1), (200, 2)):
+        mixed = (1 - x) * laplace(Y, rate) + x * laplace(Y - 1, rate)
+        assert (mixed <= math.sinh(rate) / rate * laplace(Y - x, rate) * (1 + 1e-12)).all()
+
+
+def test_laplace_noise_is_geometric_noise_and_a_jitter() -> None:
+    for rate in (0.1, 1.0, 3.0):
+        tent = np.clip(1 - np.abs(Y[:, None] - np.arange(-60, 61)), 0, None)
+        jitter = np.sinh(rate * tent) * (tent > 0) * rate / 2 / (math.tanh(rate / 2) * math.sinh(rate))
+        mass = math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-60, 61)))
+        assert jitter @ mass == pytest.approx(laplace(Y, rate), rel=1e-9, abs=1e-15)
+
+
+def test_places_in_a_cell_and_coins_widen_gaussian_noise_as_stated() -> None:
+    rng = np.random.default_rng(2)
+    for v, x in rng.uniform((0.3, 0), (9, 1), (200, 2)):
+        mixed = (1 - x) * normal(Y + x, v) + x * normal(Y + x - 1, v)
+        wider = v * v / (v - 0.25)
+        assert (mixed <= math.sqrt(wider / v) * normal(Y, wider) * (1 + 1e-12) + 1e-300).all()
+        places = np.linspace(-0.5, 0.5, 2001)[:-1] + 1 / 4000
+        averaged = normal(Y[::50, None] - places, v).mean(axis=1)
+        wider = v * v / (v - 1 / 12)
+        assert (averaged <= math.sqrt(wider / v) * normal(Y[::50], wider) * (1 + 1e-6) + 1e-300).all()
+
+
+def test_a_place_in_a_cell_that_an_edge_cuts_widens_noise_as_stated() -> None:
+    rng = np.random.default_rng(3)
+    places = np.linspace(-0.5, 0.5, 401)[:-1] + 1 / 800
+    for cut, share, rate in rng.uniform((0.05, 0.05, 0.01), (0.95, 0.95, 3), (100, 3)):
+        law = np.where(places < cut - 0.5, share / cut, (1 - share) / (1 - cut))
+        law /= law.sum()
+        far = np.abs(law - 1 / law.size).sum() / 2
+        t = np.linspace(-8, 8, 81)
+        moment = np.exp(t[:, None] * places) @ law
+        assert (moment <= (1 + 2 * math.exp(1.5) * far) * np.exp(t**2 / 24) * (1 + 1e-9)).all()
+        most = math.sinh(rate / 2) / (rate / 2) + 2 * far * math.sinh(rate / 2)
+        assert (laplace(Y[::20, None] - places, rate) @ law <= most * laplace(Y[::20], rate) * (1 + 1e-9)).all()
+
+
+def uniform_leakage(scale: float = 1.0) -> float:
+    """I(X;Y) of a uniform record in [0, 1] with Laplace noise: h(Y) - log(2 e scale), by the trapezoidal rule."""
+    y = np.linspace(-30 * scale, 1 + 30 * scale, 400_001)
+    below, above = np.minimum(np.maximum(y, 0), 1), np.maximum(np.minimum(y, 1), 0)
+    inside = 1 - (np.exp(-below / scale) + np.exp(-(1 - above) / scale)) / 2
+    left = (1 - math.exp(-1 / scale)) / 2 * np.exp(-np.maximum(-y, 0) / scale)
+    right = (1 - math.exp(-1 / scale)) / 2 * np.exp(-np.maximum(y - 1, 0) / scale)
+    density = np.where(y < 0, left, np.where(y > 1, right, inside))
+    h = -np.trapezoid(density * np.log(density), y)
+    return float(h - 1 - math.log(2 * scale))
+
+
+def test_a_uniform_record_with_laplace_noise_has_its_quadrature_inside_a_narrow_bracket() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.real_sum(1, 0, 1), scale=1)
+    truth = uniform_leakage()
+    assert truth == pytest.approx(0.0342129, abs=1e-7)
+    coarse = dl.audit(mechanism, knowledge=0, tolerance=5e-3)
+    assert coarse.lower <= truth <= coarse.upper
+    assert coarse.gap <= 5e-3
+    assert coarse.stopped == "gap"
+    assert coarse.verified
+    told = dl.leakage(mechanism, ([0, 1], [1.0]))
+    assert told.lower <= truth <= told.upper
+    assert told.upper - told.lower < 1e-3
+
+
+@pytest.mark.slow
+def test_the_default_tolerance_ends_at_a_gap_near_2e_5() -> None:
+    audit = dl.audit(dl.mechanisms.laplace(dl.queries.real_sum(1, 0, 1), scale=1), knowledge=0)
+    assert audit.lower <= uniform_leakage() <= audit.upper
+    assert audit.gap < 3e-5
+    assert audit.stopped == "method"
+
+
+def test_independent_records_leak_what_one_record_leaks_whatever_their_number() -> None:
+    one, many = (
+        dl.audit(
+            dl.mechanisms.laplace(dl.queries.real_sum(n, -1, 3), epsilon=1), adversary="independent", tolerance=5e-3
+        )
+        for n in (1, 1000)
+    )
+    assert (one.lower, one.upper) == (many.lower, many.upper)
+    # Two values at the ends, half each, are near the best; their leakage through Laplace noise is a closed form.
+    z = np.linspace(-40, 41, 200_001)
+    p, q = laplace(z, 1), laplace(z - 1, 1)
+    assert one.upper >= np.trapezoid(p * np.log(2 * p / (p + q)), z)
+    assert one.gap <= 5e-3
+    assert many.verify().verified
+
+
+def leaked(masses: Floats, m: int, noise: Callable[[Floats], Floats]) -> float:
+    """I(X_0;Y) of a prior on two records at the middles of fine cells, by fine outputs."""
+    y = np.linspace(-8, 10, 361)
+    places = (np.arange(m) + 0.5) / m
+    rows = noise(y - places[:, None, None] - places[None, :, None])
+    joint = np.einsum("ab,aby->ay", masses, rows) * (y[1] - y[0])
+    p, q = joint.sum(axis=1), joint.sum(axis=0)
+    held = joint > 0
+    return float((joint[held] * np.log((joint / np.outer(p, q))[held])).sum() / joint.sum() + math.log(joint.sum()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["laplace", "gaussian"])
+def test_no_prior_on_far_finer_cells_leaks_more_than_the_upper_bound(family: str) -> None:
+    rng = np.random.default_rng(4)
+    query, knowledge, m = dl.queries.real_sum(2, 0, 1), 0.7, 24
+    if family == "laplace":
+        mechanism, noise = dl.mechanisms.laplace(query, epsilon=3), lambda y: laplace(y, 3.0)
+    else:
+        mechanism, noise = dl.mechanisms.gaussian(query, sigma=0.4), lambda y: normal(y, 0.16)
+    audit = dl.audit(mechanism, knowledge=knowledge, tolerance=5e-2)
+    assert audit.upper_by == "rounded"
+    assert audit.verify().verified
+    place = np.arange(m)
+    best = 0.0
+    for k in range(30):
+        # Ties of the record to the other, of its last digits to the other, and clusters.
+        tie = rng.normal(0, 2, (m, m)) if k % 3 == 0 else -np.abs(place[:, None] - place) * rng.uniform(0, 0.5)
+        digits = 3.0 * ((place[:, None] * 7) % m > place) if k % 3 == 1 else 0.0
+        prior = np.exp(tie + digits + rng.normal(0, 0.3, (m, m)))
+        prior /= prior.sum()
+        for _ in range(60):
+            far = float((prior * np.log(prior * m * m)).sum())
+            if far <= knowledge:
+                break
+            prior = 0.9 * prior + 0.1 / m**2
+        best = max(best, leaked(prior, m, noise))
+    assert best <= audit.upper + 1e-9
+    assert best > 0.2 * audit.lower
+
+
+def test_masses_of_cells_and_grid_points_are_the_verifiers() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        inner = np.unique(rng.integers(1, 60, 3) / 60).tolist()
+        masses = rng.dirichlet(np.ones(len(inner) + 1)).tolist()
+        density = Density.of(([0, *inner, 1], masses), 0, 1)
+        other = verifier.Density(*density.parts())
+        for m in (1, 7, 12):
+            assert (cells := other.cells(m))[0] == density.cells(m)
+            assert float(cells[1]) == density.uneven(m)
+            assert other.points(m) == density.points(m)
+            assert sum(density.points(m)) == 1
+            mean = sum(Fraction(k, m) * p for k, p in enumerate(density.points(m)))
+            edges, parts = density.parts()
+            assert mean == sum(p * (a + b) / 2 for a, b, p in zip(edges[:-1], edges[1:], parts, strict=True))
+
+
+def test_a_column_becomes_a_histogram_without_gaps() -> None:
+    rng = np.random.default_rng(6)
+    data = [*rng.uniform(2, 3, 300), *rng.uniform(8, 9, 100)]
+    edges, masses = histogram(Column(data), 0, 10)
+    assert edges[0] == 0
+    assert edges[-1] == 10
+    assert math.fsum(masses) == pytest.approx(1)
+    assert min(masses) > 0
+    mechanism = dl.mechanisms.laplace(dl.queries.real_sum(1, 0, 10), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.1, reference=Column(data), tolerance=2e-2)
+    assert audit.verify().verified
+    assert audit.to_dict()["reference"] == "density"
+
+
+def test_saved_audits_load_and_say_the_same(tmp_path: Path) -> None:
+    mechanism = dl.mechanisms.gaussian(dl.queries.real_mean(2, 0, 10), sigma=5)
+    audit = dl.audit(
+        mechanism, knowledge=0.1, reference=([0, 5, 10], [0.3, 0.7]), tolerance=3e-2, secret=1, unit="bits"
+    )
+    audit.save(path := tmp_path / "audit.json")
+    again = dl.load(path, verify=True)
+    assert (again.lower, again.upper, again.record, again.unit) == (audit.lower, audit.upper, 1, "bits")
+    assert "record 1" in again.summary()
+    assert "real-valued" in again.summary()
+    assert dl.Mechanism.load(_saved(mechanism, tmp_path)).describe() == mechanism.describe()
+    assert json.loads(json.dumps(audit.to_dict()))["entropy"] is None
+    assert audit.plot() is not None
+
+
+def _saved(mechanism: dl.Mechanism, folder: Path) -> Path:
+    mechanism.save(path := folder / "mechanism.json")
+    return path
+
+
+def test_the_mechanism_answers_what_is_asked_of_it() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.real_mean(4, 0, 8), epsilon=2)
+    assert mechanism.dp_epsilon() == 2
+    assert mechanism.expected_distortion() == pytest.approx(1.0)
+    drawn = mechanism.sample([0, 2, 4, 8], size=4000, rng=0)
+    assert drawn.mean() == pytest.approx(3.5, abs=0.1)
+    assert np.abs(drawn - 3.5).mean() == pytest.approx(1, abs=0.1)
+    assert dl.mechanisms.gaussian(dl.queries.real_sum(2, 0, 1), sigma=1).dp_epsilon() == math.inf
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (lambda: dl.queries.real_sum(2, 1, 1), "not below"),
+    (lambda: dl.queries.real_mean(2, 3, -1), "not below"),
+    (lambda: dl.queries.mean(2, 0, 10, 3), "does not divide"),
+    (lambda: dl.mechanisms.geometric(dl.queries.real_sum(1, 0, 1), epsilon=1), "fractional part"),
+    (lambda: dl.mechanisms.laplace(dl.queries.real_sum(1, 0, 1), epsilon=1, output="integer"), "neither rounded"),
+    (lambda: dl.mechanisms.symmetric(dl.queries.real_sum(1, 0, 1), flip=0.1), "real numbers"),
+    (lambda: _one().profile(), "has no table"),
+    (lambda: _one().sample([2.0]), "from 0 to 1"),
+    (lambda: dl.audit(_one(), entropy=1.0), "no entropy"),
+    (lambda: dl.audit(_one()), "give knowledge="),
+    (lambda: dl.audit(_one(), knowledge=math.inf), "knowledge"),
+    (lambda: dl.audit(_one(), knowledge=0, secret=[0, 1]), "one record"),
+    (lambda: dl.audit(_one(), knowledge=0, secret=1), "one record"),
+    (lambda: dl.audit(_one(), knowledge=0, reference=([0, 0.5, 1], [0.5, 0.4])), "integrates to 0.9"),
+    (lambda: dl.audit(_one(), knowledge=0, reference=([0, 0.5], [1.0])), "gaps"),
+    (lambda: dl.audit(_one(), knowledge=0, reference=([0, 0.3, 0.6, 1], [0.5, 0.0, 0.5])), "gap from 0.3 to 0.6"),
+    (lambda: dl.audit(_one(), knowledge=0, reference=([0, 0.6, 0.3, 1], [0.5, 0.2, 0.3])), "ascend"),
+    (lambda: dl.audit(_one(), knowledge=0, reference=([0, 1], [0.5, 0.5])), "2 masses"),
+    (lambda: dl.audit(_one(), knowledge=0, reference=[0.5, 0.5]), "not a list"),
+    (lambda: dl.audit(_one(), knowledge=0, reference=Column([0.5, 1.5])), "holds 1.5"),
+    (lambda: dl.audit(_one(), knowledge=0, method="paper"), "table"),
+]
+
+
+def _one() -> dl.Mechanism:
+    return dl.mechanisms.laplace(dl.queries.real_sum(1, 0, 1), epsilon=1)
+
+
+@pytest.mark.parametrize(("build", "words"), REFUSED)
+def test_bad_input_is_refused_with_a_reason(build: Callable[[], object], words: str) -> None:
+    with pytest.raises(dl.InputError, match=words):
+        build()
+
+
+def _certificate() -> dict[str, Any]:
+    mechanism = dl.mechanisms.laplace(dl.queries.real_sum(2, 0, 1), epsilon=1)
+    audit = dl.audit(mechanism, tolerance=3e-2, knowledge=0.3)
+    assert dl.verify(audit.certificate, mechanism=mechanism)
+    return dict(json.loads(audit.certificate.text()))
+
+
+def test_forged_certificates_are_refused() -> None:
+    data = _certificate()
+    inside = data["proofs"][0]["audit"]
+    tree = {**inside["proofs"][0], "kind": "posteriors"}
+    forged = {
+        "exceeds": {**data, "upper": 0.9 * data["upper"]},
+        "leaks": {**data, "lower": 1.05 * data["lower"]},
+        "cells of the proof": {**data, "proofs": [{**data["proofs"][0], "cells": 0}]},
+        "must be about total": {**data, "proofs": [{**data["proofs"][0], "cells": 20}]},
+        "on a grid, not about real-valued ones": {
+            **data,
+            "proofs": [{**data["proofs"][0], "audit": {**inside, "proofs": [tree]}}],
+        },
+        "does not make up": {**data, "adversary": {"knowledge": 0.5}},
+        "about every record": {
+            **data,
+            "proofs": [{**data["proofs"][0], "audit": {**inside, "secret": {"records": [0]}}}],
+        },
+        "less than": {
+            **data,
+            "problem": {"query": "real_sum(n=2, low=0, high=1)", "mechanism": "laplace(epsilon=2)"},
+        },
+        "low of the query": {
+            **data,
+            "problem": {"query": "real_sum(n=2, low=1, high=1)", "mechanism": "laplace(epsilon=1)"},
+        },
+        "no entropy": {**data, "adversary": {"entropy": 0.3}},
+        "edges of the reference": {
+            **data,
+            "adversary": {"knowledge": 0.3, "reference": {"edges": [0, 0.5], "masses": [1.0]}},
+        },
+        "must be above 0 and sum": {
+            **data,
+            "adversary": {"knowledge": 0.3, "reference": {"edges": [0, 0.5, 1], "masses": [1.0, 0.0]}},
+        },
+    }
+    for words, content in forged.items():
+        verdict = dl.verify(content)
+        assert not verdict.verified
+        assert words in verdict.reason
+    other = dl.mechanisms.laplace(dl.queries.real_sum(2, 0, 1), epsilon=1.5)
+    assert "another channel" in dl.verify(data, mechanism=other).reason

@@ -1,0 +1,110 @@
+"""The next release of a ledger, designed so that everything released together keeps the budget."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dalenius as dl
+
+COUNT = dl.queries.count(n=2)
+FIRST = dl.Mechanism.from_matrix([[0.5, 0.5], [0.6, 0.4], [0.5, 0.5], [0.7, 0.3]], records=[2, 2])
+OPTIONS = {"tolerance": 1e-2, "time_limit": 20, "verify": False}
+
+
+@pytest.fixture(scope="module")
+def book() -> dl.Ledger:
+    ledger = dl.Ledger(COUNT, knowledge=0.5, budget=0.1, tolerance=1e-4)
+    ledger.release(FIRST)
+    return ledger
+
+
+@pytest.fixture(scope="module")
+def design(book: dl.Ledger) -> dl.Design:
+    return book.design(COUNT, **OPTIONS)  # type: ignore[arg-type]
+
+
+def test_it_keeps_the_budget_and_is_verified(book: dl.Ledger, design: dl.Design) -> None:
+    assert design.verify().verified
+    assert design.gap <= 1e-2
+    assert design.beside == 2
+    assert design.leakage.upper <= 0.1
+    joint = dl.audit(dl.compose(FIRST, design.mechanism), knowledge=0.5, tolerance=1e-4)
+    assert max(joint.lower, design.leakage.lower) <= min(joint.upper, design.leakage.upper)
+    assert design.mechanism.expected_distortion() == pytest.approx(design.distortion, rel=1e-9)
+    alone = dl.design(COUNT, leakage=0.1, knowledge=0.5, tolerance=1e-2, time_limit=20, verify=False)
+    assert alone.lower < design.upper
+    assert "together with all that was released before" in design.summary()
+    assert book.what_if(design.mechanism).upper == design.leakage.upper
+
+
+def test_nothing_better_keeps_the_budget(design: dl.Design) -> None:
+    rng = np.random.default_rng(5)
+    rows, first = design.mechanism.matrix(), FIRST.matrix()
+    kept = 0
+    for _ in range(300):
+        q = np.abs(rows + rng.normal(0, rng.choice([0.01, 0.1, 0.4]), rows.shape))
+        q /= q.sum(axis=1, keepdims=True)
+        mechanism = dl.Mechanism.from_matrix(q, records=[2, 2])
+        spread = float((q * np.abs(np.arange(3) - np.array([0, 1, 1, 2])[:, None])).sum() / 4)
+        if spread >= design.lower:
+            continue
+        kept += 1
+        joint = (first[:, :, None] * q[:, None, :]).reshape(4, -1)
+        audit = dl.audit(dl.Mechanism.from_matrix(joint, records=[2, 2]), knowledge=0.5, tolerance=1e-3, verify=False)
+        assert audit.upper > 0.1, mechanism
+        if kept == 4:
+            break
+    assert kept == 4
+
+
+def test_files_hold_it(design: dl.Design, tmp_path: Path) -> None:
+    design.save(tmp_path / "design.json")
+    again = dl.load(tmp_path / "design.json", verify=True)
+    assert isinstance(again, dl.Design)
+    assert np.array_equal(again.mechanism.rows, design.mechanism.rows)
+    assert again.to_dict() | {"verified": None} == design.to_dict() | {"verified": None}
+
+
+def test_forgeries_are_refused(design: dl.Design) -> None:
+    data = design.certificate.data
+
+    def refused(**changes: object) -> str:
+        forged = {**copy.deepcopy(data), **changes}
+        verdict = dl.verify(dl.Certificate.of(forged))
+        assert not verdict.verified
+        return verdict.reason
+
+    assert "the pool proves a lower bound" in refused(lower=design.lower + 1e-3)
+    assert "no first part" in refused(beside=4)
+    assert refused(beside=3)
+    assert refused(beside=0)
+    assert refused(beside=True)
+    assert refused(beside=1)
+    assert "no symmetries" in refused(symmetries=[{"values": [1, 0], "outputs": [2, 1, 0]}])
+    assert "has a budget of leakage" in refused(budget={"distortion": 0.5}, multiplier=1.0)
+    audit = copy.deepcopy(data["audit"])
+    row = audit["problem"]["rows"][0]
+    row[0], row[1] = row[0] + row[1], 0.0
+    assert refused(audit=audit)
+
+
+def test_without_releases_it_is_the_design() -> None:
+    book = dl.Ledger(COUNT, knowledge=0.5, budget=0.1)
+    found, plain = book.design(COUNT, **OPTIONS), dl.design(COUNT, leakage=0.1, knowledge=0.5, **OPTIONS)  # type: ignore[arg-type]
+    assert found.certificate.data == plain.certificate.data
+    assert book.release(found.mechanism).upper == found.leakage.upper
+
+
+def test_bad_input(book: dl.Ledger) -> None:
+    with pytest.raises(dl.InputError, match="a design is about whole records"):
+        book.design(dl.queries.count(n=3))
+    with pytest.raises(dl.InputError, match="needs a Query"):
+        book.design("count")  # type: ignore[arg-type]
+    spent = dl.Ledger(COUNT, knowledge=0.5, budget=0.01, tolerance=1e-3)
+    spent.release(FIRST, force=True)
+    with pytest.raises(dl.BudgetError, match="nothing of the budget is left"):
+        spent.design(COUNT)
+    with pytest.raises(dl.InputError, match="no budget"):
+        dl.Ledger(COUNT, knowledge=0.5).design(COUNT)
