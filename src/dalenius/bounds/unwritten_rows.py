@@ -121,7 +121,9 @@ class Points:
             lost = max(settings.lost, self.allowed * settings.allowed_lost)
             tolerance = max(settings.near, self.allowed * settings.allowed_near) * value
             order = Order(np.arange(len(cells.lumped.channel)))
-            scan = Scan(cells, order, self.deadline, settings.chain_work // cells.size, self.even, self.allowed > 0)
+            quick = self.allowed > 0
+            most = (settings.chain_work_quick if quick else settings.chain_work) // cells.size
+            scan = Scan(cells, order, self.deadline, most, self.even, quick)
             rows = scan.run(pi, s, value, tolerance)
             if rows is None:
                 break
