@@ -29,8 +29,9 @@ test: setup
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not extras and not nightly" -n 2
 
 # What takes too long for every change: tests marked nightly, then the fuzzer.
-nightly: setup
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m nightly -n 2
+nightly: setup .venv-extras/.ready
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "nightly and not extras" -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m "nightly and extras"
 	$(MAKE) fuzz
 
 # Optional packages in an environment of their own, and Debian's chromium, which is installed where that is possible.
@@ -44,7 +45,7 @@ nightly: setup
 	@touch $@
 
 test-extras: .venv-extras/.ready
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m extras
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m "extras and not nightly"
 
 lint: setup
 	$(BIN)/python -m ruff check .

@@ -10,8 +10,8 @@ import dalenius
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
     "errors", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds", "auditing",
-    "certificates", "designing", "results", "report", "paper", "verifying", "options", "api", "tools", "studies",
-    "reproduce", "demo", "cli",
+    "certificates", "designing", "results", "report", "paper", "verifying", "options", "api", "tools",
+    "adapters", "studies", "reproduce", "demo", "cli",
     "__main__", "__init__",
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.

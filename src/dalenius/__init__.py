@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dalenius import paper, settings
+    from dalenius.adapters.diffprivlib import from_diffprivlib
+    from dalenius.adapters.opendp import from_opendp
     from dalenius.api import audit, curve, design, frontier, load
     from dalenius.certificates.certificate import Certificate
     from dalenius.errors import BudgetError, InputError
@@ -59,6 +61,8 @@ __all__ = [
     "compose",
     "curve",
     "design",
+    "from_diffprivlib",
+    "from_opendp",
     "frontier",
     "g_leakage",
     "leakage",
@@ -88,6 +92,8 @@ _HOME = {
     "g_leakage": "dalenius.tools.measures",
     "leakage": "dalenius.tools.measures",
     "Ledger": "dalenius.tools.ledger",
+    "from_diffprivlib": "dalenius.adapters.diffprivlib",
+    "from_opendp": "dalenius.adapters.opendp",
     "load": "dalenius.api",
     "paper": "dalenius.paper",
     "settings": "dalenius.settings",

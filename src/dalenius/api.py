@@ -310,7 +310,9 @@ def design_beside(  # noqa: PLR0913 - the question, and how it is answered
     checking.check_option(verify)
     asked = design_problem(task, adversary, options, distortion=None, leakage=budget)
     domain = beside(task, first, adversary.reference)
-    problem = Problem(domain, adversary.knowledge, "distortion", asked.budget, spent=spent * options.nats)
+    problem = Problem(
+        domain, adversary.knowledge, "distortion", asked.budget, asked.settings, spent=spent * options.nats
+    )
     search_time = checking.searching(options.time_limit, verify)
     with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
         answer = _designed(asked, problem, options, budget, deadline)
@@ -345,7 +347,7 @@ def _reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -
         domain = symmetrise(task, reference, symmetric=False, most=asked.settings.designing.rate_pairs)
     else:
         domain = symmetrise(task, reference, symmetric=method == "certified")
-    problem = Problem(domain, knowledge, asked.goal, asked.budget)
+    problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings)
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
         message = (
             f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
@@ -415,7 +417,7 @@ def _designs(  # noqa: PLR0913 - what is asked, and within which limits
 
     later: how many designs' time is kept for what comes after them.
     """
-    first = Problem(domain, asked.adversary.knowledge, "leakage", 0.0)
+    first = Problem(domain, asked.adversary.knowledge, "leakage", 0.0, asked.settings)
     designs: list[Design] = []
     known: tuple[Attack, ...] = ()
     for k, budget in enumerate(np.linspace(first.least, first.distortion(first.constant()), many).tolist()):

@@ -13,12 +13,15 @@ import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.settings import ClosedForms, Limits, RealRecords, only
+from dalenius.settings import ClosedForms, Limits, Locals, RealRecords, only
 
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
 OWN_COUNT = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4))
 ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0))
+# Local randomisers by formula, and on few nodes, so that a check takes no time.
+BY_FORMULA = dl.Settings(locals=Locals(bellman_records=0))
+FEW_NODES = dl.Settings(locals=Locals(bellman_nodes=40))
 
 
 @dataclass(frozen=True)
@@ -166,10 +169,18 @@ def samples() -> dict[str, Sample]:
         "tied": unlisted("geometric(epsilon=1)", knowledge=0.2),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
         "power": unwritten("gaussian(sigma=4)", knowledge=0.3),
-        "local": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3),
+        "local": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3, settings=BY_FORMULA),
+        "local, bellman": audited(
+            lambda: large_samples.both_local("randomized_response(epsilon=1)", "count(n=4)")[0],
+            limit=30,
+            knowledge=0.5,
+            settings=FEW_NODES,
+        ),
         "local, looks": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=9.0),
         "local, values": local("randomized_response(epsilon=1)", "histogram(n=4, k=3)", knowledge=0.3),
-        "local, reference": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.2, reference=[0.8, 0.2]),
+        "local, reference": local(
+            "randomized_response(epsilon=1)", "count(n=5)", knowledge=0.2, reference=[0.8, 0.2], settings=BY_FORMULA
+        ),
         "local, bits": local("unary_encoding(epsilon=1)", "histogram(n=3, k=2)", knowledge=0.2),
         "symmetric": symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3),
         "symmetric, response": symmetric("randomized_response(epsilon=1)", "identity(k=3)", entropy=0.0, secret=0),

@@ -14,7 +14,7 @@ from dalenius.errors import InputError
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Sum, Table
-from dalenius.reductions.symmetry import Domain, symmetrise
+from dalenius.reductions.symmetry import Domain, beside, symmetrise
 from dalenius.settings import DEFAULT
 
 Floats = NDArray[np.float64]
@@ -221,3 +221,31 @@ def test_every_map_of_random_problems_leaves_them_alone(records: tuple[int, ...]
 def test_what_is_too_large_is_refused_with_the_limit(query: Query) -> None:
     with pytest.raises(InputError, match=f"above the limit of {DEFAULT.limits.design_pairs}"):
         domain_of(query)
+
+
+@pytest.mark.parametrize(
+    ("asked", "before"),
+    [
+        (dl.queries.count(n=3), "count"),
+        (dl.queries.modular_sum(n=3, modulus=2), "count"),
+        (dl.queries.modular_sum(n=3, modulus=2), "parity"),
+        (dl.queries.count(n=3), "parity"),
+        (dl.queries.count(n=3), "matrix"),
+    ],
+    ids=str,
+)
+def test_a_domain_beside_earlier_releases_carries_them(asked: Query, before: str) -> None:
+    rng = np.random.default_rng(3)
+    first = {
+        "count": dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=0.5),
+        "parity": dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.2),
+        "matrix": dl.Mechanism.from_matrix(rng.dirichlet(np.ones(3), 8), records=[2, 2, 2]),
+    }[before].written()
+    domain = beside(Distortion.from_user(asked, "absolute", None, None), first)
+    assert domain.first is not None
+    classes = domain.statistic.class_table()
+    assert np.allclose(domain.first[classes], first.matrix(), rtol=1e-15)
+    assert np.array_equal(domain.orbit.ravel(), np.arange(domain.distance.size))
+    rows = rng.dirichlet(np.ones(domain.distance.shape[1]), domain.statistic.size)
+    second = dl.Mechanism.from_matrix(rows[classes], records=[2, 2, 2])
+    assert np.allclose(domain.joint(rows)[classes], dl.compose(first, second).matrix(), rtol=1e-14)

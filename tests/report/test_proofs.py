@@ -11,7 +11,7 @@ from dalenius.verifier.independent import KINDS as INDEPENDENT
 from dalenius.verifier.kinds import KINDS as CHECKED
 
 DOCS = Path(__file__).parents[2] / "docs"
-BOUNDS = [path.read_text() for path in (Path(str(dl.__file__)).parent / "bounds").glob("*.py")]
+BOUNDS = [path.read_text() for path in (Path(str(dl.__file__)).parent / "bounds").rglob("*.py")]
 VERIFIER = [path.read_text() for path in (Path(str(dl.__file__)).parent / "verifier").rglob("*.py")]
 GUARANTEES, MATHEMATICS = ((DOCS / name).read_text() for name in ("guarantees.md", "mathematics.md"))
 

@@ -95,7 +95,8 @@ def _gap(found: list[Audited]) -> float:
 
 
 def _closed(found: list[Audited], problem: AuditProblem, enough: float) -> bool:
-    return _gap(found) <= problem.tolerance or bracket(found)[1] <= enough
+    upper = bracket(found)[1]
+    return _gap(found) <= max(problem.tolerance, problem.relative * upper) or upper <= enough
 
 
 def _by_rows(  # noqa: PLR0913 - a problem, and what is known of it
@@ -197,7 +198,9 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
     Its closed forms use what the rows do not show: records have no noise in common.
     """
     whole = local(problem.mechanism)
-    if whole is None or problem.mechanism.log_universe < np.log(problem.settings.locals.least_datasets) - 1e-9:
+    settings = problem.settings.locals
+    least = settings.least_datasets if problem.relative == 0 else settings.quick_datasets
+    if whole is None or problem.mechanism.log_universe < np.log(least) - 1e-9:
         return []
     about = problem.secret
     if refused_by_records(problem, whole, 0 if about is None else about) is not None:

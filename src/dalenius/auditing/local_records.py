@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dalenius.auditing.one_secret import SecretAudit
+from dalenius.bounds import bellman
 from dalenius.bounds.closed_forms import AtReference, Formula
 from dalenius.bounds.products import Looks, Product, looks, symmetric_bits
 from dalenius.errors import InputError
@@ -35,7 +36,8 @@ def audit_local(
     found: tuple[SecretAudit, Lift, LocalPart] | None = None
     for part in _parts(problem, mechanism, about):
         lumped, lift = lump(part, about, None, problem.reference)
-        audit = SecretAudit(Cells(lumped, problem.knowledge, problem.settings), trivial, problem.tolerance)
+        cells = Cells(lumped, problem.knowledge, problem.settings)
+        audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
         audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
         best = _climbed(audit.cells, lift, part, deadline, rng)
         audit.pi, audit.lower = best.pi, best.value
@@ -47,6 +49,7 @@ def audit_local(
         if not audit.open or deadline.expired():
             break
     assert found is not None  # noqa: S101 - for the type checker: there is a first part
+    _step_by_step(found[0], problem, mechanism, secrets.members(about) or (), deadline)
     low, high = _unconstrained(mechanism, about, trivial)
     found[0].unconstrained = (max(found[0].lower, low), high)
     return found
@@ -63,6 +66,18 @@ def closed_forms(problem: AuditProblem, mechanism: Local, about: Secret) -> list
     if len(members) == 1 and symmetric_bits(mechanism):
         proofs.append(Looks.of(mechanism))
     return proofs
+
+
+def _step_by_step(
+    audit: SecretAudit, problem: AuditProblem, mechanism: Local, members: tuple[int, ...], deadline: Deadline
+) -> None:
+    """Bits one after the other, where formulas leave the bracket open."""
+    settings = problem.settings.locals
+    tried = "formulas" in problem.settings.portfolio.opening and audit.worth_more
+    if tried and bellman.possible(mechanism, members, problem.knowledge, settings) and not deadline.expired():
+        found = bellman.best(mechanism, members[0], problem.knowledge, problem.reference, settings, deadline)
+        if found is not None:
+            audit.keep_upper(found)
 
 
 def refusal(problem: AuditProblem, mechanism: Local, secret: Secret) -> str | None:

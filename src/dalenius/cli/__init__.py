@@ -18,6 +18,7 @@ from dalenius.cli.design import design
 from dalenius.cli.frontier import frontier
 from dalenius.cli.leakage import leakage
 from dalenius.cli.ledger import ledger
+from dalenius.cli.listing import listing
 from dalenius.cli.profile import profile
 from dalenius.cli.report import report
 from dalenius.cli.reproduce import reproduce
@@ -83,7 +84,7 @@ def main(context: click.Context) -> None:
 
 
 COMMANDS = (
-    audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, sweep, check, report,
+    audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, listing, sweep, check, report,
     reproduce,
 )  # fmt: skip
 for command in COMMANDS:

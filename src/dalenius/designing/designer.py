@@ -10,6 +10,7 @@ from dalenius.auditing.all_records import Audited, audit_records
 from dalenius.certificates.audits import prior_of, with_rounding_margin
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import CuttingPlanes, Problem
+from dalenius.designing.fewer_outputs import Fewer
 from dalenius.designing.independence import no_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
@@ -135,14 +136,45 @@ class Designer:
     def _least_leakage(self, planes: CuttingPlanes) -> list[Designed]:
         """Audit the best mechanism; where the audit knows a worse prior than local search did, go on with it."""
         answers: list[Designed] = []
+        share = self.chosen.all_outputs_share if self._wide else 1.0
         for _ in range(self.chosen.tries):
             self._search(planes, 1.0)
             allowed = self.allowed(planes.lower)
             enough = planes.lower.value + self.chosen.enough_share * allowed
-            answers.append(self.audited(planes.rows, planes.lower, planes.rounds, enough))
+            answers.append(self.audited(planes.rows, planes.lower, planes.rounds, enough, share))
             missed = self._missed(planes, answers[-1])
             if answers[-1].leakage <= planes.lower.value + allowed or not missed or self.deadline.expired():
                 break
+            # No better search helps where the audit is what stays open.
+            if self._wide and answers[-1].leakage - answers[-1].witnessed > allowed:
+                break
+        return answers + self._on_fewer_outputs(planes, min(answer.leakage for answer in answers))
+
+    @property
+    def _wide(self) -> bool:
+        """Whether fewer outputs are worth a try."""
+        domain = self.problem.domain
+        return domain.first is None and domain.orbit.shape[1] > max(self.chosen.fewer_outputs)
+
+    def _on_fewer_outputs(self, planes: CuttingPlanes, best: float) -> list[Designed]:
+        """Audit mechanisms on fewer outputs, where those on all stay open: what they leak more, their audits save."""
+        answers: list[Designed] = []
+        lower, allowed = planes.lower, self.allowed(planes.lower)
+        for most in self.chosen.fewer_outputs if self._wide else ():
+            fewer = Fewer.of(self.problem, planes.rows, most)
+            if fewer is None or best <= lower.value + allowed or self.deadline.expired():
+                continue
+            narrow = CuttingPlanes(fewer.problem, np.random.default_rng(self.seed))
+            for attack in planes.attacks:
+                narrow.learn(attack)
+            narrow.begin(self.deadline)
+            self._search(narrow, self.chosen.fewer_finer * (best - lower.value) / allowed)
+            if not narrow.leakage < best or self.deadline.expired():
+                continue
+            rows = fewer.widened(fewer.problem.within_distortion(narrow.rows, self._certain_budget))
+            enough = lower.value + self.chosen.enough_share * allowed
+            answers.append(self.audited(rows, lower, planes.rounds, enough, self.chosen.fewer_share))
+            best = min(best, answers[-1].leakage)
         return answers
 
     def _least_distortion(self, planes: CuttingPlanes) -> list[Designed]:
@@ -201,8 +233,7 @@ class Designer:
         """
         problem, domain = self.problem, self.problem.domain
         if problem.goal == "leakage" and not np.array_equal(rows, problem.constant()):
-            spare = 2 * rows.shape[1] * float(domain.distance.max()) / GRID
-            rows = problem.within_distortion(rows, problem.budget * (1 - 2 * self._rounding) - spare)
+            rows = problem.within_distortion(rows, self._certain_budget)
         rows = _on_grid(rows)
         mechanism = together = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
         if domain.first is not None:
@@ -216,6 +247,13 @@ class Designer:
         leakage = max(with_rounding_margin(together, item, domain.reference)[1] for item in found)
         distortion = problem.distortion(rows) * (1 + self._rounding)
         return Designed(mechanism, distortion, leakage, found, lower, rounds, together)
+
+    @property
+    def _certain_budget(self) -> float:
+        """A distortion that still keeps the budget after rounding to the grid, and by sums in floats."""
+        distance = self.problem.domain.distance
+        spare = 2 * distance.shape[1] * float(distance.max()) / GRID
+        return float(self.problem.budget * (1 - 2 * self._rounding) - spare)
 
     @property
     def _audit_settings(self) -> Settings:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,20 @@ class Query:
 
     def __str__(self) -> str:
         return call_string(self.name, self.arguments)
+
+    def __eq__(self, other: object) -> bool:
+        """Queries are equal where they are the same call; those of a user's own function, where all answers agree."""
+        return self is other or (isinstance(other, Query) and self._identity == other._identity)
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @cached_property
+    def _identity(self) -> tuple[object, ...]:
+        what = (str(self), self.names)
+        return (
+            what if self.named else (*what, self.records, tuple(map(str, self.answers)), tuple(map(str, self.outputs)))
+        )
 
     def __repr__(self) -> str:
         return (

@@ -51,6 +51,11 @@ KINDS = {
         "4.12",
     ),
     "looks": Kind("the bound of n looks", "The capacity of one bit that is looked at n times.", "4.12"),
+    "bellman": Kind(
+        "the step-by-step bound",
+        "What an adversary learns who chooses the law of each bit after seeing the outputs so far.",
+        "4.12",
+    ),
     "symmetric": Kind(
         "the symmetric-channel bound",
         "The capacity of a record whose value is kept, or replaced by any other alike.",

@@ -112,6 +112,8 @@ class Sizes:
     local_values: int = 2**10
     local_joint: int = 2**20
     looks: int = 2**20
+    # Pairs of lines of all stages of a dynamic programme.
+    bellman_pairs: int = 2**23
     # Real-valued records: cells of the range of a record; edges of a density.
     real_cells: int = 2**12
     density_edges: int = 2**7

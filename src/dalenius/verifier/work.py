@@ -446,7 +446,16 @@ def _local(content: dict[str, Any]) -> Work:
     looked = kinds.count("looks") * min(data.n, largest().looks)
     pairs = k**2 * width * len(content["proofs"])
     time = COST.operation * (grown + 2 * joint) + COST.function * (2 * joint + 6 * looked + 4 * pairs)
+    time += sum(_lines(proof) for proof in content["proofs"])
     return Work(COST.ball * (k * width + k**asked * width**asked + 3 * k**asked * told) + COST.share * others, time)
+
+
+def _lines(proof: object) -> float:
+    """Two logarithms, and a place, for every pair of lines of every stage but the last."""
+    if not isinstance(proof, dict) or proof.get("kind") != "bellman":
+        return 0.0
+    pairs = min(sum(len(stage) ** 2 for stage in proof["lines"][:-1]), largest().bellman_pairs)
+    return pairs * (3 * COST.function + 12 * COST.operation)
 
 
 def _tied(witness: dict[str, Any], values: int) -> float:

@@ -1,10 +1,12 @@
 """A mechanism that is written out: one row of probabilities per class of a statistic."""
 
 import html
+import json
 import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar
 
@@ -150,6 +152,14 @@ class Written(Mechanism):
         finest = isinstance(self.statistic, Table) and self.statistic.finest
         classes = None if finest else self.statistic.class_table().tolist()
         return {"records": list(self.records), "classes": classes, "rows": rows}
+
+    @cached_property
+    def _identity(self) -> tuple[object, ...]:
+        if self.by_formula:
+            return super()._identity
+        about = {name: value for name, value in self.describe().items() if name != "rows"}
+        # + 0: a zero has no sign.
+        return json.dumps(about, sort_keys=True), self.labels, self.given.shape, (self.given + 0.0).tobytes()
 
     def stored(self) -> dict[str, object]:
         """Return labels and rows; of a named mechanism the rows are a check."""

@@ -23,6 +23,7 @@ from flint import arb, arb_poly
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, short, xlogx
 from dalenius.verifier.kinds import product as kinds
+from dalenius.verifier.kinds.bellman import bellman
 from dalenius.verifier.limits import largest, tick, ticking
 from dalenius.verifier.proofs import compare
 from dalenius.verifier.question import Knowledge, held
@@ -287,10 +288,22 @@ def check_proof(channel: Local, knowledge: Knowledge, proof: dict[str, Any], whe
         if channel.statistic.n > (most := largest().looks):
             refuse(f"{where}: {channel.statistic.n} looks are too many to add up; at most {most}")
         bound = kinds.looks(channel.statistic.n, rows[0][1])
+    elif kind == "bellman":
+        bound = _bellman(channel, knowledge.most, proof, where)
     else:
-        refuse(f"{where}: its kind is none of trivial, reference, product, looks, which need no rows")
+        refuse(f"{where}: its kind is none of trivial, reference, product, looks, bellman, which need no rows")
     compare(bound, upper, where)
     return upper
+
+
+def _bellman(channel: Local, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """The bound of kinds/bellman.py, of one bit among others."""
+    rho, rows = channel.secret
+    if len(channel.records) > 1 or len(rows) != 2 or len(rows[0]) != 2:  # noqa: PLR2004 - bits
+        refuse(f"{where}: it is for one record, a bit, among bits with two outputs each")
+    stages = sequence(field(proof, "lines", where), f"the lines of {where}", channel.statistic.n)
+    others = [i for i in range(len(stages)) if i not in channel.records]
+    return bellman(rows, rho, [channel.law(i) for i in others], knowledge, proof, where)
 
 
 def _product(channel: Local, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:

@@ -1,0 +1,77 @@
+"""Mechanisms of diffprivlib, from their attributes.
+
+They are taken as their documentation describes them: samplers of diffprivlib work in floats, so that the law of what
+they return is only nearly that. Tested with diffprivlib 0.6.6, which does not import with scikit-learn 1.9 or later.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dalenius.errors import InputError
+from dalenius.gallery import mechanisms
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.query import Query
+
+
+def from_diffprivlib(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401 - diffprivlib is optional
+    """Return the mechanism that a diffprivlib object is when it is run on the query's answer.
+
+    Known are Geometric, GeometricTruncated to the query's range, Laplace, Gaussian, GaussianAnalytic, GaussianDiscrete,
+    and Binary for one record of two values.
+    """
+    if not isinstance(query, Query):
+        message = f"from_diffprivlib needs a Query as its second argument, not {type(query).__name__}; see dl.queries"
+        raise InputError(message)
+    name = type(mechanism).__name__
+    if not type(mechanism).__module__.startswith("diffprivlib.") or name not in KNOWN:
+        message = f"{name} is not known here; known are {', '.join(KNOWN)} of diffprivlib.mechanisms"
+        raise InputError(message)
+    return KNOWN[name](mechanism, query)
+
+
+def _geometric(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+    return mechanisms.geometric(query, scale=mechanism.sensitivity / mechanism.epsilon, clamp=False)
+
+
+def _truncated(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+    if query.vector or (mechanism.lower, mechanism.upper) != (query.outputs[0], query.outputs[-1]):
+        message = (
+            f"the bounds {mechanism.lower} to {mechanism.upper} are not the range {query.outputs[0]} to "
+            f"{query.outputs[-1]} of {query}; use Geometric, which leaks the same, or process it further with .then"
+        )
+        raise InputError(message)
+    return mechanisms.geometric(query, scale=mechanism.sensitivity / mechanism.epsilon)
+
+
+def _laplace(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+    scale = mechanism.sensitivity / (mechanism.epsilon - math.log(1 - mechanism.delta))
+    return mechanisms.laplace(query, scale=scale, output="real")
+
+
+def _gaussian(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+    return mechanisms.gaussian(query, sigma=float(mechanism._scale), output="real")  # noqa: SLF001 - nowhere else
+
+
+def _discrete(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+    return mechanisms.discrete_gaussian(query, sigma=float(mechanism._scale))  # noqa: SLF001 - nowhere else
+
+
+def _binary(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+    if query.records != (2,):
+        message = (
+            f"Binary is about one value out of 2, and {query} about records {list(query.records)}; use identity(k=2)"
+        )
+        raise InputError(message)
+    return mechanisms.symmetric(query, flip=1 / (1 + math.exp(mechanism.epsilon)))
+
+
+KNOWN: dict[str, Callable[[Any, Query], Mechanism]] = {
+    "Geometric": _geometric,
+    "GeometricTruncated": _truncated,
+    "Laplace": _laplace,
+    "Gaussian": _gaussian,
+    "GaussianAnalytic": _gaussian,
+    "GaussianDiscrete": _discrete,
+    "Binary": _binary,
+}

@@ -1,0 +1,110 @@
+"""Local randomisers on bits from above, by dynamic programming (docs/mathematics.md 4.12, kind `bellman`).
+
+The secret A is one bit, the others are looked at one after the other, and an adversary who chooses the law of each bit
+after seeing the outputs so far can only learn more. With v the chance of A = 1 and P(y) m(a,y) as after a look,
+
+    B_0(v) = -H(A|Y_0),     B_j(v) = sup_{w_0, w_1} sum_y P(y) B_(j-1)(v_y) - s sum_a v_a D(w_a || rho_j),
+    L <= s K + max_p { H(p) + B_(n-1)(p) - s D(p || rho_0) } .
+
+B_0 lies below chords, so below the largest of lines (1-v) c_0 + v c_1. If B_(j-1) does, then for lines k(y) chosen by
+output the supremum over w is that of a linear function less s D, and Gibbs gives it: B_j lies below the largest of the
+lines through
+
+    g_a(k) = s log sum_x rho_j(x) exp( sum_y W(y|x) c_a,k(y) / s ),      a = 0, 1.
+
+Again chords of these at nodes leave few lines. The last maximum is (1+s) log sum_a exp( (c_a + s log rho_0(a))/(1+s) ).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dalenius.bounds.closed_forms import Formula
+from dalenius.model.channels.local import Local
+from dalenius.model.reference import Reference
+from dalenius.numerics.deferred import minimize_scalar, xlogy
+from dalenius.numerics.information import lse
+from dalenius.numerics.types import Floats
+from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.deadline import Deadline
+from dalenius.settings import Locals
+
+
+@dataclass(frozen=True)
+class Bellman(Formula):
+    """s K + the largest of the last lines, with the secret's own law."""
+
+    kind = "bellman"
+    s: float = 1.0
+    nodes: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))
+    # (n, lines, 2): of B_0, B_1, ...
+    lines: Floats = field(default_factory=lambda: np.zeros((1, 1, 2)))
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
+        """Return the multiplier, the nodes of the first chords, and the lines of every stage."""
+        return {"s": self.s, "nodes": self.nodes.tolist(), "lines": self.lines.tolist()}
+
+
+def possible(mechanism: Local, members: tuple[int, ...], knowledge: float, settings: Locals) -> bool:
+    """Whether the secret is one bit among not too many, each with two outputs."""
+    small = mechanism.rows.shape == (2, 2) and mechanism.n <= settings.bellman_records
+    return small and len(members) == 1 and knowledge > 0
+
+
+def best(  # noqa: PLR0913, PLR0917 - a problem, and how it is solved
+    mechanism: Local, member: int, knowledge: float, reference: Reference, settings: Locals, deadline: Deadline
+) -> Bellman | None:
+    """The best multiplier on few nodes, then more of them; None where the time is over."""
+    laws = [np.exp(reference.log_law_of(i, 2)) for i in range(mechanism.n)]
+    own, others = laws[member], [law for i, law in enumerate(laws) if i != member]
+    if min(law.min() for law in laws) <= 0:
+        return None
+
+    def at(s: float, many: int) -> Bellman | None:
+        # Half way in arcsin sqrt(v) chords are equally far above B_0.
+        nodes = np.sin(np.linspace(0.0, np.pi / 2, many + 1)) ** 2
+        nodes[-1] = 1.0
+        lines = [_chords(nodes, _told(mechanism.rows, nodes), settings.bellman_margin)]
+        for law in others:
+            if deadline.expired():
+                return None
+            lines.append(_looked(nodes, lines[-1], mechanism.rows, law, s, settings.bellman_margin))
+        # max_p H(p) + (1-p) c_0 + p c_1 - s D(p || rho) = (1+s) log sum_a exp( (c_a + s log rho(a)) / (1+s) )
+        upper = s * knowledge + (1 + s) * float(lse((lines[-1] + s * np.log(own)) / (1 + s)).max())
+        return Bellman(upper, s, nodes, np.stack(lines))
+
+    def upper(log_s: float) -> float:
+        found = at(float(np.exp(log_s)), settings.bellman_few)
+        return np.inf if found is None else found.upper
+
+    ends = tuple(np.log(settings.bellman_s))
+    found = minimize_scalar(upper, bounds=ends, method="bounded", options={"xatol": settings.bellman_accuracy})
+    return at(float(np.exp(found.x)), settings.bellman_nodes)
+
+
+def _told(rows: Floats, v: Floats) -> Floats:
+    """B_0 = -H(A|Y_0) at every v."""
+    joint = np.stack([1 - v, v], axis=1)[:, :, None] * rows
+    total = joint.sum(axis=1)
+    return np.asarray((xlogy(joint, joint).sum(axis=1) - xlogy(total, total)).sum(axis=1))
+
+
+def _chords(nodes: Floats, values: Floats, margin: float) -> Floats:
+    """(lines, 2) the chords between neighbouring nodes, at v = 0 and v = 1, a little raised: a verifier rounds too."""
+    slope = np.diff(values) / np.diff(nodes)
+    low = values[:-1] - slope * nodes[:-1]
+    return np.asarray(np.stack([low, low + slope], axis=1) + margin)
+
+
+def _looked(nodes: Floats, lines: Floats, rows: Floats, law: Floats, s: float, margin: float) -> Floats:  # noqa: PLR0913, PLR0917 - the letters of the formula
+    """The lines after one more record."""
+    many = len(lines)
+    new = np.empty((2, many, many))
+    for a in (0, 1):
+        # sum_y W(y|x) c_a,k(y) of both values x, for lines k(0), k(1)
+        gain = [rows[x, 0] * lines[:, a, None] + rows[x, 1] * lines[None, :, a] + s * np.log(law[x]) for x in (0, 1)]
+        new[a] = s * np.logaddexp(gain[0] / s, gain[1] / s)
+    at_ends = new.reshape(2, -1)
+    values = np.array([((1 - v) * at_ends[0] + v * at_ends[1]).max() for v in nodes])
+    return _chords(nodes, values, margin)

@@ -1,0 +1,57 @@
+"""dalenius list: what can be named in a call, with its arguments, units and limits."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from dalenius.cli.common import AS_JSON, print_json
+
+
+@click.command("list", short_help="List named queries and mechanisms, units and limits.")
+@AS_JSON
+def listing(*, as_json: bool) -> int:
+    """List the queries and mechanisms that --query and --mechanism know, with their arguments, units and limits.
+
+    \b
+      dalenius list
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    from dalenius.gallery.families import FAMILIES  # noqa: PLC0415 - numpy
+    from dalenius.gallery.parse import QUERIES  # noqa: PLC0415 - the same
+    from dalenius.model import checks  # noqa: PLC0415 - the same
+    from dalenius.results.units import NATS_PER_UNIT  # noqa: PLC0415 - the same
+
+    found: dict[str, Any] = {
+        "queries": [_entry(name, build) for name, build in QUERIES.items()],
+        "mechanisms": [_entry(name, family.build, skip=1) for name, family in FAMILIES.items()],
+        "units": list(NATS_PER_UNIT),
+        "limits": {
+            "datasets that are listed one by one": checks.MOST_DATASETS,
+            "classes of a query": checks.MOST_CLASSES,
+            "entries of a channel that is written out": checks.MOST_ENTRIES,
+            "records": checks.MOST_RECORDS,
+        },
+    }
+    if as_json:
+        print_json(found)
+        return 0
+    for title in ("queries", "mechanisms"):
+        click.echo(title.capitalize())
+        for entry in found[title]:
+            click.echo(f"  {entry['call']}\n      {entry['about']}")
+    click.echo(f"Units\n  {', '.join(found['units'])}")
+    click.echo("Limits")
+    for what, most in found["limits"].items():
+        click.echo(f"  {what}: {most}")
+    return 0
+
+
+def _entry(name: str, build: Callable[..., object], skip: int = 0) -> dict[str, str]:
+    """The call with its arguments, and the first sentence of its documentation."""
+    parameters = [
+        one.name if one.default is inspect.Parameter.empty else f"{one.name}={one.default!r}"
+        for one in list(inspect.signature(build).parameters.values())[skip:]
+    ]
+    about = (inspect.getdoc(build) or "").split("\n\n")[0].replace("\n", " ")
+    return {"name": name, "call": f"{name}({', '.join(parameters)})", "about": about}
