@@ -14,7 +14,7 @@ from dalenius.model.channels.neighbours import ROUNDING
 from dalenius.model.channels.noise import Noise, least_contraction
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
-from dalenius.model.statistic import MOST_VALUES, Statistic, Sum
+from dalenius.model.statistic import MOST_SUM_VALUES, Statistic, Sum
 
 Ints = NDArray[np.int64]
 
@@ -44,7 +44,7 @@ class Additive(Mechanism):
         """Whether a query can be answered this way: an integer sum of records of few values."""
         statistic = query.statistic
         plain = isinstance(statistic, Sum) and statistic.modulus is None
-        return plain and query.integers.numeric and query.records[0] <= MOST_VALUES
+        return plain and query.integers.numeric and query.records[0] <= MOST_SUM_VALUES
 
     @property
     def answers(self) -> Ints:
