@@ -13,6 +13,17 @@ def test_randomised_response_of_a_thousand_people() -> None:
     assert audit.verify().verified
 
 
+@pytest.mark.nightly
+def test_ages_of_two_hundred_people() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.total(n=200, values=list(range(101))), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.5, verify=False)
+    # A prior of this knowledge that leaks 0.469 nats is known, and none that leaks 0.4707.
+    assert audit.lower <= 0.4707
+    assert audit.upper >= 0.469
+    assert audit.upper < 0.6
+    assert audit.verify(time_limit=300).verified
+
+
 @pytest.mark.parametrize("n", [4, 1000])
 def test_independent_records_and_a_noisy_count(n: int) -> None:
     audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=n), epsilon=1), adversary="independent")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dalenius import paper, settings
+    from dalenius.adapters.curves import from_privacy_curve
     from dalenius.adapters.diffprivlib import from_diffprivlib
     from dalenius.adapters.opendp import from_opendp
     from dalenius.api import audit, curve, design, frontier, load
@@ -63,6 +64,7 @@ __all__ = [
     "design",
     "from_diffprivlib",
     "from_opendp",
+    "from_privacy_curve",
     "frontier",
     "g_leakage",
     "leakage",
@@ -93,6 +95,7 @@ _HOME = {
     "leakage": "dalenius.tools.measures",
     "Ledger": "dalenius.tools.ledger",
     "from_diffprivlib": "dalenius.adapters.diffprivlib",
+    "from_privacy_curve": "dalenius.adapters.curves",
     "from_opendp": "dalenius.adapters.opendp",
     "load": "dalenius.api",
     "paper": "dalenius.paper",

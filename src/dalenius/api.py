@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from dalenius.designing.designer import Designer
 from dalenius.designing.oracle import Attack
 from dalenius.errors import InputError
 from dalenius.gallery.families import shown_on_frontiers
-from dalenius.model import checks
+from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import Symmetric
@@ -43,7 +43,7 @@ from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import certified_answer, design_answer
 from dalenius.results.audit import Audit, Curve
-from dalenius.results.bundles import Bundle, load_any
+from dalenius.results.bundles import Bundle, result_of
 from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
@@ -52,6 +52,10 @@ from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings
+
+if TYPE_CHECKING:
+    from dalenius.studies.study import Study
+    from dalenius.tools.ledger import Ledger
 
 
 def audit(  # noqa: PLR0913 - the public surface
@@ -449,12 +453,23 @@ def _named_points(
     return tuple(points)
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = False) -> Audit | Design | Bundle:
-    """Read what `save` of any result wrote: an audit, a design, a curve, a frontier, a calibration or a profile.
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | Design | Bundle | Ledger | Study":
+    """Read what `save` wrote: an audit, a design, a curve, a frontier, a calibration, a profile or a ledger.
 
+    A file that ends in .db or .toml is a study; with verify=True every certificate of its store is checked.
     A file whose bounds, mechanism, adversary, secret or budget are not those of the certificate inside it is refused.
     With verify=True the certificate is re-checked too: `verified` is then True, and a file whose certificate proves
     nothing is refused; else `verified` is None. What the certificate does not carry (extremes, brackets of other
     records, labels, history, seconds) is as the file says, and reports say so.
     """
-    return load_any(path, verify=verify)
+    target = storage.path_of(path)
+    if target.suffix in (".db", ".toml"):
+        from dalenius.studies.study import load_study  # noqa: PLC0415 - of a later room, as ledgers are
+
+        return load_study(target, verify=verify)
+    content = storage.read_json(target)
+    if isinstance(content, dict) and content.get("format") == "dalenius/ledger":
+        from dalenius.tools.ledger import Ledger  # noqa: PLC0415
+
+        return Ledger.load(target, verify=verify)
+    return result_of(path, content, verify=verify)

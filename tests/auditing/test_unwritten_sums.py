@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 import dalenius as dl
 from dalenius.auditing.all_records import audit_records
-from dalenius.auditing.unwritten_sums import fano
+from dalenius.auditing.unwritten_sums import closed_forms, fano
 from dalenius.bounds.closed_forms import Centre, Sibson
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.additive import Additive
@@ -192,3 +192,12 @@ def test_noise_as_wide_as_the_spread_and_wider_is_seen(mechanism: str, query: st
     narrower = float(given) * (0.9 if "sigma" in family else 1.1)
     data["problem"]["mechanism"] = f"{family}={narrower})"
     assert refusal in dl.verify({**data, "lower": 0.0}).reason
+
+
+def test_formulas_stop_where_their_time_is_over() -> None:
+    large, _ = both("gaussian(sigma=4)", "count(n=40)")
+    problem = posed(large, 0.3, 1e-6)
+    (first,) = closed_forms(problem, large, 0, Deadline(0.0))
+    every = closed_forms(problem, large, 0, Deadline(60.0))
+    assert len(every) > 2
+    assert every[0].upper == first.upper

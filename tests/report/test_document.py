@@ -109,3 +109,53 @@ def test_the_command_writes_pages_of_saved_results(audit: dl.Audit, tmp_path: Pa
     assert "Verified." in (tmp_path / "r.html").read_text()
     run = CliRunner().invoke(main, ["report", str(tmp_path / "a.json"), "--out", str(tmp_path / "r.pdf")])
     assert (run.exit_code, "ends in .html" in run.stderr) == (2, True)
+
+
+def test_both_adversaries_stand_side_by_side_with_what_they_believe(audit: dl.Audit, tmp_path: Path) -> None:
+    audit.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    other = dl.audit(audit.mechanism, adversary="independent")
+    assert "the adversary may believe that records are tied to each other in any way" in page
+    assert "the adversary believes that records are independent, and may know every record but one. Verified." in page
+    assert f'data-nats="{other.upper!r}"' in page
+    other.report(tmp_path / "other.html")
+    page = (tmp_path / "other.html").read_text()
+    assert "dalenius audit --query &quot;count(n=2)&quot; --mechanism &quot;geometric(epsilon=1)&quot; --adv" in page
+    assert "tied to each other" not in page
+
+
+def test_a_ledger_has_a_page(tmp_path: Path) -> None:
+    ledger = dl.Ledger(QUERY, knowledge=0.5, budget=0.2)
+    ledger.release(dl.mechanisms.geometric(QUERY, epsilon=0.5), "<b>March</b>")
+    ledger.save(tmp_path / "book.json")
+    run = CliRunner().invoke(main, ["report", str(tmp_path / "book.json"), "--out", str(tmp_path / "r.html")])
+    assert run.exit_code == 0
+    page, reader = read(tmp_path / "r.html")
+    assert "The 1 release of this ledger together tell" in page
+    assert "is kept" in page
+    assert "<h1>Leakage report: 1 release about 2 records of 2 values</h1>" in page
+    assert "b" not in reader.tags
+    assert "dalenius verify FILE" not in page  # there is no certificate on it
+    assert isinstance(dl.load(tmp_path / "book.json"), dl.Ledger)
+
+
+def test_results_of_two_versions_are_not_on_one_page(audit: dl.Audit, tmp_path: Path) -> None:
+    audit.save(tmp_path / "a.json")
+    content = json.loads((tmp_path / "a.json").read_text())
+    (tmp_path / "b.json").write_text(json.dumps(content | {"dalenius": "0.0.9"}))
+    del content["dalenius"]
+    (tmp_path / "c.json").write_text(json.dumps(content))
+
+    def report(*names: str) -> tuple[int, str]:
+        paths = [str(tmp_path / f"{name}.json") for name in names]
+        run = CliRunner().invoke(main, ["report", *paths, "--out", str(tmp_path / "r.html")])
+        return run.exit_code, run.stderr
+
+    code, said = report("a", "b", "c")
+    assert code == 2
+    assert f"a.json by {dl.__version__}, " in said
+    assert "b.json by 0.0.9, " in said
+    assert "c.json by 0.1 or earlier; make one report each" in said
+    assert not (tmp_path / "r.html").exists()
+    assert report("b", "b")[0] == 0
+    assert "Computed by dalenius 0.0.9; this page was made by" in (tmp_path / "r.html").read_text()

@@ -110,6 +110,8 @@ def test_a_spoilt_audit_file_is_refused_with_its_name(tmp_path: Path) -> None:
             path.write_text(json.dumps({**content, key: value}))
             with pytest.raises(InputError, match=r"audit\.json"):
                 Audit.load(path)
+        if key == "dalenius":  # files of 0.1 state no version of the program
+            continue
         path.write_text(json.dumps({k: v for k, v in content.items() if k != key}))
         with pytest.raises(InputError, match=r"audit\.json"):
             Audit.load(path)

@@ -8,12 +8,12 @@ import pytest
 from design_samples import any_design, consistent_design, least_leakage, noise, parity_design, parity_frontier
 from samples import consistent, parity
 
+from dalenius.api import load
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.written import Written
 from dalenius.model.statistic import Histogram, Table
-from dalenius.results.bundles import load_any
 from dalenius.results.design import Design, Frontier
 from dalenius.results.history import Step
 
@@ -103,7 +103,7 @@ def test_a_bound_of_zero_proves_no_line() -> None:
 def test_a_design_survives_a_round_trip(design: Design, tmp_path: Path) -> None:
     design = consistent_design(design)
     design.save(tmp_path / "design.json")
-    again = load_any(tmp_path / "design.json")
+    again = load(tmp_path / "design.json")
     assert isinstance(again, Design)
     assert again.to_dict() == design.to_dict()
     assert (again.adversary, again.certificate) == (design.adversary, design.certificate)
@@ -130,6 +130,8 @@ def test_a_spoilt_design_file_is_refused_with_its_name(tmp_path: Path) -> None:
             path.write_text(json.dumps({**content, key: value}))
             with pytest.raises(InputError, match=r"design\.json"):
                 Design.load(path)
+        if key == "dalenius":  # files of 0.1 state no version of the program
+            continue
         path.write_text(json.dumps({k: v for k, v in content.items() if k != key}))
         with pytest.raises(InputError, match=r"design\.json"):
             Design.load(path)
@@ -158,15 +160,15 @@ def test_load_tells_audits_from_designs(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     audit = consistent(parity())
     audit.save(path)
-    assert load_any(path).to_dict() == audit.to_dict()
+    assert load(path).to_dict() == audit.to_dict()
     with pytest.raises(InputError, match=r"a\.json is not a saved design"):
         Design.load(path)
     path.write_text('{"format": "dalenius/mechanism"}')
     with pytest.raises(InputError, match="is not a saved result"):
-        load_any(path)
+        load(path)
     path.write_text("[]")
     with pytest.raises(InputError, match="is not a saved result"):
-        load_any(path)
+        load(path)
 
 
 @pytest.mark.parametrize("unit", ["nats", "bits"])

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.studies import running
-from dalenius.studies.store import Entry, Store, packed
+from dalenius.studies.store import Entry, Store, packed, reading
 from dalenius.studies.study import Study
 
 TEXT = """
@@ -156,6 +157,43 @@ def test_a_study_is_saved_with_its_certificates_and_comes_back(toml: Path, tmp_p
         study.save(tmp_path / "copy.json")
 
 
+def test_a_study_is_loaded_like_any_result_and_has_a_page(toml: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing is answered yet, there is no .*two\.db; run: dalenius sweep"):
+        dl.load(toml)
+    study = run_here(Study.load(toml))
+    for path in (toml, study.store):
+        back = dl.load(path, verify=True)
+        assert isinstance(back, Study)
+        assert same(back) == same(study)
+    study.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "<h1>Leakage report: two noises</h1>" in page
+    assert "4 of 4 points are done, 0 failed" in page
+    assert "the adversary may believe that records are tied" in page
+    assert "certificates.jsonl.gz" in page
+    assert "dalenius sweep two.toml --verify" in page
+    # Digits are rounded outward in the table too.
+    cells = re.findall(r"<td>([^<]*)</td>", page)
+    for k, row in enumerate(study.rows()):
+        low, high = map(float, cells[8 * k + 2 : 8 * k + 4])
+        assert low <= row["lower"] <= row["upper"] <= high
+
+
+def test_a_store_that_was_forged_is_refused_when_it_is_loaded_with_a_check(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    with sqlite3.connect(study.store) as connection:
+        connection.execute("""UPDATE points SET numbers = replace(numbers, '"upper": 0.', '"upper": 0.00')""")
+    assert isinstance(dl.load(study.store), Study)
+    with pytest.raises(InputError, match="certificates NOT verified"):
+        dl.load(study.store, verify=True)
+
+
+def test_a_store_at_rest_is_one_file(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    Study.load(study.store)
+    assert {path.name for path in toml.parent.iterdir()} == {"two.toml", "two.db"}
+
+
 RUN = "import sys; from dalenius.studies.study import Study; Study.load(sys.argv[1]).run(jobs=2)"
 
 
@@ -169,33 +207,62 @@ def workers_of(parent: int) -> list[int]:
     return sorted(found)
 
 
-@pytest.mark.slow
+def done_in(store: Path) -> dict[str, float]:
+    """Seconds of every point that is done, read while others write."""
+    with suppress(sqlite3.Error), sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
+        return dict(connection.execute("SELECT key, seconds FROM points WHERE status = 'done'"))
+    return {}
+
+
+def disturbed(toml: Path, kills: int, rng: random.Random) -> dict[str, float]:
+    """Begin the study again and again, and kill it so often at random moments; return what was ever seen as done.
+
+    By turns its whole process group, and one of its workers, which it has to replace. Moments are spread over the
+    points, since those of a clock would all fall into the start on a busy machine.
+    """
+    store, seen, process = toml.with_suffix(".db"), dict[str, float](), None
+    last = len(Study.load(toml).points) // 2
+    for number, moment in enumerate(sorted(rng.randrange(last) for _ in range(kills))):
+        if process is None or process.poll() is not None:
+            command = [sys.executable, "-c", RUN, str(toml)]
+            process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own script
+        while len(done_in(store)) < moment and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0.0, 0.1))
+        seen |= done_in(store)
+        workers = workers_of(process.pid)
+        assert process.poll() is None
+        if number % 2 and workers:
+            os.kill(rng.choice(workers), signal.SIGKILL)
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if process is not None and process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return seen | done_in(store)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc, which only Linux has")
-def test_killed_at_random_moments_it_ends_with_the_results_of_an_undisturbed_run(tmp_path: Path) -> None:
-    """The process group and single workers are killed; what had ended stays, and nothing is answered otherwise."""
-    rng = random.Random(5)  # noqa: S311 - moments of a test
-    grid = TEXT.replace("[0.5, 1.0]", "{ from = 0.5, to = 1.5, steps = 12 }")
+@pytest.mark.parametrize(
+    ("steps", "kills"),
+    [pytest.param(12, 4, marks=pytest.mark.slow), pytest.param(100, 20, marks=pytest.mark.nightly)],
+)
+def test_killed_at_random_moments_it_ends_with_the_results_of_an_undisturbed_run(
+    tmp_path: Path, steps: int, kills: int
+) -> None:
+    """What had ended stays, nothing is answered twice, and certificates are the same to the last byte."""
     paths = [tmp_path / name for name in ("calm.toml", "wild.toml")]
     for path in paths:
-        path.write_text(grid)
+        path.write_text(TEXT.replace("[0.5, 1.0]", f"{{ from = 0.5, to = 1.5, steps = {steps} }}"))
     calm = run_here(Study.load(paths[0]))
-    for attempt in range(4):
-        command = [sys.executable, "-c", RUN, str(paths[1])]
-        process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own script
-        time.sleep(rng.uniform(1.5, 4.0))
-        if attempt % 2:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            for child in workers_of(process.pid)[-1:]:
-                os.kill(child, signal.SIGKILL)
-            time.sleep(1.0)
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    kept = Study.load(paths[1])
-    before = {point.key: kept.entries[point.key] for point in kept.points if point.key in kept.entries}
-    assert same(kept.run(jobs=2)) == same(calm)
-    after = Study.load(paths[1]).entries
-    assert all(after[key].seconds == entry.seconds for key, entry in before.items() if entry.status == "done")
+    seen = disturbed(paths[1], kills, random.Random(5))  # noqa: S311 - moments of a test
+    wild = Study.load(paths[1]).run(jobs=2)
+    assert wild.complete
+    assert same(wild) == same(calm)
+    assert seen.items() <= done_in(wild.store).items()
+    with reading(calm.store) as one, reading(wild.store) as other:
+        assert list(one.certificates()) == list(other.certificates())
 
 
 def test_json_of_the_store_holds_no_nan(toml: Path) -> None:

@@ -8,7 +8,7 @@ from the noise around the mean (MATH 4.9), or from a law by steps: the capacity,
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,9 @@ def audit_large(
     """Bracket max I(about;Y), with the way from coarse cells to classes."""
     if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
-    proofs = closed_forms(problem, mechanism, about, deadline)
+    # A short limit is not for formulas alone: without an ascent there is no lower bound.
+    formulas = deadline.part(problem.settings.closed_forms.formula_share * deadline.left)
+    proofs = closed_forms(problem, mechanism, about, formulas)
     audit, lift, grid = from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.monotone.lost * audit.upper
@@ -57,17 +59,22 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
     if "formulas" not in problem.settings.portfolio.opening:
         return []
     log_joint = reference.log_joint(mechanism.statistic, about)
-    proofs: list[Formula] = [
-        Sibson.best(log_joint, knowledge, settings),
-        Centre.best(mechanism, knowledge, reference, settings),
+    forms: list[Callable[[], Formula | None]] = [
+        lambda: Power.best(mechanism, knowledge, reference, settings) if isinstance(about, int) else None,
+        lambda: Sibson.best(log_joint, knowledge, settings),
+        lambda: Centre.best(mechanism, knowledge, reference, settings),
     ]
-    if isinstance(about, int) and (power := Power.best(mechanism, knowledge, reference, settings)) is not None:
-        proofs.append(power)
     # Without a reference all values have the same probability, and Sibson's choice of r is better.
     if not reference.uniform:
-        proofs.append(Blend.best(log_joint, knowledge, settings=settings))
+        forms.append(lambda: Blend.best(log_joint, knowledge, settings=settings))
     if (eta := mechanism.contraction()) < settings.least_contraction_used:
-        proofs.append(Blend.best(log_joint, knowledge, eta, settings))
+        forms.append(lambda: Blend.best(log_joint, knowledge, eta, settings))
+    proofs: list[Formula] = []
+    for form in forms:
+        # Of a million classes each takes half a second or more.
+        if proofs and deadline.expired():
+            return proofs
+        proofs += [found for found in [form()] if found is not None]
     least = min(proof.upper for proof in proofs)
     return [*proofs, *OutputLaw.below(mechanism, knowledge, deadline, reference, settings, known=least)]
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from dalenius import __version__
 from dalenius.cli.common import FILE, check_outputs
 from dalenius.errors import InputError, printable
 
@@ -16,8 +17,8 @@ from dalenius.errors import InputError, printable
 def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies: bool) -> int:
     """Write saved results as one self-contained HTML page that opens from disk and asks for nothing.
 
-    RESULTS are what save() and --save wrote, or the store of a study (.db). The page has the verdict in plain words,
-    the numbers, charts, how to reproduce them, and the certificates for download.
+    RESULTS are what save() and --save wrote, ledgers, and studies (.toml, or their stores, .db). The page has the
+    verdict in plain words, the numbers, charts, how to reproduce them, and the certificates for download.
 
     \b
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2 --save audit.json
@@ -29,10 +30,26 @@ def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies:
         raise InputError(message)
     from dalenius.api import load  # noqa: PLC0415 - numpy
     from dalenius.report.document import write_document  # noqa: PLC0415 - the same
-    from dalenius.studies.study import Study  # noqa: PLC0415 - pydantic
 
-    write_document(
-        [Study.load(path) if path.suffix == ".db" else load(path, verify=verifies) for path in results], out, title
-    )
+    loaded = [load(path, verify=verifies) for path in results]
+    write_document(loaded, out, title, computed_by=_version(results))
     click.echo(f"Wrote      {printable(str(out))}")
     return 0
+
+
+def _version(results: tuple[Path, ...]) -> str:
+    """Return the version that computed all these results; refused where they are of two. Studies are of this one."""
+    from dalenius.model.files import read_json  # noqa: PLC0415 - only here
+
+    found = {
+        path: __version__ if path.suffix in (".db", ".toml") else read_json(path).get("dalenius", "0.1 or earlier")
+        for path in results
+    }
+    if len(set(found.values())) > 1:
+        said = ", ".join(f"{path} by {version}" for path, version in found.items())
+        message = (
+            f"these results were computed by different versions of dalenius: {said}; make one report each, or compute "
+            "them again with one version"
+        )
+        raise InputError(message)
+    return str(found[results[0]])

@@ -29,7 +29,7 @@ from dalenius.model.channels.unclamped import Unclamped, UnclampedSum
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query, call_string
-from dalenius.model.statistic import MOST_VALUES, Sum, Table
+from dalenius.model.statistic import MOST_SUM_VALUES, Sum, Table
 
 Floats = NDArray[np.float64]
 
@@ -328,9 +328,9 @@ def _additive(  # noqa: PLR0913 - a family, its arguments and how its outputs ar
 def _many_values(query: Query) -> str:
     """Say why noise on this sum needs a table, where it is for the values of a record."""
     k = query.records[0]
-    if not isinstance(query.statistic, Sum) or k <= MOST_VALUES:
+    if not isinstance(query.statistic, Sum) or k <= MOST_SUM_VALUES:
         return ""
-    return f" (records of {k} values; up to {MOST_VALUES} noise on a sum needs no table)"
+    return f" (records of {k} values; up to {MOST_SUM_VALUES} noise on a sum needs no table)"
 
 
 def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale: float | None = None) -> float:

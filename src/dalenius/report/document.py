@@ -11,9 +11,12 @@ from dalenius import __version__
 from dalenius.errors import InputError
 from dalenius.model.channels.written import Written
 from dalenius.model.files import path_of
+from dalenius.report.again import audit_again, design_again
 from dalenius.report.charts import Axis, Series, bars, brackets, heat_map, line_chart, number, text
 from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section, write_report
+from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
+from dalenius.report.profile_text import facts as profile_facts
 from dalenius.report.text import adversary_words, checked_words, class_words, facts, heaviest, problem
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
@@ -34,8 +37,14 @@ WITNESS = (
 )
 
 
-def write_document(results: Sequence[Any], path: str | os.PathLike[str], title: str | None = None) -> None:
-    """Write one self-contained HTML page about these results."""
+def write_document(
+    results: Sequence[Any],
+    path: str | os.PathLike[str],
+    title: str | None = None,
+    *,
+    computed_by: str = __version__,
+) -> None:
+    """Write one self-contained HTML page about these results. computed_by: the version of dalenius that found them."""
     target = path_of(path)
     if target.suffix.lower() not in (".html", ".htm"):
         message = f"{target} has ending {target.suffix!r}; a report is an .html file, and save() writes .json"
@@ -55,7 +64,7 @@ def write_document(results: Sequence[Any], path: str | os.PathLike[str], title: 
         made = of(result)
         sections += [replace(section, heading=f"{prefix}{section.heading}") for section in made]
     unit = getattr(results[0], "unit", "nats")
-    write_report(target, title or _title(results), [*sections, _made()], unit)
+    write_report(target, title or _title(results), [*sections, _made(sections, computed_by)], unit)
 
 
 def _kinds() -> str:
@@ -69,6 +78,10 @@ def _title(results: Sequence[Any]) -> str:
 
 
 def _subject(result: Any) -> str:  # noqa: ANN401 - any result
+    if hasattr(result, "report_subject"):
+        return str(result.report_subject())
+    if isinstance(result, Design):
+        return f"a mechanism for {result.query}"
     mechanism = getattr(result, "mechanism", None)
     if mechanism is not None:
         name = mechanism.name or "a channel"
@@ -76,18 +89,20 @@ def _subject(result: Any) -> str:  # noqa: ANN401 - any result
     return str(getattr(result, "query", type(result).__name__))
 
 
-def _made() -> Section:
+def _made(sections: Sequence[Section], computed_by: str) -> Section:
     """What this page is and what it rests on."""
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-    return Section(
-        "About this report",
-        (
-            f"Made by dalenius {__version__} on {today}. Digits of bounds are rounded outward.",
-            "The lower bound is attained by a prior that the certificate names. The upper bound is a proof.",
-            "To check a certificate, save it from this page and run: dalenius verify FILE.",
-            "The verifier shares no code with the solver. It runs alone, too: python -m dalenius.verifier FILE.",
-        ),
+    about = (
+        f"Computed by dalenius {computed_by}; this page was made by dalenius {__version__} on {today}.",
+        "Digits of bounds are rounded outward.",
     )
+    certified = (
+        "The lower bound is attained by a prior that the certificate names. The upper bound is a proof.",
+        "To check a certificate, save it from this page and run: dalenius verify FILE.",
+        "The verifier shares no code with the solver. It runs alone, too: python -m dalenius.verifier FILE.",
+    )
+    carried = any(section.downloads for section in sections)
+    return Section("About this report", about + certified if carried else about)
 
 
 def _bracket(lower: float, upper: float, unit: str) -> str:
@@ -104,10 +119,10 @@ def _audit_sections(audit: Audit) -> list[Section]:
     return [
         Section("Verdict", verdict=_audit_verdict(audit), paragraphs=_assumed(audit)),
         Section("Numbers", facts=_plain(facts(audit))),
-        Section("Beside other adversaries", _compare_words(audit), drawn=_compare_chart(audit)),
+        _adversaries(audit),
         Section("The worst prior", WITNESS, drawn=_witness_chart(audit)),
         *_channel(audit.mechanism),
-        Section("How to reproduce it", commands=_again(audit)),
+        Section("How to reproduce it", commands=audit_again(audit)),
         _certificate(audit.certificate, checked_words(audit)),
     ]
 
@@ -138,22 +153,52 @@ def _plain(named: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:  # noqa: ANN4
     return tuple((name, tuple(lines)) for name, lines in named)
 
 
-def _compare_words(audit: Audit) -> tuple[str, ...]:
-    if audit.extremes is None:
-        return ("Nothing is known of the adversaries that know nothing, or everything.",)
-    return (
-        "The dark bar ends at the lower bound, the pale one at the upper bound.",
-        "The first and the last adversary are computed in floating point and carry no certificate.",
-    )
+def _adversaries(audit: Audit) -> Section:
+    """The adversary that was asked about, beside independent records and those who know nothing or everything."""
+    asked, other = ("as it was audited", audit.lower, audit.upper), _other(audit)
+    shown = [asked]
+    words = [f"As it was audited: {_believes(audit)}."]
+    if other is not None:
+        shown.append(("independent records", other.lower, other.upper))
+        words.append(f"Independent records: {_believes(other)}. {checked_words(other).capitalize()}.")
+    if audit.extremes is not None:
+        public = ("knows only what is public", audit.extremes.uniform, audit.extremes.uniform)
+        shown = [public, *shown, ("knows no limit", *audit.extremes.unconstrained)]
+        words.append("The first and the last adversary are computed in floating point and carry no certificate.")
+    if len(shown) > 1:
+        words.append("The full bar ends at the lower bound, the pale one at the upper bound.")
+    names, lows, highs = zip(*shown, strict=True)
+    drawn = brackets(names, lows, highs, Axis("leakage", audit.unit), "Leakage by adversary") if shown[1:] else ""
+    return Section("What adversaries believe", tuple(words), drawn=drawn)
 
 
-def _compare_chart(audit: Audit) -> str:
-    if audit.extremes is None:
-        return ""
-    low, high = audit.extremes.unconstrained
-    names = ("knows only what is public", "as it was audited", "knows no limit")
-    lows, highs = (audit.extremes.uniform, audit.lower, low), (audit.extremes.uniform, audit.upper, high)
-    return brackets(names, lows, highs, Axis("leakage", audit.unit), "Leakage by adversary")
+def _believes(audit: Audit) -> str:
+    """What the adversary of an audit believes, in one sentence."""
+    if audit.adversary.kind != "independent":
+        return BOUNDED
+    return INDEPENDENT if audit.reference.uniform else FOLLOWING
+
+
+def _other(audit: Audit, seconds: float = 5.0) -> Audit | None:
+    """The audit against independent records beside a bounded one, where it is cheap; None elsewhere."""
+    if audit.adversary.kind == "independent" or audit.secret is not None:
+        return None
+    if not isinstance(audit.mechanism, Written) or audit.mechanism.rows.size > MOST_CELLS:
+        return None
+    from dalenius.api import audit as audit_again  # noqa: PLC0415 - of a later room
+
+    reference = None if audit.reference.uniform else audit.reference
+    try:
+        return audit_again(
+            audit.mechanism,
+            adversary="independent",
+            reference=reference,
+            unit=audit.unit,
+            tolerance=max(audit.tolerance, 1e-6),
+            time_limit=seconds,
+        )
+    except InputError:
+        return None
 
 
 def _witness_chart(audit: Audit, most: int = 12) -> str:
@@ -172,38 +217,11 @@ def _channel(mechanism: "Mechanism") -> list[Section]:
     return [Section("The mechanism", ("Each row is what is released for one true answer.",), drawn=drawn)]
 
 
-def _again(audit: Audit) -> str:
-    """The same question as a command and in Python, where it has names."""
-    mechanism, limit = audit.mechanism, audit.adversary.given
-    value = audit.entropy if limit == "entropy" else audit.knowledge
-    query, name = mechanism.query, mechanism.name
-    if query is None or name is None or not query.named:
-        return "# The certificate holds the channel. To audit it again, load the saved result:\ndl.load(FILE).mechanism"
-    extra = "" if audit.unit == "nats" else f" --unit {audit.unit}"
-    method = "" if audit.method == "certified" else " --method paper"
-    command = (
-        f'dalenius audit --query "{query}" --mechanism "{name}" --{limit} {value!r}{extra}{method} '
-        f"--tolerance {audit.tolerance!r} --seed {audit.seed}"
-    )
-    family, arguments = str(name).split("(", 1)
-    unit = "" if audit.unit == "nats" else f', unit="{audit.unit}"'
-    python = (
-        f"import dalenius as dl\n\nmechanism = dl.mechanisms.{family}(dl.queries.{query}, {arguments}\n"
-        f"audit = dl.audit(mechanism, {limit}={value!r}, tolerance={audit.tolerance!r}, seed={audit.seed}{unit})"
-    )
-    note = (
-        ""
-        if audit.secret is None and audit.reference.uniform
-        else "# with the secret and the reference of this report\n"
-    )
-    return f"{note}{command}\n\n{python}"
-
-
 def _certificate(certificate: "Certificate", words: str, name: str = "certificate.json") -> Section:
     """The certificate inside the page, compressed where it is large; left out where a page would be too heavy."""
     content = certificate.text().encode()
     if len(content) > MOST_CARRIED:
-        content, name = _gzip(content), f"{name}.gz"
+        content, name = gzip(content), f"{name}.gz"
     if len(content) > MOST_CARRIED:
         mib = len(content) / 2**20
         return Section(
@@ -215,7 +233,8 @@ def _certificate(certificate: "Certificate", words: str, name: str = "certificat
     return Section("Certificate", (f"{words.capitalize()}.",), downloads=(Download(name, content, how),))
 
 
-def _gzip(content: bytes) -> bytes:
+def gzip(content: bytes) -> bytes:
+    """Return a compressed file, the same bytes at any time."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     return packer.compress(content) + packer.flush()
 
@@ -229,10 +248,15 @@ def _design_sections(design: Design) -> list[Section]:
         f"{number(design.upper, nats, 'up')}{unit}; the mechanism below attains the upper end. "
         f"{text(checked_words(design).capitalize())}."
     )
+    channel, again = _channel(design.mechanism), design_again(design)
+    # The picture shows the rows, and lines of numbers would not stand below each other here.
+    named = [(name, lines) for name, lines in design_facts(design) if name != "Rows" or not channel]
     return [
-        Section("Verdict", verdict=verdict),
-        Section("Numbers", facts=_plain(design_facts(design))),
-        *_channel(design.mechanism),
+        Section("Verdict", verdict=verdict, paragraphs=_assumed(design.leakage)[1:]),
+        Section("Numbers", facts=_plain(named)),
+        _adversaries(design.leakage),
+        *channel,
+        *([Section("How to reproduce it", commands=again)] if again else []),
         _certificate(design.certificate, checked_words(design)),
     ]
 
@@ -260,7 +284,7 @@ def _curve_sections(curve: Curve) -> list[Section]:
 def _small(audits: Sequence[Audit]) -> list[Download]:
     """Certificates of several audits in one compressed file, where that is small enough to carry."""
     lines = "".join(audit.certificate.text() for audit in audits).encode()
-    content = _gzip(lines)
+    content = gzip(lines)
     if len(content) > MOST_CARRIED:
         return []
     return [Download("certificates.jsonl.gz", content, "one certificate a line, in the order of the points")]
@@ -291,8 +315,6 @@ def _calibration_sections(calibration: Calibration) -> list[Section]:
 
 
 def _profile_sections(profile: Profile) -> list[Section]:
-    from dalenius.report.profile_text import facts as profile_facts  # noqa: PLC0415 - only here
-
     audits, unit = profile.leakage.audits, profile.unit
     known, lows, highs = ([getattr(a, name) for a in audits] for name in ("knowledge", "lower", "upper"))
     chart = line_chart(

@@ -110,7 +110,7 @@ def _section(section: Section, number: int) -> str:
     parts += [_picture(picture) for picture in section.pictures]
     links = " · ".join(f'<a href="{quote(name)}">{html.escape(name)}</a>' for name in section.files)
     parts += [f"<p>{links}</p>\n"] if links else []
-    parts += [f"<pre>{html.escape(section.commands)}</pre>\n"] if section.commands else []
+    parts += [f'<pre class="command">{html.escape(section.commands)}</pre>\n'] if section.commands else []
     parts += [_download(download) for download in section.downloads]
     return "".join([*parts, "</section>\n"])
 

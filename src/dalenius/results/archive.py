@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dalenius import __version__
 from dalenius.errors import InputError
 from dalenius.model import storage
 from dalenius.model.adversary import Adversary
@@ -101,14 +102,24 @@ def part_of(path: str | os.PathLike[str], content: object, *, verify: bool) -> A
 
 def write_content(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     """Write a result as compact JSON; the file appears whole or not at all."""
-    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    # The version of the program beside that of the format: results of two versions are not shown on one page.
+    named = {**content, "dalenius": __version__}
+    text = json.dumps(named, allow_nan=False, separators=(",", ":"))
     storage.write(storage.path_of(path), f"{text}\n".encode())
+
+
+def check_version(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+    """Refuse a file whose version of dalenius is no text; files of 0.1 state none."""
+    if not isinstance(content.get("dalenius", ""), str):
+        message = f'{path} is not a sound result: its "dalenius" is {content["dalenius"]!r}, and no version'
+        raise InputError(message)
 
 
 def _rebuilt(
     path: str | os.PathLike[str], content: dict[str, Any], build: Callable[[dict[str, Any]], Answer], *, verify: bool
 ) -> Answer:
     """Return the result of a file whose certificate states the same, and verifies if that is asked for."""
+    check_version(path, content)
     if not isinstance(verify, bool):
         message = f"verify = {verify!r} must be True or False"
         raise InputError(message)

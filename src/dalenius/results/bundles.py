@@ -11,8 +11,17 @@ from typing import Any
 
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_query
-from dalenius.model import checks, storage
-from dalenius.results.archive import AUDIT, DAMAGED, DESIGN, audit_content, design_content, part_of, write_content
+from dalenius.model import checks
+from dalenius.results.archive import (
+    AUDIT,
+    DAMAGED,
+    DESIGN,
+    audit_content,
+    check_version,
+    design_content,
+    part_of,
+    write_content,
+)
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint
@@ -38,9 +47,8 @@ def save_bundle(result: Bundle, path: str | os.PathLike[str]) -> None:
     write_content(path, {"format": kind, "version": VERSION, **content(result)})
 
 
-def load_any(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | Design | Bundle":
-    """Read what `save` of any result wrote."""
-    content = storage.read_json(storage.path_of(path))
+def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> "Audit | Design | Bundle":  # noqa: ANN401 - JSON
+    """Rebuild the result that this file holds."""
     kind = content.get("format") if isinstance(content, dict) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         if kind in (AUDIT, DESIGN):
@@ -48,6 +56,7 @@ def load_any(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | 
         message = f'{path} is not a saved result: its "format" is none of {", ".join([AUDIT, DESIGN, *_KINDS])}'
         raise InputError(message)
     checks.flag("verify", verify)
+    check_version(path, content)
     if content.get("version") != VERSION or isinstance(content["version"], bool):
         message = f"{path} has version {content.get('version')!r}; this dalenius reads version {VERSION}"
         raise InputError(message)

@@ -8,7 +8,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,10 @@ class Store:
                         connection.execute(statement)
                 connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
             yield cls(path, connection)
+            # Whole in one file when nobody writes: it can be copied, and read where nothing can be written.
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA busy_timeout=200")
+                connection.execute("PRAGMA journal_mode=DELETE")
 
     def put(self, entries: Iterable[Entry]) -> None:
         """Write what has ended, in one transaction."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 # Columns of every table, after the varied keys; only seconds differ from run to run.
 COLUMNS = ("lower", "upper", "unit", "gap", "stopped", "proved", "upper_by", "nodes")
 STATUS = ("status", "reason", "seconds")
-# Rows of the table on a page.
-MOST_SHOWN = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +47,11 @@ class Study:
         """
         given = path_of(path)
         if given.suffix == ".db":
-            meta = stores.check(given)
+            meta = stores.check(given, remedy="read it with that version, or run the study again")
+            if not meta.get("toml"):
+                holds = f"the points of {meta['study']}" if "study" in meta else "nothing yet"
+                message = f"{given} holds {holds}, and no study that could be read from it"
+                raise InputError(message)
             return cls.of(Source.parsed(given, meta.get("toml", "")), given).refreshed()
         study = cls.of(Source.read(given), given.with_suffix(".db"))
         try:
@@ -211,37 +213,20 @@ class Study:
         return plot_study(rows, x, y, hue, varied=list(self.points[0].varied))
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page about the study; its certificates stay in the store."""
+        """Write one self-contained HTML page about the study; with its certificates, where they are not too many."""
         from dalenius.report.document import write_document  # noqa: PLC0415 - numpy
 
         write_document([self], path)
 
     def report_sections(self) -> "list[Section]":
-        """Return what a report shows: how far the study is, brackets along the first varied number, and the table."""
-        from dalenius.report.charts import Axis, Series, line_chart, text  # noqa: PLC0415 - numpy
-        from dalenius.report.page import Section, Table  # noqa: PLC0415 - the same
+        """Return what a report shows of this study."""
+        from dalenius.studies.study_page import sections  # noqa: PLC0415 - numpy
 
-        rows = [row for row in self.rows() if row["status"] == "done"]
-        names = list(self.points[0].varied)
-        along = next((name for name in names if all(isinstance(row[name], (int, float)) for row in rows)), None)
-        drawn = ""
-        if rows and along is not None:
-            groups = dict.fromkeys(tuple(row[name] for name in names if name != along) for row in rows)
-            series = []
-            for group in groups:
-                chosen = [row for row in rows if tuple(row[name] for name in names if name != along) == group]
-                label = place_words(dict(zip([name for name in names if name != along], group, strict=True)))
-                places, lows, highs = ([row[name] for row in chosen] for name in (along, "lower", "upper"))
-                series.append(Series(label, places, lows, highs))
-            drawn = line_chart(series, Axis(along), Axis("certified bracket", rows[0]["unit"]), self.name)
-        shown = [*names, "lower", "upper", "unit", "stopped", "status", "reason"]
-        table = Table(
-            tuple(shown), tuple(tuple(_cell(row[name]) for name in shown) for row in self.rows()[:MOST_SHOWN])
-        )
-        rest = len(self.rows()) - MOST_SHOWN
-        more = (f"{rest} more rows are in the store.",) if rest > 0 else ()
-        verdict = f"{text(self.name)}: {len(rows)} of {len(self.points)} points are done, {self.failed} failed."
-        return [Section("Study", verdict=verdict, drawn=drawn), Section("Table", more, table=table)]
+        return sections(self)
+
+    def report_subject(self) -> str:
+        """Return what the title of a report calls it."""
+        return self.name
 
     def summary(self) -> str:
         """Return how far the study is, in plain words."""
@@ -273,6 +258,20 @@ class Study:
         return as_html([(line[:11].strip(), [line[11:]]) for line in self.summary().splitlines()])
 
 
+def load_study(path: Path, *, verify: bool = False) -> Study:
+    """Read a study for its answers: its store must be there, and of this version."""
+    study = Study.load(path)
+    if path.suffix == ".toml":
+        if not study.store.exists():
+            message = f"{path}: nothing is answered yet, there is no {study.store}; run: dalenius sweep {path}"
+            raise InputError(message)
+        study = study.refreshed()
+    if verify and not (verdict := study.verify()):
+        message = f"{path}: {verdict}"
+        raise InputError(message)
+    return study
+
+
 @dataclass(frozen=True)
 class Verified:
     """What a check of every certificate came to; true where all were accepted."""
@@ -302,10 +301,6 @@ def _states(lower: float | None, upper: float | None, entry: Entry, rounding: fl
         if entry.numbers["lower"] <= low * (1 + rounding) and high <= entry.numbers["upper"] * (1 + rounding):
             return True
     return False
-
-
-def _cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def _need(package: str, what: str) -> None:

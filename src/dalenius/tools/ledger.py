@@ -7,11 +7,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from numpy.typing import ArrayLike
 
-from dalenius import api
+from dalenius import __version__, api
 from dalenius.errors import BudgetError, InputError
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
@@ -40,6 +40,9 @@ from dalenius.tools.composition import (
     records_text,
     same_channel,
 )
+
+if TYPE_CHECKING:
+    from dalenius.report.page import Section
 
 FORMAT = "dalenius/ledger"
 VERSION = 1
@@ -467,6 +470,7 @@ class Ledger:
         content = {
             "format": FORMAT,
             "version": VERSION,
+            "dalenius": __version__,
             "records": list(self.records),
             "adversary": adversary,
             **({} if self.budget is None else {"budget": self.budget}),
@@ -545,6 +549,22 @@ class Ledger:
         account = _account(content["account"], ledger)
         ledger._account = ledger.account() if verify else account
         return ledger
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained HTML page about what has been released."""
+        from dalenius.report.document import write_document  # noqa: PLC0415 - only here
+
+        write_document([self], path)
+
+    def report_subject(self) -> str:
+        """Return what the title of a report calls it."""
+        return f"{counted(len(self._releases))} about {records_text(self.records)}"
+
+    def report_sections(self) -> "list[Section]":
+        """Return what a report shows of this ledger."""
+        from dalenius.tools.ledger_page import sections  # noqa: PLC0415 - only here
+
+        return sections(self)
 
     def __repr__(self) -> str:
         return f"<Ledger over {records_text(self.records)}, {self._knows()}: {self._account!r}>"

@@ -14,11 +14,9 @@ from dalenius.model.channels.neighbours import ROUNDING
 from dalenius.model.channels.noise import Noise, least_contraction
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
-from dalenius.model.statistic import Statistic, Sum
+from dalenius.model.statistic import MOST_SUM_VALUES, Statistic, Sum
 
 Ints = NDArray[np.int64]
-
-MOST_VALUES = 2**10  # of a record, where a channel is too large to write out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +44,7 @@ class Additive(Mechanism):
         """Whether a query can be answered this way: an integer sum of records of few values."""
         statistic = query.statistic
         plain = isinstance(statistic, Sum) and statistic.modulus is None
-        return plain and query.integers.numeric and query.records[0] <= MOST_VALUES
+        return plain and query.integers.numeric and query.records[0] <= MOST_SUM_VALUES
 
     @property
     def answers(self) -> Ints:

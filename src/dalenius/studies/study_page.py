@@ -1,0 +1,120 @@
+"""What a report shows of a study."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.report.charts import Axis, Series, line_chart, number, text
+from dalenius.report.document import MOST_CARRIED, gzip
+from dalenius.report.page import Download, Section, Table
+from dalenius.report.profile_text import BOUNDED, INDEPENDENT
+from dalenius.results.units import NATS_PER_UNIT
+from dalenius.studies import store as stores
+from dalenius.studies.grid import place_words
+
+if TYPE_CHECKING:
+    from dalenius.studies.study import Study
+
+# Rows of the table on a page, and lines of its chart.
+MOST_SHOWN = 500
+MOST_LINES = 8
+# More bytes than this in a store are more than a page may carry, however well they are packed.
+MOST_STORED = 8 * MOST_CARRIED
+
+Row = dict[str, Any]
+
+
+def sections(study: "Study") -> list[Section]:
+    """Return the verdict, what was asked, brackets along the first varied number, the table, and the certificates."""
+    rows = study.rows()
+    done = [row for row in rows if row["status"] == "done"]
+    names = list(study.points[0].varied)
+    drawn, words = _chart(study, done, names)
+    shown = [*names, "lower", "upper", "unit", "stopped", "status", "reason"]
+    table = Table(tuple(shown), tuple(tuple(_cells(row, shown)) for row in rows[:MOST_SHOWN]))
+    more = (f"{len(rows) - MOST_SHOWN} more rows are in the store.",) if len(rows) > MOST_SHOWN else ()
+    return [
+        Section("Verdict", _believed(study), verdict=_verdict(study, done)),
+        Section("Certified brackets", words, drawn=drawn),
+        Section("Table", more, table=table),
+        Section("How to reproduce it", ("It was asked so:",), lines=study.source.text.strip(), commands=_again(study)),
+        _certificates(study),
+    ]
+
+
+def _verdict(study: "Study", done: list[Row]) -> str:
+    said = f"{text(study.name)}: {len(done)} of {len(study.points)} points are done, {study.failed} failed."
+    tasks = {point.work.task.task for point in study.points}
+    if not done or tasks != {"audit"} or len({row["unit"] for row in done}) > 1:
+        return said
+    worst = max(done, key=lambda row: row["upper"])
+    place = place_words({name: worst[name] for name in study.points[0].varied})
+    most, unit = number(worst["upper"], NATS_PER_UNIT[worst["unit"]], "up"), text(worst["unit"])
+    where = f", at {text(place)}" if place else ""
+    return f'{said} The one that tells most tells at most {most} <span class="unit">{unit}</span>{where}.'
+
+
+def _believed(study: "Study") -> tuple[str, ...]:
+    """What the adversaries of the study believe, one sentence each."""
+    kinds = {point.work.task.adversary or "bounded" for point in study.points}
+    words = {"bounded": BOUNDED, "independent": INDEPENDENT}
+    return tuple(f"{kind.capitalize()}: {words[kind]}." for kind in sorted(kinds))
+
+
+def _chart(study: "Study", done: list[Row], names: list[str]) -> tuple[str, tuple[str, ...]]:
+    """Brackets along the first varied number, a line for each place of the others; and words about it."""
+    along = next((name for name in names if all(_is_number(row[name]) for row in done)), None)
+    if not done or along is None or len({row["unit"] for row in done}) > 1:
+        return "", ("There is nothing to draw: no varied key is a number, or no point is done.",)
+    others = [name for name in names if name != along]
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in done:
+        groups.setdefault(tuple(map(str, (row[name] for name in others))), []).append(row)
+    series = []
+    for chosen in list(groups.values())[:MOST_LINES]:
+        label = place_words({name: chosen[0][name] for name in others})
+        places, lows, highs = ([row[name] for row in chosen] for name in (along, "lower", "upper"))
+        series.append(Series(label, places, lows, highs))
+    left = len(groups) - len(series)
+    words = (f"{left} more lines are in the table.",) if left > 0 else ()
+    # With a budget of leakage the bracket is of a distortion, which has no unit.
+    dual = any(p.work.task.task == "design" and p.work.task.leakage is not None for p in study.points)
+    up = Axis("certified bracket", None if dual else done[0]["unit"])
+    return line_chart(series, Axis(along), up, study.name), words
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _cells(row: Row, shown: list[str]) -> list[str]:
+    """A row as words; digits of bounds are rounded outward."""
+    cells = {name: _cell(row[name]) for name in shown}
+    if row["status"] == "done":
+        places = decimals(row["upper"])
+        cells |= {"lower": round_down(row["lower"], places), "upper": round_up(row["upper"], places)}
+    return [cells[name] for name in shown]
+
+
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _again(study: "Study") -> str:
+    toml = study.source.path.with_suffix(".toml").name
+    return f'dalenius sweep {toml} --verify\n\nimport dalenius as dl\n\ndl.Study.load("{toml}").run().verify()'
+
+
+def _certificates(study: "Study") -> Section:
+    """All certificates in one compressed file, in the order of the points, where that is small enough to carry."""
+    beside = f"Every certificate is in the store, {study.store.name}: check all with dl.Study.load(FILE).verify()."
+    if not study.store.exists() or study.store.stat().st_size > MOST_STORED:
+        return Section("Certificates", (beside,))
+    with stores.reading(study.store) as open_store:
+        found = dict(open_store.certificates())
+    wanted = [found[point.key] for point in study.points if point.key in found]
+    content = gzip("".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in wanted).encode())
+    if not wanted or len(content) > MOST_CARRIED:
+        return Section("Certificates", (beside,))
+    words = "one certificate a line, in the order of the table; unpack it with gunzip"
+    return Section("Certificates", (beside,), downloads=(Download("certificates.jsonl.gz", content, words),))

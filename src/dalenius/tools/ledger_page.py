@@ -1,0 +1,64 @@
+"""What a report shows of a ledger."""
+
+from typing import TYPE_CHECKING
+
+from dalenius.numerics.rounding import round_up
+from dalenius.report.charts import Axis, brackets, number, text
+from dalenius.report.page import Section, Table
+from dalenius.results.units import NATS_PER_UNIT
+from dalenius.tools.account import HOW, TRUSTED, counted
+
+if TYPE_CHECKING:
+    from dalenius.tools.ledger import Ledger
+
+# More releases than these are in the table alone.
+MOST_DRAWN = 30
+TWO_KINDS = "Each alone is bounded about the whole data, all together about one record."
+
+
+def sections(ledger: "Ledger") -> list[Section]:
+    """Return the verdict, the numbers, and what each release can tell."""
+    account, unit = ledger.account(), ledger.unit
+    releases = ledger.releases
+    rows = tuple(
+        (str(k), release.name, ", ".join(release.columns or ()) or "all", round_up(release.capacity))
+        for k, release in enumerate(releases, 1)
+    )
+    table = Table(("", "release", "columns", f"tells at most about the data, {unit}"), rows)
+    drawn = ""
+    if 0 < len(releases) <= MOST_DRAWN:
+        names = [*(f"{k}. {release.name}" for k, release in enumerate(releases, 1)), "all together, about a record"]
+        lows = [*(0.0 for _ in releases), account.lower]
+        highs = [*(release.capacity for release in releases), account.upper]
+        drawn = brackets(names, lows, highs, Axis("at most", unit), "What each release can tell")
+    return [
+        Section("Verdict", verdict=_verdict(ledger), paragraphs=_assumed(ledger)),
+        Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger._facts())),  # noqa: SLF001
+        Section(
+            "Releases",
+            (TWO_KINDS,),
+            drawn=drawn,
+            table=table,
+        ),
+    ]
+
+
+def _verdict(ledger: "Ledger") -> str:
+    account, nats = ledger.account(), NATS_PER_UNIT[ledger.unit]
+    unit = f'<span class="unit">{text(ledger.unit)}</span>'
+    low, high = number(account.lower, nats, "down"), number(account.upper, nats, "up")
+    said = f"The {counted(account.releases)} of this ledger together tell {low} to {high} {unit} about any one record."
+    if ledger.budget is None:
+        return said
+    left = number(ledger.remaining(), nats, "down")
+    kept = "is kept" if account.upper <= ledger.budget else "is not proved to be kept"
+    return f"{said} The budget of {number(ledger.budget, nats)} {unit} {kept}; {left} {unit} of it are left."
+
+
+def _assumed(ledger: "Ledger") -> tuple[str, ...]:
+    account = ledger.account()
+    return (
+        f"What was assumed: an adversary with {ledger._knows()}, and releases run independently.",  # noqa: SLF001
+        f"How the upper bound was found: {HOW[account.bound]}.",
+        *((f"These numbers are {TRUSTED}.",) if account.loaded else ()),
+    )
