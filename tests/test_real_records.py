@@ -237,6 +237,11 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: dl.audit(_one(), knowledge=math.inf), "knowledge"),
     (lambda: dl.audit(_one(), knowledge=0, secret=[0, 1]), "one record"),
     (lambda: dl.audit(_one(), knowledge=0, secret=1), "one record"),
+    (lambda: dl.audit(_one(), knowledge=0, secret={"record": 0}), "must hold"),
+    (lambda: dl.audit(_one(), knowledge=0, secret={"record": 0, "edges": [0, 1]}), "edges that ascend"),
+    (lambda: dl.audit(_one(), knowledge=0, secret={"record": 0, "edges": [2]}), "edge 0 of the secret"),
+    (lambda: dl.audit(_one(), knowledge=0, secret={"record": 0, "edges": [0.12345]}), "need 20000 cells"),
+    (lambda: dl.audit(_one(), adversary="independent", secret={"record": 0, "edges": [0.5]}), "single records"),
     (lambda: dl.audit(_one(), knowledge=0, reference=([0, 0.5, 1], [0.5, 0.4])), "integrates to 0.9"),
     (lambda: dl.audit(_one(), knowledge=0, reference=([0, 0.5], [1.0])), "gaps"),
     (lambda: dl.audit(_one(), knowledge=0, reference=([0, 0.3, 0.6, 1], [0.5, 0.0, 0.5])), "gap from 0.3 to 0.6"),
@@ -307,3 +312,49 @@ def test_forged_certificates_are_refused() -> None:
         assert words in verdict.reason
     other = dl.mechanisms.laplace(dl.queries.real_sum(2, 0, 1), epsilon=1.5)
     assert "another channel" in dl.verify(data, mechanism=other).reason
+
+
+def bins_leakage(scale: float = 1.0) -> float:
+    """I(A;Y) of which half a uniform record in [0, 1] lies in, with Laplace noise, by fine places and outputs."""
+    y = np.linspace(-25, 26, 20_001)
+    places = (np.arange(400) + 0.5) / 400
+    rows = laplace(y - places[:, None], 1 / scale).reshape(2, 200, -1).mean(axis=1) / 2
+    total = rows.sum(axis=0)
+    return float(np.trapezoid((rows * np.log(2 * rows / total)).sum(axis=0), y))
+
+
+@pytest.mark.parametrize("family", ["laplace", "gaussian"])
+def test_the_bin_of_a_record_is_bracketed(family: str, tmp_path: Path) -> None:
+    query = dl.queries.real_sum(1, 0, 1)
+    noise = {
+        "laplace": lambda: dl.mechanisms.laplace(query, scale=1),
+        "gaussian": lambda: dl.mechanisms.gaussian(query, sigma=1),
+    }
+    mechanism, secret = noise[family](), {"record": 0, "edges": [0.5]}
+    audit = dl.audit(mechanism, knowledge=0, secret=secret, tolerance=1e-2)
+    whole = dl.audit(mechanism, knowledge=0, tolerance=1e-2)
+    assert audit.verify().verified
+    assert audit.upper_by == "snapped"
+    assert audit.lower <= whole.upper
+    if family == "laplace":
+        assert audit.lower <= bins_leakage() <= audit.upper
+    audit.save(path := tmp_path / "audit.json")
+    assert dl.load(path, verify=True).upper == audit.upper
+    assert "the bin of record 0: 0 to 0.5" in audit.summary()
+
+
+def test_forged_bins_are_refused() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.real_sum(1, 0, 1), scale=1)
+    secret = {"record": 0, "edges": [0.5]}
+    data = json.loads(dl.audit(mechanism, knowledge=0, secret=secret, tolerance=3e-2).certificate.text())
+    assert dl.verify(data)
+    for words, edges in (
+        ("cuts a cell", [0, 0.49, 1]),
+        ("the bin of record 0", [0, 0.25, 1]),
+        ("ascend", [0, 0.5, 0.5, 1]),
+    ):
+        verdict = dl.verify({**data, "secret": {"record": 0, "edges": edges}})
+        assert not verdict.verified
+        assert words in verdict.reason
+    assert not dl.verify({**data, "secret": {"records": [0]}})
+    assert not dl.verify({key: x for key, x in data.items() if key != "secret"})

@@ -197,6 +197,7 @@ def samples() -> dict[str, Sample]:
         ),
         "real records": continuous("laplace(epsilon=1)", knowledge=0.1, reference=([0, 0.5, 1], [0.25, 0.75])),
         "real records, gaussian": continuous("gaussian(sigma=0.7)", knowledge=0.0),
+        "real records, bins": continuous("laplace(epsilon=1)", knowledge=0.1, secret={"record": 1, "edges": [0.5]}),
         "real records, independent": continuous("laplace(scale=0.5)", adversary="independent"),
         "saved": saved(small, knowledge=2.0),
     }

@@ -90,6 +90,24 @@ class Attributes(Function):
         return found
 
 
+class Bins(Function):
+    """The bin in which a real-valued record lies; edges from low to high. There are no datasets to list."""
+
+    def __init__(self, record: int, edges: tuple[float, ...]) -> None:
+        """Take what was checked."""
+        names = tuple(f"{low:g} to {high:g}" for low, high in pairwise(edges))
+        for key, given in {"bin_of": record, "edges": edges, "names": names}.items():
+            object.__setattr__(self, key, given)
+
+    bin_of: int
+    edges: tuple[float, ...]
+
+    @property
+    def words(self) -> str:
+        """Return what it is called."""
+        return f"the bin of record {self.bin_of}"
+
+
 Secret = int | Group | Function  # an int is the index of a record
 
 
@@ -167,6 +185,8 @@ def values(secret: Secret, a: int, records: tuple[int, ...]) -> tuple[int, ...]:
 
 def name(secret: Secret, shown: int = 6) -> str:
     """Return `record 0`, `records 0 and 1`, `the secret (3 values)`; of a group at most `shown` records."""
+    if isinstance(secret, Bins):
+        return secret.words
     if isinstance(secret, Attributes):
         return " and ".join(map(_attribute_words, secret.words))
     if isinstance(secret, Function):

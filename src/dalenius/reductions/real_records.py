@@ -112,6 +112,26 @@ def above(mechanism: Continuous, density: Density, m: int, n: int) -> Whole:
     return _whole(finite, m, lost, most, density.points(m), spread)
 
 
+def snapped(mechanism: Continuous, density: Density, m: int, n: int) -> tuple[Whole, float]:
+    """Return the middles of cells, for a bound from above on a function of cells, and what moving there costs.
+
+    The answer moves by at most n/2 steps, and every secret's information by at most that times the root of the
+    Fisher information of the noise.
+    """
+    query, most = queries.total(n, range(m)), mechanism.log_maximal(n)
+    if mechanism.laplace:
+        epsilon = _float_above(mechanism.exact)
+        finite: Mechanism = mechanisms.geometric(query, epsilon=epsilon, sensitivity=m)
+        return _whole(finite, m, 0.0, most, density.cells(m)), n * epsilon / m / 2 * (1 + ROUNDED)
+    deviation = float(mechanism.exact * m)
+    variance = deviation**2 * (1 - ROUNDED)
+    spread = min(1.0, math.sqrt(variance / 2))
+    tau = math.sqrt(variance - spread**2)
+    lost = math.log(deviation) - math.log(variance) / 2 + _poisson(tau * spread / math.sqrt(variance))
+    finite = mechanisms.discrete_gaussian(query, sigma=tau)
+    return _whole(finite, m, lost, most, density.cells(m), spread), n / (2 * deviation) * (1 + ROUNDED)
+
+
 def _whole(  # noqa: PLR0913, PLR0917 - its fields
     finite: Mechanism, m: int, lost: float, most: float, law: list[Fraction], spread: float | None = None
 ) -> Whole:

@@ -118,6 +118,11 @@ KINDS = {
         "The others follow the reference exactly: one channel from the record to the output.",
         "10",
     ),
+    "snapped": Kind(
+        "records moved to the middles of cells",
+        "Moving the answer by a little changes what noise tells by no more than the root of its Fisher information.",
+        "11",
+    ),
     "rounded": Kind(
         "records rounded to a grid",
         "A release of real-valued records is, but for a small share, one of records rounded at random to a grid.",

@@ -17,7 +17,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
-from dalenius.model.secret import Attributes, Function, Group
+from dalenius.model.secret import Attributes, Bins, Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
@@ -178,8 +178,9 @@ def cell_words(audit: Audit, value: int, cls: int) -> str:
 def _place_words(audit: Audit, mechanism: Continuous, value: int, cls: int) -> str:
     """Return `record 0 from 0.25 to 0.5`, and where the sum of the records is."""
     value_place, n = secret_value(audit, value), len(audit.prior.mechanism.records)
-    words = f"record {audit.record} {value_place}"
-    if n == 1:
+    bins = audit.secret if isinstance(audit.secret, Bins) else None
+    words = f"record {audit.record if bins is None else bins.bin_of} {value_place}"
+    if n == 1 and bins is None:
         return words
     query, m = mechanism.query, audit.certificate.data["witness"]["cells"]
     step = (query.high - query.low) / m
@@ -197,6 +198,8 @@ def secret_name(audit: Audit) -> str:
 def secret_value(audit: Audit, value: int, longest: int = 24) -> str:
     """Return a value of the secret: of a record, of each record of a group, or what the function gives, shortened."""
     secret = audit.prior.secret
+    if isinstance(audit.secret, Bins):
+        return f"from {audit.secret.names[value]}"
     if isinstance(audit.mechanism, Continuous):
         real, m = audit.mechanism.query, audit.certificate.data["witness"]["cells"]
         places = [real.low + (real.high - real.low) * k / m for k in (value, value + 1)]
@@ -294,6 +297,8 @@ def alive(audit: Audit) -> NDArray[np.bool_]:
 
 def _secret(audit: Audit) -> str:
     secret, many = audit.prior.secret, int(alive(audit).sum())
+    if isinstance(audit.secret, Bins):
+        return f"{audit.secret.words}: {', '.join(map(str, audit.secret.names[:MOST_NAMES]))}"
     if isinstance(secret, Attributes):
         return f"{secrets.name(secret)}{' together' if len(secret.words) > 1 else ''}, {many} values"
     if isinstance(secret, Function):

@@ -19,7 +19,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
-from dalenius.model.secret import Attributes, Secret, members, name
+from dalenius.model.secret import Attributes, Bins, Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
@@ -234,6 +234,8 @@ class Audit:
         """None for every record, the records of the secret, words for attributes, or the word "function"."""
         if self.secret is None:
             return None
+        if isinstance(self.secret, Bins):
+            return self.secret.words
         if isinstance(self.secret, Attributes):
             return list(self.secret.words)
         group = members(self.secret)

@@ -8,11 +8,12 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.continuous import Continuous
-from dalenius.model.channels.density import Density
+from dalenius.model.channels.density import Density, decimal
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
-from dalenius.reductions.real_records import ROUNDED, Whole, above, below
+from dalenius.model.secret import Attributes, Bins
+from dalenius.reductions.real_records import ROUNDED, Whole, above, below, snapped
 from dalenius.results.answers import Run, certified_answer
 from dalenius.results.audit import Audit, Records, Stopped
 from dalenius.results.independent_answers import independent_answer
@@ -37,6 +38,20 @@ class _Asked:
     n: int
 
     @property
+    def bins(self) -> Bins | None:
+        """The bin that is the secret, if it is one."""
+        return self.problem.secret if isinstance(self.problem.secret, Bins) else None
+
+    def about(self, whole: Whole) -> Attributes | None:
+        """Return the bin as a function of the cells of a record; None where every record is the secret."""
+        if self.bins is None:
+            return None
+        low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
+        ends = [int((decimal(e) - low) / wide * whole.cells) for e in self.bins.edges[1:]]
+        labels = [sum(c >= end for end in ends) for c in range(whole.cells)]
+        return Attributes(whole.mechanism.records, (0,), labels, self.bins.names, (self.bins.words,))
+
+    @property
     def exact(self) -> bool:
         """Whether the prior, or what the others follow, is the density itself."""
         adversary = self.problem.adversary
@@ -51,7 +66,22 @@ class _Asked:
     @property
     def step(self) -> int:
         """Cells that the edges of the density need, if they are not too many: grids have multiples of it."""
-        return self.density.steps(self.problem.settings.continuous.most_steps)
+        most = self.problem.settings.continuous.most_steps
+        return math.lcm(self.density.steps(most), self._bin_steps(most))
+
+    def _bin_steps(self, most: int) -> int:
+        """Cells that the bins need: no cell may be cut by an edge of theirs."""
+        if self.bins is None:
+            return 1
+        low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
+        needed = math.lcm(*(((decimal(e) - low) / wide).denominator for e in self.bins.edges))
+        if needed > most:
+            message = (
+                f"the edges of {self.bins.words} need {needed} cells of equal width, above the limit of {most}; use "
+                "edges on a coarser grid"
+            )
+            raise InputError(message)
+        return needed
 
     @property
     def markov(self) -> bool:
@@ -76,16 +106,16 @@ class _Asked:
             return Adversary.independent(records, known, "nats", law)
         return Adversary.from_user(records, knowledge=known, reference=law)
 
-    def audit(self, whole: Whole, deadline: Deadline, *, from_above: bool) -> Audit:
+    def audit(self, whole: Whole, deadline: Deadline, *, from_above: bool, about: Attributes | None = None) -> Audit:
         """Audit whole numbers; from below without a search for upper bounds."""
         settings = self.problem.settings
         tolerance = max(0.25 * self.problem.tolerance, 0.1 * whole.margin)
         if not from_above:
             settings = replace(settings, portfolio=only())
-        elif not self.markov:
+        elif not (self.markov or about is not None):
             settings = replace(settings, portfolio=only(*ONE_POINT))
         adversary = self.adversary(whole, from_above=from_above)
-        problem = AuditProblem(whole.mechanism, adversary, None, tolerance, settings)
+        problem = AuditProblem(whole.mechanism, adversary, about, tolerance, settings)
         run = Run("nats", tolerance, self.run.seed, deadline)
         if adversary.kind == "independent":
             return independent_answer(problem, deadline, run)
@@ -111,13 +141,20 @@ def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
     density = cast("Density", problem.reference)
     known = not problem.adversary.unlimited or not density.uniform
     asked = _Asked(problem, run, mechanism, density, mechanism.n if known else 1)
+    if asked.bins is not None and problem.adversary.kind == "independent":
+        message = f'adversary="independent" audits single records, not {asked.bins.words}; give the index of a record'
+        raise InputError(message)
     most = mechanism.log_maximal(asked.n) + ROUNDED
     lower, upper = _Bound(0.0, {}), _Bound(most, {"kind": "maximal", "upper": most})
+    if asked.bins is not None:
+        values = math.log(len(asked.bins.names)) + ROUNDED
+        upper = min(upper, _Bound(values, {"kind": "trivial", "upper": values}), key=lambda bound: bound.value)
     grids = _grids(asked)
     for k, m in enumerate(grids):
         part = Deadline(run.deadline.left / (len(grids) - k), parent=run.deadline)
         lower = max(lower, _from_below(asked, m, part), key=lambda bound: (bound.value, bound.audit is not None))
-        upper = min(upper, _from_above(asked, m, part), key=lambda bound: bound.value)
+        found = [_from_above(asked, m, part), *([] if asked.bins is None else [_snapped(asked, m, part)])]
+        upper = min(upper, *found, key=lambda bound: bound.value)
         run.deadline.nodes += part.nodes
         if upper.value - lower.value <= run.allowed(upper.value) * run.nats or run.deadline.expired():
             break
@@ -143,6 +180,8 @@ def _grids(asked: _Asked) -> list[int]:
 def _hidden(asked: _Asked, m: int) -> float:
     """What a grid hides, of both bounds together."""
     try:
+        if asked.bins is not None:
+            return snapped(asked.mechanism, asked.density, m, asked.n)[1]
         return 1.25 * above(asked.mechanism, asked.density, m, asked.n).margin
     except InputError:
         return math.inf
@@ -154,7 +193,7 @@ def _from_below(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
         if m >= asked.problem.settings.continuous.halved:
             m = max(asked.step, m // 2 // asked.step * asked.step)
         whole = below(asked.mechanism, asked.density, m, asked.n, points=asked.points)
-        audit = asked.audit(whole, deadline, from_above=False)
+        audit = asked.audit(whole, deadline, from_above=False, about=asked.about(whole))
     except InputError:
         return _Bound(0.0, {})
     value = whole.lower(audit.certificate.lower, asked.n, exact=asked.exact)
@@ -176,6 +215,19 @@ def _from_above(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
     return _Bound(value, {"kind": "rounded", "upper": value, "cells": m, **spread, "audit": data}, audit)
 
 
+def _snapped(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
+    """A bound on what is told of a bin, a function of the cells, by moving records to the middles of their cells."""
+    try:
+        whole, moved = snapped(asked.mechanism, asked.density, m, asked.n)
+        audit = asked.audit(whole, deadline, from_above=True, about=asked.about(whole))
+    except InputError:
+        return _Bound(math.inf, {})
+    value = whole.upper(audit.certificate.upper, asked.n, exact=asked.exact) + moved
+    spread = {} if whole.spread is None else {"spread": whole.spread}
+    data = audit.certificate.data
+    return _Bound(value, {"kind": "snapped", "upper": value, "cells": m, **spread, "audit": data}, audit)
+
+
 def _one_point(proof: dict[str, Any]) -> bool:
     """Whether a proof on the grid holds for real-valued records too."""
     return proof["kind"] in KINDS or (proof["kind"] in ONE_LEAF and len(proof["tree"]) == 1)
@@ -189,7 +241,9 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
             "finest one; use more noise or fewer records"
         )
         raise InputError(message)
-    record = problem.secret if isinstance(problem.secret, int) else 0
+    bins = asked.bins
+    record = problem.secret if isinstance(problem.secret, int) else None if bins is not None else 0
+    about = {"records": [record]} if bins is None else {"record": bins.bin_of, "edges": list(bins.edges)}
     named = {} if problem.secret is not None else {"record": record}
     known = problem.reference.describe()
     independent = {"independent": True} if problem.adversary.kind == "independent" else {}
@@ -202,7 +256,7 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
             **({} if problem.adversary.unlimited else {"knowledge": problem.adversary.value}),
             **({"reference": known} if known else {}),
         },
-        **({} if problem.secret is None else {"secret": {"records": [record]}}),
+        **({} if problem.secret is None else {"secret": about}),
         "lower": min(lower.value, upper.value),
         "upper": upper.value,
         "witness": {**named, **lower.data},

@@ -26,7 +26,7 @@ from dalenius.model.distortion import MEASURES, measure_name, output_labels
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
+from dalenius.model.secret import Attributes, Bins, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Table
 from dalenius.model.tied import Decoder, TiedPrior
 from dalenius.results.audit import Audit, Extremes, Group, Records
@@ -154,10 +154,13 @@ def _attributes(content: dict[str, Any], described: dict[str, Any], records: tup
     return Attributes(records, tuple(group), labels, tuple(names), tuple(words))
 
 
-def _real_secret(certificate: dict[str, Any], n: int) -> int | None:
-    """The record that is the secret, of n real-valued ones; None for all of them."""
+def _real_secret(mechanism: Continuous, certificate: dict[str, Any]) -> int | Bins | None:
+    """The record that is the secret, of real-valued ones, or its bin; None for all of them."""
+    n = mechanism.n
     if "secret" not in certificate:
         return None
+    if "edges" in certificate["secret"]:
+        return mechanism.secret(certificate["secret"])
     (record,) = certificate["secret"]["records"]
     if checks.whole("the record", record, 0) >= n:
         message = f"its secret is record {record}, of {n}"
@@ -177,7 +180,12 @@ def _real_adversary(mechanism: Continuous, certificate: dict[str, Any]) -> Adver
 def _real_witness(audit: dict[str, Any]) -> Prior:
     """The prior on cells, or grid points, of the certificate about whole numbers inside."""
     whole = parse_mechanism(audit["problem"]["mechanism"], parse_query(audit["problem"]["query"]))
-    return _witness(whole, audit["witness"]["record"], audit, _reference(audit, whole.records))
+    about: Secret = audit["witness"].get("record", 0)
+    if "secret" in audit:
+        about = _attributes(
+            {"names": [str(v) for v in range(max(audit["secret"]["values"]) + 1)]}, audit["secret"], whole.records
+        )
+    return _witness(whole, about, audit, _reference(audit, whole.records))
 
 
 def _whole_numbers(listed: Sequence[object]) -> bool:
@@ -216,8 +224,11 @@ def audit_of(content: dict[str, Any]) -> Audit:
 
 def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Audit:
     _check_described(mechanism, certificate)
-    real = isinstance(mechanism, Continuous)
-    secret = _real_secret(certificate, mechanism.n) if real else _secret(content, certificate, mechanism.records)
+    secret = (
+        _real_secret(mechanism, certificate)
+        if isinstance(mechanism, Continuous)
+        else _secret(content, certificate, mechanism.records)
+    )
     one = secret is None or isinstance(secret, int)
     if "bounds" in content:
         content = {"upper_by": content["bounds"], **content}  # its name in version 0.1

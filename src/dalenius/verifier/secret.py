@@ -109,8 +109,10 @@ def alone(value: object, n: int) -> int | None:
     if value is None:
         return None
     given = mapping(value, "the secret")
+    if set(given) == {"record", "edges"}:
+        return whole(given["record"], "the record of the secret", 0, n - 1)
     if set(given) != {"records"}:
-        refuse("the secret of real-valued records must be a record")
+        refuse("the secret of real-valued records must be a record, or its bin")
     (record,) = sequence(given["records"], "records of the secret", 1)
     return whole(record, "the record of the secret", 0, n - 1)
 

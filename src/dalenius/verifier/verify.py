@@ -373,13 +373,16 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
         return inside.lower, inside.upper
 
     # Records have one law and are interchangeable, so that one of them stands for all.
-    continuous.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, inner)
     about = secret.alone(content.get("secret"), problem.n)
+    asked = real_records.with_bins(asked, content.get("secret"), problem)
+    continuous.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, inner)
     proofs = sequence(field(content, "proofs", "the certificate"), "proofs", 1)
     claimed = continuous.check_proof(mapping(proofs[0], "the proof"), problem, asked, inner, "the proof")
     if claimed > upper:
         refuse(f"the proof: its bound {claimed!r} exceeds the certificate's {upper!r}")
     of = "any record" if about is None else f"record {about}"
+    of = of if asked.bins is None else f"the bin of {of}"
+    report.problem += "" if asked.bins is None else f"; the secret is {of}"
     return (
         f"every number was recomputed: a prior that leaks at least {lower!r} nats of a real-valued record, and a proof "
         f"that no prior leaks more than {upper!r} nats of {of}"

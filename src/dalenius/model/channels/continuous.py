@@ -1,9 +1,11 @@
 """Records that are real numbers: their sums and means, released with Laplace or Gaussian noise."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
@@ -15,6 +17,7 @@ from dalenius.model.channels.density import Density, decimal
 from dalenius.model.channels.mechanism import Mechanism, Route
 from dalenius.model.channels.real import Gaussian, Laplace
 from dalenius.model.query import Query
+from dalenius.model.secret import Bins
 
 Ints = NDArray[np.int64]
 
@@ -179,15 +182,34 @@ class Continuous(Mechanism):
         """Return the density that a user gives as the reference."""
         return Density.of(reference, self.query.low, self.query.high)
 
-    def secret(self, secret: object) -> int | None:
-        """Return the record that a user names as the secret; None for all of them."""
+    def secret(self, secret: object) -> int | Bins | None:
+        """Return the record that a user names as the secret, or its bin; None for all of them."""
+        if isinstance(secret, Mapping):
+            return self._bins(secret)
         one = secret[0] if isinstance(secret, (list, tuple)) and len(secret) == 1 else secret
         if one is None or (isinstance(one, (int, np.integer)) and not isinstance(one, bool) and 0 <= one < self.n):
             return None if one is None else int(one)
         message = (
-            f"secret = {secret!r}: of real-valued records the secret is one record; give its index, 0 to {self.n - 1}"
+            f"secret = {secret!r}: of real-valued records the secret is one record; give its index, 0 to {self.n - 1}, "
+            'or {"record": 0, "edges": [...]} for the bin that it lies in'
         )
         raise InputError(message)
+
+    def _bins(self, given: Mapping[object, object]) -> Bins:
+        """Return the bin of a record, with edges from low to high; the ends may be left out."""
+        low, high = self.query.low, self.query.high
+        if set(given) != {"record", "edges"}:
+            message = f'secret = {dict(given)!r} must hold "record" and "edges", and nothing else'
+            raise InputError(message)
+        record = self.secret(given["record"])
+        listed = checks.listed(given["edges"], f"the edges of the secret are {given['edges']!r}, not a list of numbers")
+        inside = [checks.real(f"edge {i} of the secret", e, low, high) for i, e in enumerate(listed)]
+        edges = (low, *(e for e in inside if low < e < high), high)
+        one_bin = 2
+        if not isinstance(record, int) or len(edges) == one_bin or any(a >= b for a, b in pairwise(edges)):
+            message = f"the secret needs a record and edges that ascend, one or more between {low} and {high}"
+            raise InputError(message)
+        return Bins(record, edges)
 
     def log_maximal(self, n: int) -> float:
         """Return the maximal leakage of n records, log of the integral of the largest density."""

@@ -58,6 +58,15 @@ log(m+1), h = H(E): records act through their own points then.
 *Independent records without a reference*: the others are known or independent, and I(X_i;Y) <= I(X_i; X_i + N), with
 equality where they are known: one record, n = 1, in all of the above. The witness is then on grid points themselves,
 which a prior may have: no place in a cell is averaged, TV = 0 and S = 1.
+*The bin of a record as the secret* (no cell is cut by an edge of a bin) is a function of its cell, and the witness is
+about it. From above it has log of the number of bins, what holds for the record ("rounded"), and "snapped": let every
+record be at the middle of its cell, so that the answer moves by e, |e| <= n/2. For Y_u = F + u e + N
+    d/du I(A;Y_u) = E[ e ( (log p_u(.|A))' - (log p_u)' )(Y_u) ],
+the score of a sum is the conditional mean of that of the noise, likewise given A, so that the bracket has mean square
+at most the Fisher information J of the noise, and |I(A;Y_1) - I(A;Y_0)| <= (n/2) sqrt J: n H/2, or n/(2 s). The bin
+is a function of the cells, whose law has no more divergence than the data, so that any proof about them will do.
+Laplace noise of rate H is made from that of rate H' >= H, which is geometric noise and a jitter; Gaussian noise is put
+on the grid as above.
 """
 
 from collections.abc import Callable
@@ -72,7 +81,7 @@ from dalenius.verifier.reading import AUDIT, field, mapping, number, numbers, re
 
 from . import named
 from .counting import Sum
-from .real_records import Believed, Problem, positive
+from .real_records import Believed, Problem, labels, positive
 
 # Noise on whole numbers, from above and from below.
 NOISE = {"laplace": ("geometric", "laplace"), "gaussian": ("discrete_gaussian", "discrete_gaussian")}
@@ -90,6 +99,7 @@ def check_witness(witness: dict[str, Any], problem: Problem, asked: Believed, lo
     law, far = asked.reference.cells(m)
     audit = mapping(field(witness, "audit", "the witness"), "the audit of the witness")
     noise = _posed(audit, asked, m, NOISE[problem.family][1], points=points)
+    _about(audit, labels(asked, m))
     n = asked.many
     averaged = 0 if points else n
     if problem.family == "laplace":
@@ -121,6 +131,10 @@ def check_proof(proof: dict[str, Any], problem: Problem, asked: Believed, inner:
     kind = field(proof, "kind", where)
     if kind == "maximal":
         bound = maximal(problem, asked.many).log()
+    elif kind == "trivial" and asked.bins is not None:
+        bound = arb(len(asked.bins) - 1).log()
+    elif kind == "snapped" and asked.bins is not None:
+        bound = _snapped(proof, problem, asked, inner, where)
     elif kind == "rounded":
         bound = _rounded(proof, problem, asked, inner, where)
     else:
@@ -143,6 +157,7 @@ def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: In
     law = asked.reference.points(m)
     audit = mapping(field(proof, "audit", where), f"the audit of {where}")
     noise = _posed(audit, asked, m, NOISE[problem.family][0], points=True)
+    _about(audit, None)
     if problem.family == "laplace":
         if not noise >= problem.size / m:
             refuse(f"{where}: its noise is more than that of the mechanism")
@@ -162,6 +177,40 @@ def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: In
     share, coin = _mixed(audit, asked, law, above=True)
     inside = share * arb(bound) + coin + (ONE - share) * arb(m + 1).log()
     return kept * inside + _hidden(kept, most)
+
+
+def _snapped(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:
+    """A bound on what is told of a bin: records at the middles of their cells, and what moving them there costs."""
+    m, n, most = _grid(proof, where), asked.many, maximal(problem, asked.many)
+    law, _ = asked.reference.cells(m)
+    audit = mapping(field(proof, "audit", where), f"the audit of {where}")
+    noise = _posed(audit, asked, m, NOISE[problem.family][0], points=False)
+    _about(audit, labels(asked, m))
+    if problem.family == "laplace":
+        if not noise >= problem.size / m:
+            refuse(f"{where}: its noise is more than that of the mechanism")
+        kept, moved = ONE, _ball(problem.size / m) * n / 2
+    else:
+        deviation, tau = _ball(problem.size * m), _ball(noise)
+        spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
+        variance = tau**2 + spread**2
+        if not (spread > 0 and variance <= deviation**2):
+            refuse(f"{where}: its noise is more than that of the mechanism")
+        kept = variance.sqrt() / deviation / _poisson(tau * spread / variance.sqrt())
+        moved = n / (2 * deviation)
+    _, bound = inner(audit)
+    share, coin = _mixed(audit, asked, law, above=True)
+    inside = share * arb(bound) + coin + (ONE - share) * arb(m + 1).log()
+    return kept * inside + _hidden(kept, most) + moved
+
+
+def _about(audit: dict[str, Any], expected: list[int] | None) -> None:
+    """Refuse a certificate about another secret: every record, or the function of the cells of record 0."""
+    if expected is None:
+        if "secret" in audit:
+            refuse("the audit inside must be about every record of whole numbers")
+    elif audit.get("secret") != {"records": [0], "values": expected}:
+        refuse("the audit inside must be about the bin of record 0")
 
 
 def _poisson(c: Ball) -> Ball:
@@ -197,7 +246,7 @@ def _grid(given: dict[str, Any], where: str) -> int:
 
 def _posed(audit: dict[str, Any], asked: Believed, m: int, family: str, *, points: bool) -> Fraction:
     """Return the noise of a certificate about whole numbers, in steps; refused where it is about something else."""
-    if audit.get("format") != AUDIT or "secret" in audit or "cells" in mapping(audit.get("witness", {}), "it"):
+    if audit.get("format") != AUDIT or "cells" in mapping(audit.get("witness", {}), "it"):
         refuse("the audit inside must be about every record of whole numbers")
     inside = mapping(field(audit, "problem", "the audit inside"), "its problem")
     if set(inside) != {"query", "mechanism"}:

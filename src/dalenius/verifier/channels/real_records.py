@@ -3,7 +3,7 @@
 Low, high and edges are the decimals that they are written as. What is proved of them is in continuous.py.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -152,6 +152,7 @@ class Believed:
     reference: Density
     many: int  # records that matter: one where the others are known or independent
     exactly: bool
+    bins: tuple[Fraction, ...] | None = None  # edges of the bins, from 0 to 1, where the bin of a record is the secret
 
     @property
     def markov(self) -> bool:
@@ -183,3 +184,28 @@ def believed(adversary: dict[str, Any], problem: Problem) -> tuple[Believed, str
     if "reference" in adversary:
         return Believed(alone, None, rho, problem.n, exactly=True), f"{words}, the others as the density given"
     return Believed(alone, None, rho, 1, exactly=False), words
+
+
+def with_bins(asked: Believed, secret: object, problem: Problem) -> Believed:
+    """Return what is asked with the bins of the secret, if it is one."""
+    if not isinstance(secret, dict) or "edges" not in secret:
+        return asked
+    if asked.independent:
+        refuse("independent records are audited one by one; the secret must be a record")
+    listed = sequence(secret["edges"], "edges of the secret")
+    edges = tuple((decimal(e, "an edge of the secret") - problem.low) / (problem.high - problem.low) for e in listed)
+    if not 3 <= len(edges) <= largest().density_edges or edges[0] != 0 or edges[-1] != 1:  # noqa: PLR2004 - two bins
+        refuse("edges of the secret must go from low to high, with one more or more between")
+    if any(low >= high for low, high in pairwise(edges)):
+        refuse("edges of the secret must ascend")
+    return replace(asked, bins=edges)
+
+
+def labels(asked: Believed, m: int) -> list[int] | None:
+    """Return the bin of every one of m cells; refused where an edge cuts a cell, None where records are the secret."""
+    if asked.bins is None:
+        return None
+    if any((edge * m).denominator != 1 for edge in asked.bins):
+        refuse("an edge of the secret cuts a cell")
+    ends = [int(edge * m) for edge in asked.bins[1:]]
+    return [sum(c >= end for end in ends) for c in range(m)]
