@@ -68,12 +68,40 @@ def test_the_certificate_is_kept_and_verifies(tmp_path: Path) -> None:
         ('certificate = "no/such/folder.json"', "there is no directory"),
         ('task = "calibrate"', "task"),
         ('load = "m.json"', "in one way"),
+        ("secret = 7", "record 7 does not exist"),
+        ("nodes = 0", "0 is not a whole number of at least 1"),
+        ('reference = "law.csv"', "there is no such file"),
     ],
 )
 def test_mistakes_are_found_before_any_work(tmp_path: Path, more: str, words: str) -> None:
     code, out, err = run("check", write(tmp_path, (0.6, ""), (0.6, more)))
     assert (code, out) == (2, "")
     assert words in err
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("geometric(epsilon=1)", "geometric(epsilon=-1)", "epsilon = -1 is out of range"),
+        ("count(n=2)", "cuont(n=2)", "there is no query 'cuont'; did you mean 'count'?"),
+        ("knowledge = 0.5", "entropy = 99", "entropy = 99"),
+        ("budget = 0.6", "budget = -1", "-1 is not a number of at least 0"),
+        ("budget = 0.6", 'budget = "much"', "'much' is not a number of at least 0"),
+        ('name = "c1"', 'name = ""', "this text is empty"),
+        ('name = "c1"', 'name = "c0"', "two checks are called 'c0'"),
+        ("[[check]]", "[[chek]]", "there is no table [chek]; did you mean 'check'?"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_found_before_any_work(
+    tmp_path: Path, before: str, after: str, words: str
+) -> None:
+    path = write(tmp_path, (0.6, 'certificate = "proof.json"'), (0.6, ""))
+    head, _, last = path.read_text().rpartition("[[check]]")
+    path.write_text(head + f"[[check]]{last}".replace(before, after))
+    code, out, err = run("check", path)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert not (tmp_path / "proof.json").exists()
 
 
 def test_a_bracket_decides_only_where_it_lies_on_one_side() -> None:

@@ -57,6 +57,8 @@ def test_a_failed_point_is_exit_code_1(tmp_path: Path) -> None:
         (("s.toml", "--csv", "t.txt"), "does not end in .csv"),
         (("s.toml", "--jobs", "0"), "jobs = 0 is too small"),
         (("s.toml", "--dask", "local:x"), "local:4"),
+        (("s.toml", "--parquet", "t.csv"), "does not end in .parquet"),
+        (("s.toml", "--store", "s.toml"), "is not a store of a study"),
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(

@@ -120,6 +120,23 @@ def test_a_store_that_cannot_be_written_is_refused_before_any_work(
         Study.load(toml).run(store=tmp_path / target)
 
 
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("max_page_count = 1", "database or disk is full"), ("query_only = 1", "attempt to write a readonly database")],
+)
+def test_a_disk_that_is_full_or_cannot_be_written_costs_nothing_that_had_ended(
+    toml: Path, state: str, words: str
+) -> None:
+    study = run_here(Study.load(toml))
+    before = study.entries
+    more = [Entry("0" * 64, "done", "", {}, 1.0, bytes(10**6))]
+    with Store.open(study.store, study.name, study.source.text) as opened:
+        opened.connection.execute(f"PRAGMA {state}")
+        with pytest.raises(InputError, match=f"two.db: {words}; what had ended before is kept"):
+            opened.put(more)
+    assert study.refreshed().entries == before
+
+
 def test_numbers_changed_in_the_store_do_not_pass(toml: Path) -> None:
     study = run_here(Study.load(toml))
     key = study.points[0].key

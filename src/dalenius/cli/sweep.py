@@ -46,7 +46,10 @@ def sweep(  # noqa: PLR0913 - one parameter per option
         if path is not None and path.suffix != ending:
             message = f"{path} does not end in {ending}"
             raise InputError(message)
-    from dalenius.studies.study import Study  # noqa: PLC0415 - pydantic
+    from dalenius.studies.study import Study, need  # noqa: PLC0415 - pydantic
+
+    if parquet is not None:
+        need("pyarrow", "a Parquet file")
 
     try:
         with listener() as report:

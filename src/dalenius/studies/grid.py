@@ -38,7 +38,7 @@ class Head(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: Text
-    seed: Whole = 0
+    seed: Whole = Field(0, ge=0, description="a whole number of at least 0")
 
 
 class Range(BaseModel):
@@ -96,20 +96,26 @@ def read_grid(source: Source) -> tuple[Head, tuple[Point, ...]]:
         head = Head.model_validate(tables["study"])
     except ValidationError as error:
         mistakes += mistakes_of(error, Head, ("study",))
-    grid: dict[str, list[Any]] = {}
+    ranges: dict[str, Range | list[Any]] = {}
     for name, given in tables["vary"].items():
         try:
-            grid[name] = _values(given)
+            ranges[name] = _range(given)
         except InputError as error:
             mistakes.append((("vary", name), str(error)))
+    # Counted before they are listed: a range may be longer than the memory.
+    many = math.prod(one.steps if isinstance(one, Range) else len(one) for one in ranges.values())
+    if many > MOST_POINTS:
+        message = f"{source.path}: the grid has {many} points; at most {MOST_POINTS} are taken"
+        raise InputError(message)
+    grid = {name: one.values() if isinstance(one, Range) else one for name, one in ranges.items()}
     mistakes += _unknown(tables["fix"], grid)
     if head is None or mistakes:
         raise source.refuse(mistakes)
     return head, _points(source, head, tables["fix"], grid)
 
 
-def _values(given: object) -> list[Any]:
-    """Return the values of a varied key: those of a list, or of a range."""
+def _range(given: object) -> Range | list[Any]:
+    """Return the values of a varied key: a list, or a range."""
     if isinstance(given, dict):
         try:
             found = Range.model_validate(given)
@@ -123,7 +129,7 @@ def _values(given: object) -> list[Any]:
         if found.log and not (found.start > 0 and found.to > 0):
             message = f"with log = true both ends must be above 0, not {found.start:g} and {found.to:g}"
             raise InputError(message)
-        return list(found.values())
+        return found
     if not isinstance(given, list) or not given:
         message = f"{given!r} is not a list of values, nor a range such as {{ from = 0.1, to = 2.0, steps = 5 }}"
         raise InputError("an empty list leaves the grid without points" if given == [] else message)
@@ -151,10 +157,6 @@ def _unknown(fix: Mapping[str, Any], grid: Mapping[str, list[Any]]) -> list[tupl
 
 
 def _points(source: Source, head: Head, fix: Mapping[str, Any], grid: Mapping[str, list[Any]]) -> tuple[Point, ...]:
-    many = math.prod(len(values) for values in grid.values())
-    if many > MOST_POINTS:
-        message = f"{source.path}: the grid has {many} points; at most {MOST_POINTS} are taken"
-        raise InputError(message)
     points, mistakes = [], dict[Place, str]()
     for values in itertools.product(*grid.values()):
         varied = dict(zip(grid, values, strict=True))

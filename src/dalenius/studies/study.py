@@ -139,7 +139,7 @@ class Study:
 
     def to_xarray(self) -> Any:  # noqa: ANN401 - an xarray.Dataset
         """Return an xarray Dataset whose coordinates are the varied keys."""
-        _need("xarray", "to_xarray")
+        need("xarray", "to_xarray")
         table = self.to_frame()
         names = list(self.points[0].varied)
         if table.duplicated(names).any():
@@ -161,12 +161,12 @@ class Study:
         if target.suffix == ".csv":
             write(target, self.to_csv().encode())
         elif target.suffix == ".parquet":
-            _need("pyarrow", "a Parquet file")
+            need("pyarrow", "a Parquet file")
             buffer = io.BytesIO()
             self.to_frame().to_parquet(buffer, index=False)
             write(target, buffer.getvalue())
         elif target.suffix == ".nc":
-            _need("netCDF4", "a netCDF file")
+            need("netCDF4", "a netCDF file")
             write(target, bytes(self.to_xarray().to_netcdf(engine="netcdf4")))
         else:
             message = f"{target} has ending {target.suffix!r}; tables are written as .csv, .parquet or .nc"
@@ -303,7 +303,8 @@ def _states(lower: float | None, upper: float | None, entry: Entry, rounding: fl
     return False
 
 
-def _need(package: str, what: str) -> None:
+def need(package: str, what: str) -> None:
+    """Refuse what an optional package is missing for."""
     if find_spec(package) is None:
         message = f"{what} needs {package}, which is not installed; pip install 'dalenius[studies]'"
         raise InputError(message)

@@ -58,8 +58,8 @@ class Task(BaseModel):
     tolerance: Positive | None = None
     relative: Number | None = None
     time_limit: Positive | None = None
-    nodes: Whole | None = None
-    seed: Whole | None = None
+    nodes: Whole | None = Field(None, ge=1, description="a whole number of at least 1")
+    seed: Whole | None = Field(None, ge=0, description="a whole number of at least 0")
     method: Literal["certified", "paper"] | None = Field(None, description='"certified" or "paper"')
     distortion: Number | None = None
     leakage: Number | None = None
@@ -246,6 +246,23 @@ def _calibrate(work: Work) -> Answered:
 
 
 _ANSWERS: dict[TaskName, Callable[[Work], Answered]] = {"audit": _audit, "design": _design, "calibrate": _calibrate}
+
+
+def check_question(work: Work) -> None:
+    """Refuse an audit whose mechanism, adversary, reference or secret cannot be, before any work starts."""
+    from dalenius.options import Options, adversary_of, audit_problem  # noqa: PLC0415 - numpy
+
+    task, mechanism = work.task, _mechanism(work)
+    options = Options.from_user(unit=task.unit, tolerance=1e-6, time_limit=DAY, seed=0, progress=False)
+    against = adversary_of(
+        mechanism,
+        options,
+        entropy=task.entropy,
+        knowledge=task.knowledge,
+        adversary=task.adversary or "bounded",
+        **_reference(work, mechanism.records),
+    )
+    audit_problem(mechanism, options, against, task.secret)
 
 
 def check_files(work: Work) -> None:

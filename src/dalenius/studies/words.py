@@ -30,7 +30,6 @@ EXPECTED = {
     "greater_than": "a number above {gt}",
     "greater_than_equal": "a number of at least {ge}",
     "too_short": "at least {min_length} entries",
-    "string_too_short": "a text that is not empty",
     "literal_error": "{expected}",
 }
 
@@ -122,6 +121,8 @@ def _sentence(one: Mapping[str, Any], model: type[BaseModel]) -> str:
         return f"there is no key {one['loc'][0]!r} here; {nearest(str(one['loc'][0]), model.model_fields)}"
     if kind == "missing":
         return "this key is missing"
+    if kind == "string_too_short":
+        return "this text is empty"
     if kind == "value_error":
         return str(one["msg"]).removeprefix("Value error, ")
     field = model.model_fields.get(str(one["loc"][0])) if one["loc"] else None
