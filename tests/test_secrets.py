@@ -158,8 +158,8 @@ def test_groups_among_very_many_records(n: int) -> None:
         assert answer.lower == pytest.approx(most, rel=0.15)
         assert answer.gap <= 0.02
         assert dl.verify(answer).verified
-    with pytest.raises(dl.InputError, match="256 values, above the limit of 128"):
-        dl.audit(mechanism, knowledge=0.1, secret=range(8))
+    with pytest.raises(dl.InputError, match="2048 values, above the limit of 1024"):
+        dl.audit(mechanism, knowledge=0.1, secret=range(11))
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS[:4])

@@ -1,6 +1,7 @@
 """Monotone rows on points: the mixtures they rest on, bounds beside those of written rows, and what is refused."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from large_samples import both
 
 import dalenius as dl
+from dalenius.bounds.monotone import Chains
 from dalenius.bounds.unwritten_rows import between_points
+from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.noise import Geometric
 from dalenius.settings import only
 
@@ -30,6 +33,82 @@ def test_rows_on_points_bound_what_written_rows_leak(mechanism: str, options: di
     assert truth.lower - 1e-9 <= audit.upper <= 1.02 * truth.upper
     answer = dl.verify(audit, large)
     assert answer.verified, answer.reason
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        ("geometric(epsilon=0.05)", {"knowledge": 0.3}),
+        ("laplace(epsilon=0.1)", {"knowledge": 0.2, "reference": [0.7, 0.3], "secret": [0, 3]}),
+    ],
+)
+def test_rows_that_are_written_out_go_to_points_as_well(mechanism: str, options: dict[str, Any]) -> None:
+    few = replace(dl.Settings().monotone, point_rows=50)
+    alone = dl.Settings(portfolio=only("monotone"), monotone=few)
+    asked = parse_mechanism(mechanism, parse_query("count(n=90)"))
+    audit = dl.audit(asked, **options, relative=0.02, settings=alone, verify=False)
+    truth = dl.audit(asked, **options, tolerance=1e-4, settings=dl.Settings(portfolio=only("monotone")))
+    proof = audit.certificate.data["proofs"][0]
+    assert proof["kind"] == "monotone"
+    assert "first" in proof
+    assert truth.lower - 1e-9 <= audit.upper <= 1.02 * truth.upper
+    answer = dl.verify(audit)
+    assert answer.verified, answer.reason
+    forged = copy.deepcopy(audit.certificate.data)
+    forged["proofs"][0]["upper"] = forged["upper"] = truth.lower * 0.999
+    assert not dl.verify(forged).verified
+
+
+def test_records_of_many_values_beside_written_rows() -> None:
+    """Ages: the answer tells less than all values, and points that are far apart use that."""
+    large, dense = both("laplace(epsilon=2)", f"total(n=4, values={list(range(30))})")
+    far = replace(dl.Settings().monotone, points_per_spread=3.0)
+    settings = dl.Settings(portfolio=only("monotone", "formulas"), monotone=far)
+    audit = dl.audit(large, knowledge=0.3, relative=0.1, settings=settings)
+    truth = dl.audit(dense, knowledge=0.3, tolerance=1e-3, settings=dl.Settings(portfolio=only("monotone")))
+    assert audit.upper_by == "monotone"
+    assert "order" in audit.certificate.data["proofs"][0]
+    assert audit.lower <= truth.upper
+    assert truth.lower <= audit.upper <= 1.1 * truth.upper
+
+
+def test_a_mirror_image_has_the_same_row_problem() -> None:
+    """The verifier takes one of two values where points and r are symmetric; with other points it takes both."""
+    large, _ = both("geometric(epsilon=0.2)", "total(n=20, values=[0, 1, 2])")
+    alone = dl.Settings(portfolio=only("monotone", "formulas"))
+    data = dl.audit(large, knowledge=0.3, relative=0.05, settings=alone, verify=False).certificate.data
+    proof = data["proofs"][0]
+    assert proof["rho"] == proof["rho"][::-1]
+    assert dl.verify(data).verified
+    uneven = copy.deepcopy(data)
+    uneven["proofs"][0]["rho"][0] *= 1 + 1e-15
+    assert uneven["proofs"][0]["rho"] != proof["rho"]
+    assert dl.verify(uneven).verified
+    skewed = copy.deepcopy(data)
+    skewed["adversary"]["reference"] = {"marginal": [0.2, 0.2, 0.6]}
+    assert not dl.verify(skewed).verified
+
+
+@pytest.mark.parametrize("rounds", [0, 2, 20])
+def test_what_chains_bound_is_above_every_stationary_law(rounds: int) -> None:
+    """D(w || w_c) by the mean of squares, at laws where it is far below what the radius says."""
+    rng = np.random.default_rng(rounds)
+    for _ in range(20):
+        many, rate, s = int(rng.integers(3, 12)), rng.choice([0.2, 1.0]), rng.choice([0.2, 0.7, 1.5])
+        places = np.arange(float(many))
+        q = Geometric(rate).rows(places[:, None], places)
+        rho, r = rng.dirichlet(np.full(many, 2.0)), rng.dirichlet(np.full(many, 3.0))
+        chains = Chains(q, [np.arange(many)], [np.log(rho)], np.log(r), s)
+        for _ in range(rounds):
+            chains.advance()
+        bound = chains.values()[0]
+        for tilt in (-6.0, -1.0, 0.0, 1.0, 6.0):
+            log_w = np.log(rho) + tilt * places
+            for _ in range(200):
+                w = np.exp(log_w - np.logaddexp.reduce(log_w))
+                log_w = np.log(rho) + q @ np.log(w @ q / r) / s
+            u = w @ q
+            assert u @ np.log(u / r) - s * (w @ np.log(np.maximum(w, 1e-300) / rho)) <= bound + 1e-9
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.3, 2.0])
@@ -57,7 +136,8 @@ def test_points_that_make_no_sense_are_refused() -> None:
         ("s", 0.0, "s must be above 0"),
         ("step", 0, "the step of"),
         ("step", 7, ""),
-        ("first", -1, "the first point"),
+        ("first", -62, "the first point"),
+        ("order", 0.5, "the order"),
         ("rho", [0.0], "fewer than two points"),
         ("beyond", 0.9, "'beyond' of"),
         ("rounds", 0, "exceeds claimed"),

@@ -368,7 +368,7 @@ def test_groups_and_marginals_at_large_n() -> None:
 @pytest.mark.parametrize(
     ("asked", "rho", "reason"),
     [
-        ({"records": list(range(8))}, {}, "of at most 128 values together"),
+        ({"records": list(range(11))}, {}, "of at most 1024 values together"),
         ({"values": [0]}, {}, "too many to list"),
         ({"records": [0, 1]}, {"weights": [1.0]}, "too many to list"),
         ({"records": [0, 1]}, {"marginals": [[0.5, 0.5], *([[0.8, 0.2]] * 299)]}, "one marginal of all records"),

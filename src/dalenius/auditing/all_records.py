@@ -13,6 +13,7 @@ from dalenius.auditing.one_secret import SecretAudit, WarmStart
 from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.convex_bound import SharedBounds
+from dalenius.bounds.unwritten_rows import rate_of
 from dalenius.gallery.parse import local, unwritten
 from dalenius.model import secret as secrets
 from dalenius.model.channels.additive import Additive
@@ -25,7 +26,7 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
-from dalenius.reductions.order import ordered
+from dalenius.reductions.order import Order, ordered
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied
 
@@ -137,7 +138,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     mechanism = problem.mechanism
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
-    order = ordered(mechanism, merged, problem.settings.limits)
+    order = _with_answers(ordered(mechanism, merged, problem.settings.limits), mechanism, merged)
     common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
@@ -157,6 +158,13 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             audit.open_bracket(deadline, rng)
         found.append(Audited(members, audit, lift, other=other))
     return found
+
+
+def _with_answers(order: Order | None, mechanism: Mechanism, merged: Merged) -> Order | None:
+    """Add the answers of the rows and the rate of the noise, where it is geometric or Laplace noise by name."""
+    if order is None or order.parts is not None or (noisy := unwritten(mechanism)) is None:
+        return order
+    return replace(order, rate=rate_of(noisy), answers=np.asarray(noisy.answers)[merged.first][order.rows])
 
 
 def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other | None) -> float:

@@ -30,6 +30,7 @@ from dalenius.bounds.trees.box_tree import BoxTree
 from dalenius.bounds.trees.boxes import plant
 from dalenius.bounds.trees.choices import Choices, obvious
 from dalenius.bounds.trees.posterior_bound import shallow
+from dalenius.bounds.unwritten_rows import Points
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
 from dalenius.search import ascent_chunked
@@ -189,8 +190,22 @@ class SecretAudit(Bracket):
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""
         assert self.order is not None  # noqa: S101 - for the type checker: the stage's condition
+        if self.order.rate is not None and len(self.order.rows) >= self.cells.settings.monotone.point_rows:
+            self._on_points(self.order, deadline)
+            if not self.open:
+                return
         found = Scan(self.cells, self.order, deadline).run(self.pi, self.s, self.lower, self.tolerance)
         if found is not None:
+            self.keep_upper(found)
+
+    def _on_points(self, order: Order, deadline: Deadline) -> None:
+        """The same for geometric and Laplace noise on points, of which a verifier has fewer to go through."""
+        assert order.rate is not None  # noqa: S101 - for the type checker: the caller's condition
+        cells = self.cells
+        log_joint = np.full((cells.n_secrets, len(order.rows)), -np.inf)
+        log_joint[cells.secret, order.rank[cells.lumped.row]] = cells.log_rho
+        points = Points(order.answers, order.rate, log_joint, cells.knowledge, cells.settings, deadline, self.relative)
+        if (found := points.best()) is not None:
             self.keep_upper(found)
 
     def all_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
@@ -289,7 +304,7 @@ def _shares_rows(audit: SecretAudit) -> bool:
 
 
 def _ordered(audit: SecretAudit) -> bool:
-    least = audit.cells.settings.closed_forms.row_least_s
+    least = audit.cells.settings.monotone.least_s
     return audit.worth_more and not audit.cells.many and audit.order is not None and audit.s > least
 
 

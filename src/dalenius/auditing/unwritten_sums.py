@@ -18,7 +18,7 @@ from dalenius.bounds.closed_forms import Blend, Centre, Formula, Sibson
 from dalenius.bounds.output_law import OutputLaw
 from dalenius.bounds.power import Power
 from dalenius.bounds.trees.choices import obvious
-from dalenius.bounds.unwritten_rows import PointRows, Points, suits
+from dalenius.bounds.unwritten_rows import PointRows, Points, rate_of
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.additive import Additive
@@ -81,16 +81,14 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
 
 def _monotone(problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline) -> PointRows | None:
     """Monotone rows on points, for noise whose rows are mixtures of theirs."""
-    settings = problem.settings
+    settings, rate = problem.settings, rate_of(mechanism)
     log_joint = problem.reference.log_joint(mechanism.statistic, about)
-    few = (
-        len(log_joint) * settings.monotone.points_per_spread * settings.monotone.spreads
-        <= settings.monotone.point_cells
-    )
+    few = len(log_joint) * settings.monotone.least_points <= settings.monotone.point_cells
     tried = "monotone" in settings.portfolio.bounds and problem.knowledge > settings.ascent.small_knowledge
-    if not (few and tried and suits(mechanism) and len(log_joint) > 1 and mechanism.answers.size > 1):
+    if rate is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
         return None
-    return Points(mechanism, log_joint, problem.knowledge, settings, deadline).best()
+    answers = np.asarray(mechanism.answers)
+    return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative).best()
 
 
 def from_below(  # noqa: PLR0913 - a problem, and what is known of it
@@ -136,7 +134,10 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
 
 def refusal(problem: AuditProblem, mechanism: Additive, secret: Secret) -> str | None:
     """Why not: other secrets than groups, and other references than one law for all, need a list of datasets."""
-    reference, most = problem.reference, problem.settings.closed_forms.sum_values
+    reference, settings = problem.reference, problem.settings.closed_forms
+    # Every value has a law of the classes.
+    many = settings.sum_pairs // mechanism.answers.size
+    most = min(max(many, settings.sum_few_values), settings.sum_values)
     if isinstance(secret, Function) or reference.kind in ("marginals", "weights"):
         what = "a secret that is a function" if isinstance(secret, Function) else f"a reference of {reference.kind}"
         return (

@@ -8,9 +8,9 @@ fixed point of
     Theta(d)_t = (1/s) sum_y ( q(y|t+1) - q(y|t) ) log( u_y / r_y ),      u = wq,
 
 which rises with d. So the chains U <- Theta(U) from u = q(.|last cell) and D <- Theta(D) from u = q(.|first cell) stay
-above and below every stationary d, and with c between them and rad = sum_t max(U - c, c - D)
+above and below every stationary d, and with c between them
 
-    g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c/r)(y) / s ) + rad^2 / 8.
+    g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c/r)(y) / s ) + (a bound on D(w || w_c)).
 """
 
 from dataclasses import dataclass, field
@@ -87,29 +87,51 @@ class Chains:
 
     def advance(self) -> None:
         """One step of every chain: d <- Theta(d)."""
-        self.increments = self._steps(safe_log(self._outputs(self.increments)))
+        self.increments = self._steps(safe_log(self._outputs(self._laws(self.increments, 2), 2)))
         self.rounds += 1
 
-    def radii(self) -> Floats:
-        """(A,) how far log(w / w_c) of a stationary w may oscillate, c the middle."""
-        pairs = zip(self.increments[::2], self.increments[1::2], strict=True)
-        return np.array([np.abs(up - down).sum() / 2 for up, down in pairs])
+    def costs(self) -> Floats:
+        """(A,) how far a stationary w may be from the middle c: a bound on D(w || w_c), up to rounding.
+
+        log(w / w_c) oscillates by rad at most, so rad^2 / 8 is one. From a cell t0 to t it grows by G(t) at most, and
+        every law between w and w_c is between those of the chains in likelihood ratio: the mean of G^2 / 2 under the
+        upper law from t0 on, and under the lower law before, is another.
+        """
+        found = []
+        laws, middle = self._laws(self.increments, 2), self._laws(self._middle(), 1)
+        for k, law in enumerate(middle):
+            up, down = self.increments[2 * k : 2 * k + 2]
+            grown = np.concatenate([[0.0], np.cumsum(np.abs(up - down) / 2)])
+            t0 = int(np.searchsorted(np.cumsum(law), 0.5))
+            squares = (grown - grown[min(t0, law.size - 1)]) ** 2
+            spread = laws[2 * k][t0:] @ squares[t0:] + laws[2 * k + 1][:t0] @ squares[:t0]
+            found.append(min(grown[-1] ** 2 / 8, spread / 2))
+        return np.array(found)
 
     def values(self) -> Floats:
         """Guarantee: result >= g_a, up to rounding, for every value."""
-        pairs = zip(self.increments[::2], self.increments[1::2], strict=True)
-        middle = [(up + down) / 2 for up, down in pairs]
-        gains = (safe_log(self._outputs(middle, 1)) - self.log_r) @ self.channel.T / self.s
+        outputs = self._outputs(self._laws(self._middle(), 1), 1)
+        gains = (safe_log(outputs) - self.log_r) @ self.channel.T / self.s
         tops = [lse(log_rho + gain[rows]) for log_rho, gain, rows in zip(self.log_rho, gains, self.rows, strict=True)]
-        return self.s * np.array(tops) + self.radii() ** 2 / 8
+        return self.s * np.array(tops) + self.costs()
 
-    def _outputs(self, increments: list[Floats], each: int = 2) -> Floats:
-        """The output laws u = wq of increments, `each` of them a value."""
-        w = np.zeros((len(increments), len(self.channel)))
+    def _middle(self) -> list[Floats]:
+        return [(up + down) / 2 for up, down in zip(self.increments[::2], self.increments[1::2], strict=True)]
+
+    def _laws(self, increments: list[Floats], each: int) -> list[Floats]:
+        """The laws w of increments, `each` of them a value."""
+        laws = []
         for k, d in enumerate(increments):
             x = self.log_rho[k // each] + np.concatenate([[0.0], np.cumsum(d)])
             x = np.exp(x - x.max())
-            w[k, self.rows[k // each]] = x / x.sum()
+            laws.append(x / x.sum())
+        return laws
+
+    def _outputs(self, laws: list[Floats], each: int) -> Floats:
+        """Their output laws u = wq."""
+        w = np.zeros((len(laws), len(self.channel)))
+        for k, law in enumerate(laws):
+            w[k, self.rows[k // each]] = law
         return np.asarray(w @ self.channel)
 
     def _steps(self, log_u: Floats) -> list[Floats]:
@@ -130,6 +152,10 @@ class Scan:
     deadline: Deadline
     # Steps at most, where a verifier would take too long.
     most: int = 10**9
+    # Whether the problem is its own mirror image: so is r then, and a verifier has half as much to repeat.
+    even: bool = False
+    # Whether a quick answer will do: the largest multiplier comes first, which takes the fewest steps.
+    quick: bool = False
     best: Monotone | None = None
 
     def __post_init__(self) -> None:
@@ -151,37 +177,45 @@ class Scan:
         settings, q = self.settings, self.cells.q
         r, mixed = pi @ q, self.cells.rho @ q + 1 / q.shape[1]
         budget = settings.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
+        # Where steps are few, factors at which they do not suffice are left out from the second share on.
+        few, reached = self.most < settings.rounds, dict.fromkeys(settings.factors, 0.0)
+        factors = settings.factors[::-1] if self.quick else settings.factors
         for share in settings.shares:
-            for factor in settings.factors:
+            for factor in factors:
                 if budget <= 0 or self.deadline.expired():
                     return self.best
+                if few and self.best is not None and reached[factor] > settings.hopeless * self.best.upper:
+                    continue
                 log_r = safe_log((1 - share) * r + share * mixed / 2)
-                budget -= self._try(log_r - lse(log_r), factor * s, tolerance, budget)
+                log_r = (log_r + log_r[::-1]) / 2 if self.even else log_r
+                chains = self._try(log_r - lse(log_r), factor * s, tolerance, budget)
+                budget -= chains.rounds + 1
+                reached[factor] = self._keep(chains)
                 if self.best is not None and self.best.upper <= floor + tolerance:
                     return self.best
         return self.best
 
-    def _try(self, log_r: Floats, s: float, tolerance: float, most: int) -> int:
-        """Run the chains at (r, s) until they meet or no longer come nearer; return the steps taken."""
+    def _try(self, log_r: Floats, s: float, tolerance: float, most: int) -> Chains:
+        """Run the chains at (r, s) until they meet or no longer come nearer."""
         settings = self.settings
         chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
-        close = np.sqrt(8 * settings.close * tolerance)
-        mark = np.inf
+        mark, close = np.inf, (settings.close_quick if self.quick else settings.close) * tolerance
         for k in range(min(most, settings.rounds, self.most)):
-            radius = chains.radii().max()
-            if radius <= close or self.deadline.expired():
+            cost = chains.costs().max()
+            if cost <= close or self.deadline.expired():
                 break
             if k % settings.patience == settings.patience - 1:
-                if radius > settings.progress * mark:
+                if cost > settings.progress * mark:
                     break
-                mark = radius
+                mark = cost
             chains.advance()
-        self._keep(chains)
-        return chains.rounds + 1
+        return chains
 
-    def _keep(self, chains: Chains) -> None:
+    def _keep(self, chains: Chains) -> float:
+        """Keep the bound of chains if it is the best, and return it."""
         s = chains.s
         upper = s * float(lse((self.cells.log_rows + chains.values() / s)[None])[0]) + s * self.cells.knowledge
         if self.best is None or upper < self.best.upper:
             repaired = 0 if self.order.parts is None else chains.channel.size
             self.best = Monotone(upper, s, chains.log_r, chains.stated, self.order, repaired)
+        return upper

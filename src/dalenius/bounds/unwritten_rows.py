@@ -1,28 +1,29 @@
-"""Monotone rows for noise on a sum that is never written out, on points between which answers are mixtures (MATH 4.11).
+"""Monotone rows for geometric and Laplace noise on a sum, on points between which answers are mixtures (MATH 4.11).
 
-Geometric and Laplace noise of rate c: an answer f between the points x and x + step has the row
+With noise of rate c an answer f between the points x and x + step has the row
 
     q_f = A q_x + B q_(x+step) + (1 - A - B) (a law between the points),     A = sinh(c (x + step - f)) / sinh(c step),
 
-B the same from the other side. With 1 - A - B made the same b for all f, L <= L' + b log|A|, where L' is about the
-points alone, on which the noise is geometric with factor exp(-c step). Answers beyond the outermost points are told
-apart in full: they are so rare that it costs nothing.
+B the same from the other side. With 1 - A - B made the same b for all f, L <= (1 - b) L' + b S. L' is about the points
+alone, on which the noise is geometric with factor exp(-c step); S is what the answer itself tells at most. Answers
+beyond the outermost points are told apart in full: they are so rare that it costs nothing.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.closed_forms import Formula, Sibson
 from dalenius.bounds.monotone import Monotone, Scan
 from dalenius.bounds.proof import Rounding
 from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.information import TINY
-from dalenius.numerics.types import Bools, Floats
+from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped
 from dalenius.reductions.order import Order
@@ -30,6 +31,9 @@ from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.ascent import climb
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Settings
+
+# Log masses that differ by less, as a share, are the same but for rounding.
+SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class PointRows(Formula):
     first: int = 0
     step: int = 1
     beyond: float = 0.0
+    # Sibson's order, where his information is the bound on what answers tell.
+    order: float | None = None
 
     def claim(self, rounding: Rounding) -> float:
         """Rounding as for written rows; there are far more classes than points."""
@@ -50,7 +56,7 @@ class PointRows(Formula):
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - none is written out
         """Return the points, the output law on them, the share of answers beyond, s, and the number of steps."""
         assert self.rows is not None  # noqa: S101 - for the type checker
-        return {
+        data = {
             "first": self.first,
             "step": self.step,
             "rho": self.rows.log_r.tolist(),
@@ -58,65 +64,100 @@ class PointRows(Formula):
             "s": self.rows.s,
             "rounds": self.rows.rounds,
         }
+        return data if self.order is None else {**data, "order": self.order}
 
 
 @dataclass(eq=False)
 class Points:
     """The problem on points: where they are, and what the reference gives to pairs of a secret value and a point."""
 
-    mechanism: Additive
+    # The answer of every class, ascending, and the rate of the noise on them.
+    answers: Ints
+    rate: float
+    # (A, classes) the reference, as logarithms.
     log_joint: Floats
     knowledge: float
     settings: Settings
     deadline: Deadline
-    rate: float = field(init=False)
+    # The share of the bound that may be lost, where that is more than the settings allow.
+    allowed: float = 0.0
 
     def __post_init__(self) -> None:
-        noise = self.mechanism.noise
-        assert isinstance(noise, (Geometric, Laplace))  # noqa: S101 - `suits` was asked
-        self.rate = noise.rate
         self.log_p = logsumexp(self.log_joint, axis=1)
         self.log_joint = self.log_joint[np.isfinite(self.log_p)]
         self.log_p = self.log_p[np.isfinite(self.log_p)]
-        answers, weight = self.mechanism.answers, np.exp(logsumexp(self.log_joint, axis=0))
+        answers, weight = self.answers, np.exp(logsumexp(self.log_joint, axis=0))
         self.mean = float(weight @ answers)
         self.spread = math.sqrt(float(weight @ (answers - self.mean) ** 2))
+        self.most = min(self.settings.monotone.most_points, self.settings.monotone.point_cells // len(self.log_p))
+
+    @cached_property
+    def told(self) -> tuple[float, float | None]:
+        """What an answer tells at most, and the order of Sibson's information that says so; log|A| needs none."""
+        trivial = math.log(len(self.log_p))
+        sibson = Sibson.best(self.log_joint, self.knowledge, self.settings.closed_forms)
+        return (sibson.upper, sibson.order) if sibson.upper < trivial else (trivial, None)
 
     def best(self) -> PointRows | None:
         """Refine the points while what they lose is more than a small share of the bound."""
         settings = self.settings.monotone
         found: PointRows | None = None
-        place = Place(max(1, int(self.spread / settings.points_per_spread)), settings.spreads * self.spread)
-        whole = int(self.mechanism.answers[-1] - self.mechanism.answers[0])
+        reach = settings.spreads * self.spread
+        fine = max(1, int(self.spread / settings.points_per_spread), math.ceil(2 * reach / self.most))
+        place = Place(fine, reach)
+        whole = int(self.answers[-1] - self.answers[0])
         for _ in range(settings.refinements):
             if self.deadline.expired():
                 break
             cells, inside, first = self._cells(place)
             pi, s, value = self._climb(cells)
-            if s <= self.settings.closed_forms.row_least_s:
+            if s <= settings.least_s:
                 break
             outside = int((~inside).sum())
             reach = self.spread * math.sqrt(2 * (self._price(outside) / s + settings.beyond_nats)) if outside else 0.0
             if reach > place.reach < whole:
-                place = place.farther(min(reach, whole), settings.most_points)
+                place = place.farther(min(reach, whole), self.most)
                 continue
-            tolerance, order = settings.near * value, Order(np.arange(len(cells.lumped.channel)))
-            scan = Scan(cells, order, self.deadline, settings.chain_work // cells.size)
+            lost = max(settings.lost, self.allowed * settings.allowed_lost)
+            tolerance = max(settings.near, self.allowed * settings.allowed_near) * value
+            order = Order(np.arange(len(cells.lumped.channel)))
+            quick = self.allowed > 0
+            most = (settings.chain_work_quick if quick else settings.chain_work) // cells.size
+            scan = Scan(cells, order, self.deadline, most, self.even, quick)
             rows = scan.run(pi, s, value, tolerance)
             if rows is None:
                 break
             upper, rare = self._with_outside(rows, inside)
-            between = between_points(self.rate, place.step) * math.log(len(self.log_p))
-            tried = PointRows(upper + between, rows, first, place.step, settings.beyond if outside else 0.0)
+            between = between_points(self.rate, place.step)
+            told, by_order = self.told if between > 0 else (0.0, None)
+            tried = PointRows(
+                (1 - between) * upper + between * told,
+                rows,
+                first,
+                place.step,
+                settings.beyond if outside else 0.0,
+                by_order,
+            )
             found = tried if found is None or tried.upper < found.upper else found
-            share = settings.lost * tried.upper
+            share = lost * tried.upper
+            # The reference becomes wider, too.
+            blurred = between * (told - upper) + upper * (place.step / self.spread) ** 2 / 6
             if rare > share and place.reach < whole:
-                place = place.farther(min(settings.farther * place.reach, whole), settings.most_points)
-            elif between > share and place.step > 1 and 2 * cells.n_outputs <= settings.most_points:
+                place = place.farther(min(settings.farther * place.reach, whole), self.most)
+            elif blurred > share and place.step > 1 and 2 * cells.n_outputs <= self.most:
                 place = Place(place.step // 2, place.reach)
             else:
                 break
         return found
+
+    @cached_property
+    def even(self) -> bool:
+        """Whether the mirror image of the reference is the reference."""
+        ends = self.answers + self.answers[::-1]
+        with np.errstate(invalid="ignore"):
+            apart = self.log_joint - self.log_joint[::-1, ::-1]
+        alike = (np.abs(apart) <= SAME * (1 + np.abs(self.log_joint))) | np.isnan(apart)
+        return bool((ends == ends[0]).all() and alike.all())
 
     def _price(self, outside: int) -> float:
         """log(N / kappa), what an answer beyond the points may tell."""
@@ -124,9 +165,13 @@ class Points:
 
     def _cells(self, place: "Place") -> tuple[Cells, Bools, int]:
         """The problem on points, which classes have answers between them, and the first point."""
-        answers, step = self.mechanism.answers, place.step
+        answers, step = self.answers, place.step
         first = max(int(answers[0]), math.floor(self.mean - place.reach))
         many = max(1, -(-(min(int(answers[-1]), math.ceil(self.mean + place.reach)) - first) // step)) + 1
+        ends = int(answers[0] + answers[-1])
+        many += self.even and (ends - (many - 1) * step) % 2
+        if self.even and (ends - (many - 1) * step) % 2 == 0:
+            first = (ends - (many - 1) * step) // 2
         inside = (answers >= first) & (answers <= first + (many - 1) * step)
         j, offset = np.divmod(answers[inside] - first, step)
         # A / (A + B) by the distance from the point below; sinh(x) = exp(x) (1 - exp(-2x)) / 2, without overflow
@@ -186,6 +231,7 @@ def between_points(rate: float, step: int) -> float:
     return 1 - math.cosh(rate * 0.5 * (step % 2)) / math.cosh(rate * step / 2)
 
 
-def suits(mechanism: Additive) -> bool:
-    """Whether the noise is of a kind whose rows are mixtures of rows at points."""
-    return isinstance(mechanism.noise, (Geometric, Laplace)) and math.isfinite(mechanism.noise.rate)
+def rate_of(mechanism: Additive) -> float | None:
+    """The rate of noise whose rows are mixtures of rows at points; None of any other."""
+    noise = mechanism.noise
+    return noise.rate if isinstance(noise, (Geometric, Laplace)) and math.isfinite(noise.rate) else None

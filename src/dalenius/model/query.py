@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InputError, printable
 from dalenius.model import checks
 from dalenius.model.datasets import commas
+from dalenius.model.equality import Described
 from dalenius.model.pickling import set_state
 from dalenius.model.statistic import Histogram, Statistic
 
@@ -33,7 +34,7 @@ class Name:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Query:
+class Query(Described):
     """f(x), constant on the classes of a statistic.
 
     answers: one per class, as integers (K,), count vectors (K, k), or a tuple of labels.
@@ -67,15 +68,9 @@ class Query:
     def __str__(self) -> str:
         return call_string(self.name, self.arguments)
 
-    def __eq__(self, other: object) -> bool:
-        """Queries are equal where they are the same call; those of a user's own function, where all answers agree."""
-        return self is other or (isinstance(other, Query) and self._identity == other._identity)
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
-
     @cached_property
-    def _identity(self) -> tuple[object, ...]:
+    def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
+        """Queries are equal where they are the same call; those of a user's own function, where all answers agree."""
         what = (str(self), self.names)
         return (
             what if self.named else (*what, self.records, tuple(map(str, self.answers)), tuple(map(str, self.outputs)))

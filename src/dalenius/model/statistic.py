@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 MOST_FREE = 64  # of records, or of free counts: beyond it a histogram has over 2^64 count vectors
 MOST_VALUES = 64  # of a record, where its count vectors are too many to list
-MOST_SUM_VALUES = 128  # of a record, where noise on a sum is never written out
+MOST_SUM_VALUES = 2**10  # of a record, where noise on a sum is never written out
 
 
 class Statistic(Protocol):

@@ -18,6 +18,7 @@ import numpy as np
 
 from dalenius.model import secret as secrets
 from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.types import Floats, Ints
@@ -84,7 +85,9 @@ def _grid(
     low = max(mechanism.low + 1, int(answers[first]) - reach)
     high = min(mechanism.high, int(answers[end - 1]) + reach)
     met = np.searchsorted(answers, answers[(first + end) // 2] + np.array([-reach, reach]))
-    terms = values * min(int(met[1] - met[0]) + 1, end - first)
+    # Tails that fall by one factor a step are added up by recursions, for any number of cuts.
+    steady = isinstance(mechanism.noise, (Geometric, Laplace))
+    terms = 1 if steady else values * min(int(met[1] - met[0]) + 1, end - first)
     most = max(2, min(cuts, settings.coarse_terms // terms))
     step = max(-(-(high - low + 1) // most), reach // settings.coarse_fineness, 1)
     return Grid(starts, np.arange(low, high + 1, step))

@@ -5,7 +5,7 @@ log-concave law on a sum has such rows by its name, in the order of the answers.
 looked for: outputs are ranked once, or once for each part of a joint release, whose outputs are tuples.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +30,9 @@ class Order:
     # For every part of a joint release the rank of each original output, -1 where it never occurs; None where the name
     # of the mechanism says it.
     parts: tuple[Ints, ...] | None = None
+    # Geometric and Laplace noise: its rate, and the answer that each of these rows has.
+    rate: float | None = None
+    answers: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def rank(self) -> Ints:

@@ -92,7 +92,7 @@ class Sizes:
     # x groups of outputs; chances of the noise that are remembered.
     sum_terms: int = 2**25
     sum_cuts: int = 2**16
-    sum_values: int = 128
+    sum_values: int = 2**10
     sum_blocks: int = 2**18
     sum_joint: int = 2**20
     sum_chances: int = 2**20

@@ -13,6 +13,7 @@ from flint import arb
 from .balls import ZERO, Ball, short, xlogx
 from .channels.channel import Channel
 from .channels.counting import Shares
+from .channels.ordering import Recursions
 from .limits import SLACK, largest, tick
 from .reading import numbers, refuse, sequence
 from .reference import UNIFORM, Reference
@@ -122,8 +123,11 @@ def _apart(prior: list[Shares], reference: list[Shares]) -> int | None:
 
 def information(channel: Channel, prior: list[dict[int, Ball]]) -> Ball:
     """Return I(A;Y) of a prior over (secret value, row) that sums to one."""
-    joint = []
+    joint, falling = [], channel.falling
     for law in prior:
+        if falling is not None and 0 < falling.width <= 8 * len(law):
+            joint.append(Recursions(falling, [falling.places[t] for t in law]).combined(list(law.values())))
+            continue
         z = [ZERO] * channel.outputs
         for row, p in law.items():
             tick()

@@ -317,6 +317,8 @@ def _chains(proof: dict[str, Any], shape: Shape) -> Work:
 
     Rows that a name says to fall by a factor a step have recursions in place of products; they have few balls.
     """
+    if "first" in proof:
+        return Work(0.0, _points_of(proof, shape.values) + 2 * COST.function * shape.cells)
     entries = shape.cells * shape.outputs
     stated = "ranks" in proof
     repair = COST.function * 2 * shape.classes * shape.outputs if stated else 0.0
@@ -407,7 +409,10 @@ def _large(content: dict[str, Any]) -> Work:
     passes = sum(isinstance(proof, dict) and proof.get("kind") != "trivial" for proof in content["proofs"])
     reach = _reach(content["problem"]["mechanism"], asked)
     cuts = len(content["witness"]["cuts"])
-    met = min((2 * reach + 1) * cuts, classes * cuts) if "blocks" in content["witness"] else 0
+    # Noise that falls by one factor a step takes two recursions.
+    steady = named.exact_noise(content["problem"]["mechanism"], asked)[0] in ("geometric", "laplace")
+    reached = 8 * (classes + cuts) if steady else min((2 * reach + 1) * cuts, classes * cuts)
+    met = reached if "blocks" in content["witness"] else 0
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) + _points_of(proof, values) for proof in content["proofs"])

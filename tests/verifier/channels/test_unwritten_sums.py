@@ -75,16 +75,19 @@ def test_far_tails_are_enclosed_not_forgotten() -> None:
     assert channel.noise.tail(reach + 1) <= unwritten_sums.HIDDEN < channel.noise.tail(reach)
     weights = [arb(1) / 2001] * 2001
     cuts = [1, 700, 2000]
-    bands = [unwritten_sums._band(channel.answers, c, reach) for c in cuts]
-    assert all(j - i <= 2 * reach + 1 for i, j in bands)
-    found = list(unwritten_sums._Noise(channel, reach).below(weights, cuts, bands))
-    for cut, ball in zip(cuts, found, strict=True):
+    noise = unwritten_sums._Noise(channel, cuts)
+    assert all(j - i <= 2 * reach + 1 for i, j in noise.bands)
+    # One by one, and by recursions.
+    steady = unwritten_sums._Steady(channel, cuts).below(weights)
+    for cut, ball, other in zip(cuts, noise.below(weights), steady, strict=True):
         chances = (cut - 1 - f for f in range(2001))
         tail = channel.noise.tail
         exact = sum((tail(-k) if k < 0 else 1 - tail(k + 1) for k in chances), arb(0)) / 2001
         assert ball.overlaps(exact)
         assert ball.contains(exact.mid())
         assert 0 < float(ball.rad()) < 1e-17
+        assert other.overlaps(exact)
+        assert float(other.rad()) < 1e-17
 
 
 Tamper = Callable[[Json], object]

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError
 from dalenius.model import checks, datasets, storage
 from dalenius.model.channels import tables
+from dalenius.model.equality import Described
 from dalenius.model.pickling import set_state
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
@@ -30,7 +31,7 @@ Floats = NDArray[np.float64]
 Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells"]
 
 
-class Mechanism(ABC):
+class Mechanism(Described, ABC):
     """q(y | x), which depends on x through a statistic T alone.
 
     Build one by `from_matrix`, `from_rows`, `load` or dl.mechanisms. A mechanism whose rows are all there is a
@@ -88,15 +89,9 @@ class Mechanism(ABC):
         """Read what save wrote as JSON."""
         return storage.load_mechanism(storage.path_of(path))
 
-    def __eq__(self, other: object) -> bool:
-        """Mechanisms are equal where their descriptions are: a named one differs from its own matrix."""
-        return self is other or (isinstance(other, Mechanism) and self._identity == other._identity)
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
-
     @cached_property
-    def _identity(self) -> tuple[object, ...]:
+    def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
+        """Mechanisms are equal where their descriptions are: a named one differs from its own matrix."""
         # A part of a release has no name: it is equal to nothing else.
         return (type(self).__name__, str(self.query), self.name) if self.name is not None else (id(self),)
 

@@ -154,7 +154,7 @@ class Written(Mechanism):
         return {"records": list(self.records), "classes": classes, "rows": rows}
 
     @cached_property
-    def _identity(self) -> tuple[object, ...]:
+    def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
         if self.by_formula:
             return super()._identity
         about = {name: value for name, value in self.describe().items() if name != "rows"}

@@ -496,7 +496,7 @@ class Falling:
     """What is known of noise whose rows are in the order of the answers; width 0 where that is all.
 
     Of geometric and Laplace noise q(y|f) = inner alpha^|y-f|, with outer in place of inner at both ends of the range,
-    less `less` where y = f, for f in places.
+    less `less` where y = f, for f in places; places are counted from the lowest output, and alpha = exp(-rate).
     """
 
     width: int = 0
@@ -505,6 +505,8 @@ class Falling:
     inner: Ball = ZERO
     outer: Ball = ZERO
     less: Ball | None = None
+    low: int = 0
+    rate: Ball = ZERO
 
 
 def falling(text: object, asked: Query) -> Falling | None:
@@ -530,9 +532,10 @@ def falling(text: object, asked: Query) -> Falling | None:
         return Falling()
     alpha = (-rate).exp()
     if name == "geometric":
-        return Falling(wide.width, places, alpha, -(-rate).expm1() / (1 + alpha), 1 / (1 + alpha))
+        inner, outer = -(-rate).expm1() / (1 + alpha), 1 / (1 + alpha)
+        return Falling(wide.width, places, alpha, inner, outer, None, wide.low, rate)
     x = rate / 2
-    return Falling(wide.width, places, alpha, x.sinh(), x.exp() / 2, x.cosh() - 1)
+    return Falling(wide.width, places, alpha, x.sinh(), x.exp() / 2, x.cosh() - 1, wide.low, rate)
 
 
 Exact = tuple[str, Fraction | None]  # a family of noise, and its parameter; None where there is no noise at all

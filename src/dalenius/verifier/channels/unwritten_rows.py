@@ -1,4 +1,4 @@
-"""A "monotone" proof for geometric or Laplace noise on a sum that is never written out: the row bound on points.
+"""A "monotone" proof on points: the row bound for geometric or Laplace noise on a sum, written out or not.
 
 Y = f(t) + noise of rate c, rounded and clamped. Rounded Laplace noise is a function of real Laplace noise, so take
 that; let points be x_j = first + j step, j = 0..m.
@@ -10,7 +10,8 @@ that; let points be x_j = first + j step, j = 0..m.
    of y: it is not negative. So q_f is A q_x + B q_x' and 1 - A - B times some law, and
    A + B = cosh(c (f - (x+x')/2)) / cosh(c step / 2). With b at least 1 - A - B for all f,
    q_f = (1 - b) (A q_x + B q_x') / (A + B) + b times a law. Who also sees which of the two was used, by a coin that has
-   nothing to do with the data, knows no less: L <= L' + b log|A|, L' of the first.
+   nothing to do with the data, knows no less: L <= (1 - b) L' + b S. L' is of the first; the second is about the
+   answer f, which tells no more than the class t does: S is log|A|, or what Sibson's information bounds I(A;T) by.
 2. Outputs between points. Rows are now those of points, and as functions of the output y in [x, x'] all of them are
    mixtures, with the same weights, of what they are at x and at x'. So the output is a random function of one on the
    points, where row i has W_j exp(-c |x_i - x_j|) at x_j; as rows sum to 1, this is geometric noise with the factor
@@ -25,76 +26,101 @@ that; let points be x_j = first + j step, j = 0..m.
    g_a = max_w { D(wq || r) - s D(w || rho_a) } on points, bounded by the chains of kinds/monotone.py.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from flint import arb
 
 from dalenius.verifier.balls import ZERO, Ball, log_sum_exp
-from dalenius.verifier.kinds.monotone import OneValue
 from dalenius.verifier.limits import largest, ticking
 from dalenius.verifier.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.reference import Reference, Uniform
 
+from .counting import Sum
 from .named import Falling
 from .ordering import Recursions
 
-if TYPE_CHECKING:
-    from .unwritten_sums import Large
+# g_a of one secret value at most: its rows, its law of them, log r, s, the number of rounds.
+Chains = Callable[[Recursions, list[Ball], list[Ball], Ball, Sequence[list[Ball]], int], Ball]
 
 
-def bound(channel: "Large", knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+@dataclass(frozen=True)
+class Noisy:
+    """Answers from low to high with noise of this rate, and the reference.
+
+    laws: of every secret value with mass rho(a), and the name of its law of answers. law: of a name, every answer f and
+    rho(f|a). told: a bound on I(A;T) by the order of Sibson's information. twins: of a name, the name of the law that
+    mirror - f has where f has the law of the name.
+    """
+
+    rate: Ball
+    low: int
+    high: int
+    answers: Sequence[int]
+    laws: Sequence[tuple[Ball, int]]
+    law: Callable[[int], Iterable[tuple[int, Ball]]]
+    told: Callable[[float], Ball]
+    twins: Mapping[int, int]
+    mirror: int | None = None
+
+
+def mirror(statistic: Sum, answers: Sequence[int], reference: Reference) -> int | None:
+    """m where answers f given a value that adds c have the law of m - f given the one that adds most + least - c.
+
+    So it is where all values of a record are equally likely, and contributions and answers are symmetric. most and
+    least are of what all values add, of one record or of a group.
+    """
+    added = sorted(statistic.contributions)
+    sums = {x + y for x, y in zip(added, reversed(added), strict=True)}
+    ends = {f + g for f, g in zip(answers, reversed(answers), strict=True)}
+    alike = isinstance(reference, Uniform) and len(sums) == 1 and len(ends) == 1
+    return ends.pop() if alike else None
+
+
+def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str, chains: Chains) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
-    if channel.noise.family not in ("geometric", "laplace") or channel.noise.parameter is None:
-        refuse(f"{where}: answers are mixtures of points for geometric and Laplace noise only")
-    rate = channel.noise.parameter
-    last = channel.low + channel.width - 1
-    first = whole(field(proof, "first", where), f"the first point of {where}", channel.low, last)
-    step = whole(field(proof, "step", where), f"the step of {where}", 1, channel.width)
+    width = given.high - given.low + 1
+    first = whole(field(proof, "first", where), f"the first point of {where}", given.low - width, given.high)
+    step = whole(field(proof, "step", where), f"the step of {where}", 1, width)
     listed = sequence(field(proof, "rho", where), f"rho of {where}")
     if len(listed) < 2:  # noqa: PLR2004 - chains go from point to point
         refuse(f"{where}: there are fewer than two points")
-    given = [arb(x) for x in numbers(listed, len(listed), f"rho of {where}")]
+    stated = [arb(x) for x in numbers(listed, len(listed), f"rho of {where}")]
     s = arb(number(field(proof, "s", where), f"s of {where}"))
     if not s > 0:
         refuse(f"{where}: s must be above 0")
     rounds = whole(field(proof, "rounds", where), f"rounds of {where}", 0, largest().chain_rounds)
     kappa = arb(number(field(proof, "beyond", where), f"'beyond' of {where}", 0.0, 0.5))
-    total = log_sum_exp(given)
-    log_r = [x - total for x in given]
+    total = log_sum_exp(stated)
+    log_r = [x - total for x in stated]
 
-    points = _Points(rate, first, step, len(given))
-    terms, far = _terms(channel, points, log_r, s, rounds)
+    points = _Points(given.rate, first, step, len(stated))
+    # Where points and r are symmetric as well, a value and its twin have one row problem.
+    even = given.mirror == first + points.last and listed == listed[::-1]
+    known: dict[int, tuple[Ball, Ball, Ball]] = {}
+    terms, far = [], ZERO
+    for p, name in given.laws:
+        if even and name not in known and given.twins.get(name) in known:
+            known[name] = known[given.twins[name]]
+        if name not in known:
+            inside, laws, beyond = points.cells(given.law(name))
+            g = chains(points.rows(laws), list(laws.values()), log_r, s, points.ends(laws), rounds)
+            known[name] = inside.log(), g, beyond
+        log_inside, g, beyond = known[name]
+        terms.append(p.log() + log_inside + g / s)
+        far += p * beyond
     near = log_sum_exp(terms) - (1 - kappa).log() / s
-    outside = sum(f < first or f > points.last for f in channel.answers)
+    outside = len({f for f in given.answers if f < first or f > points.last})
     if outside:
         if not kappa > 0:
             refuse(f"{where}: {outside} answers are beyond the points, and 'beyond' leaves them nothing")
         near = log_sum_exp([near, far.log() + (arb(outside) / kappa).log() / s])
-    many = sum(not p.is_zero() for _, p in channel.values)
-    return s * (near + knowledge) + points.between() * arb(many).log()
-
-
-def _terms(channel: "Large", points: "_Points", log_r: Sequence[Ball], s: Ball, rounds: int) -> tuple[list[Ball], Ball]:
-    """log rho(a, points) + g_a / s of every value a with mass, or above; and rho(beyond)."""
-    known: dict[int, tuple[Ball, Ball, Ball]] = {}
-    terms, far = [], ZERO
-    for c, p in channel.values:
-        if p.is_zero():
-            continue
-        if c not in known:
-            law, beyond = points.masses(channel, c)
-            inside = sum(law, ZERO)
-            # A law of few values leaves points without mass; they are no cells.
-            cells = [j for j, x in enumerate(law) if not x.is_zero()]
-            if len(cells) < 2 or any(not law[j] > 0 for j in cells):  # noqa: PLR2004 - chains go from point to point
-                refuse("the points leave a value of the secret with fewer than two of them")
-            one = OneValue(Recursions(points.noise, cells), [law[j] / inside for j in cells], log_r, s)
-            rows = [points.log_row(j) for j in (cells[0], cells[-1])]
-            known[c] = inside.log(), one.bound_from(rows[0], rows[1], rounds), beyond
-        log_inside, g, beyond = known[c]
-        terms.append(p.log() + log_inside + g / s)
-        far += p * beyond
-    return terms, far
+    told = arb(len(given.laws)).log()
+    if "order" in proof:
+        told = told.min(given.told(number(proof["order"], f"the order of {where}", 1.0)))
+    between = points.between()
+    return (1 - between) * s * (near + knowledge) + between * told
 
 
 class _Points:
@@ -113,22 +139,33 @@ class _Points:
         """Guarantee: result >= 1 - A - B for every answer; integers come no nearer to the middle than that."""
         return 1 - (self.rate * (self.step % 2) / 2).cosh() / (self.rate * self.step / 2).cosh()
 
-    def masses(self, channel: "Large", c: int) -> tuple[list[Ball], Ball]:
-        """rho(x_j | a) of every point and rho(beyond | a), a contributing c."""
-        law, beyond = [ZERO] * self.many, ZERO
-        others = channel.others
-        for value, f in ticking(zip(channel.statistic.values, channel.answers, strict=True)):
-            x = others.get(value - c)
-            if x is None:
-                continue
+    def cells(self, law: Iterable[tuple[int, Ball]]) -> tuple[Ball, dict[int, Ball], Ball]:
+        """rho(points | a), the law of points given a and that, and rho(beyond | a).
+
+        A law of few values leaves points without mass; they are no cells.
+        """
+        masses: dict[int, Ball] = {}
+        beyond = ZERO
+        for f, x in ticking(law):
             if f < self.first or f > self.last:
                 beyond += x
                 continue
             j, k = divmod(f - self.first, self.step)
-            law[j] += x * self.left[k]
+            masses[j] = masses.get(j, ZERO) + x * self.left[k]
             if k:
-                law[j + 1] += x * (1 - self.left[k])
-        return law, beyond
+                masses[j + 1] = masses.get(j + 1, ZERO) + x * (1 - self.left[k])
+        if len(masses) < 2 or any(not x > 0 for x in masses.values()):  # noqa: PLR2004 - chains go from point to point
+            refuse("the points leave a value of the secret with fewer than two of them")
+        inside = sum(masses.values(), ZERO)
+        return inside, {j: masses[j] / inside for j in sorted(masses)}, beyond
+
+    def rows(self, cells: Mapping[int, Ball]) -> Recursions:
+        """The noise around these points."""
+        return Recursions(self.noise, list(cells))
+
+    def ends(self, cells: Mapping[int, Ball]) -> list[list[Ball]]:
+        """Log probabilities under the first and the last of them."""
+        return [self.log_row(min(cells)), self.log_row(max(cells))]
 
     def log_row(self, j: int) -> list[Ball]:
         """Log probabilities of the points under point j."""

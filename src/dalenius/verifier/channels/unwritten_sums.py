@@ -21,7 +21,7 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
-from dalenius.verifier.kinds import power
+from dalenius.verifier.kinds import monotone, power
 from dalenius.verifier.kinds.closed_forms import mean_of_order
 from dalenius.verifier.limits import largest, tick, ticking
 from dalenius.verifier.proofs import compare
@@ -36,7 +36,7 @@ from .counting import Shares, Sum
 # Tails of the noise and of the prior that are enclosed.
 HIDDEN = arb(2) ** -64
 # A class this rare counts as its largest term: no mean of any order could matter.
-RARE = arb(2) ** -200
+RARE = arb(2) ** -100
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,11 @@ class Large:
         return self.statistic.group(self.records, self.reference)
 
     @cached_property
+    def laws(self) -> dict[int, list[Ball | None]]:
+        """What `_law` has found."""
+        return {}
+
+    @cached_property
     def others(self) -> dict[int, Ball]:
         """The law of the sum of the records that are not asked about."""
         return self.statistic.law(self.reference, self.records)
@@ -69,6 +74,11 @@ class Large:
         same = same and self.lost.is_zero() == other.lost.is_zero()
         same = same and list(self.answers) == list(other.answers) and self.noise.exact == other.noise.exact
         return None if same else f"it is {other.text}"
+
+    @property
+    def steady(self) -> bool:
+        """Whether the tail of the noise falls by one factor a step."""
+        return self.noise.family in ("geometric", "laplace") and self.noise.parameter is not None
 
     def contraction(self) -> Ball:
         """The contraction of the noise where the answer is the sum itself, else 1."""
@@ -159,7 +169,7 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
     elif kind == "law":
         bound = _output_law(channel, knowledge.most, proof, where)
     elif kind == "monotone":
-        bound = unwritten_rows.bound(channel, knowledge.most, proof, where)
+        bound = unwritten_rows.bound(_noisy(channel, knowledge, where), knowledge.most, proof, where, monotone.chains)
     elif kind == "power":
         bound = _power(channel, knowledge.most, proof, where)
     else:
@@ -203,8 +213,10 @@ def _reference(channel: Large, starts: list[int]) -> list[Shares]:
 
 def _law(channel: Large, c: int) -> list[Ball | None]:
     """rho(t|a) of every class t, a contributing c: P(sum of the others = value - c); None where there is no mass."""
-    others = channel.others
-    return [others.get(value - c) for value in ticking(channel.statistic.values)]
+    if c not in channel.laws:
+        others = channel.others
+        channel.laws[c] = [others.get(value - c) for value in ticking(channel.statistic.values)]
+    return channel.laws[c]
 
 
 def _parts(law: list[Any], starts: list[int]) -> Iterator[tuple[int, list[Any]]]:
@@ -345,6 +357,29 @@ def _output_law(channel: Large, knowledge: Ball, proof: dict[str, Any], where: s
     return s * (knowledge + tilted.log())
 
 
+def _noisy(channel: Large, knowledge: Knowledge, where: str) -> unwritten_rows.Noisy:
+    """The answers and their laws, for noise whose rows are mixtures of those at points."""
+    if not channel.steady or channel.noise.parameter is None:
+        refuse(f"{where}: answers are mixtures of points for geometric and Laplace noise only")
+    laws = [(p, c) for c, p in channel.values if not p.is_zero()]
+    ends = min(c for c, _ in channel.values) + max(c for c, _ in channel.values)
+
+    def law(c: int) -> Iterator[tuple[int, Ball]]:
+        return ((f, x) for f, x in zip(channel.answers, _law(channel, c), strict=True) if x is not None)
+
+    return unwritten_rows.Noisy(
+        channel.noise.parameter,
+        channel.low,
+        channel.low + channel.width - 1,
+        channel.answers,
+        laws,
+        law,
+        lambda order: _sibson(channel, knowledge.most, order),
+        {c: ends - c for _, c in laws},
+        unwritten_rows.mirror(channel.statistic, channel.answers, channel.reference),
+    )
+
+
 def _power(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """The bound of kinds/power.py, for Gaussian noise on a count of bits."""
     statistic, sigma = channel.statistic, channel.noise.parameter
@@ -403,9 +438,7 @@ def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball
 
 def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
     """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
-    reach = channel.reach()
-    bands = [_band(channel.answers, c, reach) for c in cuts]
-    noise = _Noise(channel, reach)
+    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
     joint, secret = [], []
     for (c, share), ratios in zip(channel.values, density, strict=True):
         tick()
@@ -414,7 +447,7 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
         for b, part in _parts(law, starts):
             ratio = ratios.get(b, ZERO) * share
             weights += [ZERO if p is None or ratio.is_zero() else p * ratio for p in part]
-        below = list(noise.below(weights, cuts, bands))
+        below = chances.below(weights)
         total = sum(weights, ZERO)
         joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, total])])
         secret.append(total)
@@ -427,11 +460,59 @@ def _band(answers: Sequence[int], cut: int, reach: int) -> tuple[int, int]:
     return bisect_right(answers, cut - 2 - reach), bisect_right(answers, cut - 1 + reach)
 
 
-class _Noise:
-    """P(noise <= k), each computed once."""
+class _Steady:
+    """Noise whose tail falls by one factor a step, P(noise >= k) = tail(1) exp( -rate (k - 1) ) for k >= 1.
 
-    def __init__(self, channel: Large, reach: int) -> None:
-        self.channel = channel
+    Two recursions along the answers give the sums for all cuts, whatever the noise reaches:
+        sum_t w P(Y < c | t) = sum_{f<c} w - tail(1) ( sum_{f<c} w e^(-rate (c-1-f)) - sum_{f>=c} w e^(-rate (f-c)) ).
+    """
+
+    def __init__(self, channel: Large, cuts: list[int]) -> None:
+        """Take the noise, and the cuts in ascending order."""
+        assert channel.noise.parameter is not None  # noqa: S101 - for the type checker: the noise is steady
+        self.answers, self.cuts, self.rate = channel.answers, cuts, channel.noise.parameter
+        self.tail = channel.noise.tail(1)
+        self.known: dict[int, Ball] = {}
+
+    def below(self, weights: list[Ball]) -> list[Ball]:
+        """Return sum_t weights(t) P(Y < c | t) for every cut; classes of hardly any mass are left out, and enclosed."""
+        first, last = _held(weights)
+        doubt = arb(0, (sum(weights[:first], ZERO) + sum(weights[last:], ZERO)).upper())
+        answers, kept = self.answers[first:last], weights[first:last]
+        totals = [ZERO, *accumulate(kept)]
+        before = [totals[bisect_right(answers, c - 1)] + doubt for c in self.cuts]
+        left = self._reaching(answers, kept, [c - 1 for c in self.cuts])
+        right = self._reaching([-f for f in reversed(answers)], kept[::-1], [-c for c in reversed(self.cuts)])[::-1]
+        return [x - self.tail * (y - z) for x, y, z in zip(before, left, right, strict=True)]
+
+    def _reaching(self, answers: Sequence[int], weights: list[Ball], places: list[int]) -> list[Ball]:
+        """sum_{f <= c} w exp( -rate (c - f) ) of every place c; both ascend."""
+        found, total, at, i = [], ZERO, 0, 0
+        for c in ticking(places):
+            while i < len(answers) and answers[i] <= c:
+                if not weights[i].is_zero():
+                    total = total * self._fallen(answers[i] - at) + weights[i]
+                    at = answers[i]
+                i += 1
+            found.append(ZERO if total.is_zero() else total * self._fallen(c - at))
+        return found
+
+    def _fallen(self, steps: int) -> Ball:
+        if steps not in self.known:
+            if len(self.known) >= largest().sum_chances:
+                self.known.clear()
+            self.known[steps] = (-self.rate * steps).exp()
+        return self.known[steps]
+
+
+class _Noise:
+    """Any noise: P(noise <= k), each computed once, and added up where it is neither 0 nor 1."""
+
+    def __init__(self, channel: Large, cuts: list[int]) -> None:
+        """Find the classes that the noise carries across each cut."""
+        reach = channel.reach()
+        self.channel, self.cuts = channel, cuts
+        self.bands = [_band(channel.answers, c, reach) for c in cuts]
         self.beyond = channel.noise.tail(reach + 1)
         self.known: dict[int, Ball] = {}
         self.terms = 0
@@ -444,8 +525,8 @@ class _Noise:
             found = self.known[k] = self.channel.noise.tail(-k) if k < 0 else 1 - self.channel.noise.tail(k + 1)
         return found
 
-    def below(self, weights: list[Ball], cuts: list[int], bands: list[tuple[int, int]]) -> Iterator[Ball]:
-        """Yield sum_t weights(t) P(Y < c | t) for every cut.
+    def below(self, weights: list[Ball]) -> list[Ball]:
+        """Return sum_t weights(t) P(Y < c | t) for every cut.
 
         Before the band of a cut P lies between 1 - beyond and 1, after it between 0 and beyond. Classes at either
         end that together hold hardly any mass are left out, and enclosed.
@@ -454,16 +535,18 @@ class _Noise:
         before = list(accumulate(weights[first:last], initial=ZERO))
         left = sum(weights[:first], ZERO) + sum(weights[last:], ZERO)
         answers = self.channel.answers
-        met = [(min(max(i, first), last), min(max(j, first), last)) for i, j in bands]
+        met = [(min(max(i, first), last), min(max(j, first), last)) for i, j in self.bands]
         self.terms += sum(high - low for low, high in met)
         if self.terms > (most := largest().sum_terms):
             refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {most}")
-        for cut, (low, high) in zip(cuts, met, strict=True):
+        found = []
+        for cut, (low, high) in zip(self.cuts, met, strict=True):
             tick()
             chances = [self[cut - 1 - f] for f in answers[low:high]]
             outside = before[low - first] + (before[-1] - before[high - first])
             doubt = arb(0, (left + self.beyond * outside).upper())
-            yield before[low - first] + sum(map(mul, weights[low:high], chances), ZERO) + doubt
+            found.append(before[low - first] + sum(map(mul, weights[low:high], chances), ZERO) + doubt)
+        return found
 
 
 def _held(weights: list[Ball]) -> tuple[int, int]:

@@ -24,6 +24,10 @@ a line, and products of laws in a line inherit both. With h = log(w / rho_a), d 
     for D(wq || r) = sum_y (wq) log(u_c / r) + D(wq || u_c), the first two terms of g_a are at most the logarithm
     (Gibbs), and D(wq || u_c) <= D(w || w_c). Along w_x ~ w_c (w / w_c)^x it is the integral of x Var_x( log w/w_c )
     over [0, 1], and log w/w_c oscillates by rad at most, so its variance is at most rad^2 / 4.
+(e) In place of rad^2 / 8 there may be half of  sum_{t >= t0} w_U(t) G(t)^2 + sum_{t < t0} w_D(t) G(t)^2,  w_U and w_D
+    the laws of the increments U and D, t0 any cell, G(t) the sum of max(U - c, c - D) between t0 and t. For log w/w_c
+    moves by G(t) at most from t0 to t, so Var_x <= E_x G^2. The increments of w_x are between those of w_c and w, so
+    between D and U: w_x is above w_D and below w_U in likelihood ratio, and G^2 rises from t0 on and falls before it.
 
 Where numbers are given, the rows are monotone but for rounding. q' is then a channel next to it that is monotone, with
 q = (1 - lost) q' + lost q'' for some channel q''. Who also sees which of the two was used knows no less, so
@@ -31,16 +35,22 @@ L(q) <= L(q') + lost log|A|.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import mul
 from typing import Any
 
 from flint import arb
 
 from dalenius.verifier.balls import ZERO, Ball, log_sum_exp
+from dalenius.verifier.channels import unwritten_rows
+from dalenius.verifier.channels.counting import Sum
 from dalenius.verifier.channels.ordering import Ordered, Products, by_name, repaired
+from dalenius.verifier.kinds.closed_forms import sibson
 from dalenius.verifier.limits import largest
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field, number, numbers, refuse, whole
+from dalenius.verifier.reference import Uniform
+from dalenius.verifier.secret import Group
 
 
 class OneValue:
@@ -57,12 +67,7 @@ class OneValue:
 
     def outputs(self, increments: Sequence[Ball]) -> list[Ball]:
         """log u of increments."""
-        h, weights = ZERO, [self.rho[0]]
-        for d, rho in zip(increments, self.rho[1:], strict=True):
-            h += d
-            weights.append(rho * h.exp())
-        log_total = sum(weights, ZERO).log()
-        return [u.log() - log_total for u in self.products.combined(weights)]
+        return [u.log() for u in self.products.combined(self.law(increments))]
 
     def bound(self, first: Sequence[Ball], last: Sequence[Ball], rounds: int) -> Ball:
         """Guarantee: g_a <= result. first, last: its rows at both ends of the order."""
@@ -76,16 +81,44 @@ class OneValue:
             up = [x.upper() for x in self.increments(self.outputs(up))]
             down = [x.lower() for x in self.increments(self.outputs(down))]
         middle = [((x + y) / 2).mid() for x, y in zip(up, down, strict=True)]
-        radius = sum(((u - c).max(c - d) for u, c, d in zip(up, middle, down, strict=True)), ZERO)
+        apart = [(u - c).max(c - d) for u, c, d in zip(up, middle, down, strict=True)]
         log_u = self.outputs(middle)
         gains = self.products.times([x - y for x, y in zip(log_u, self.log_r, strict=True)])
         total = sum((rho * (x / self.s).exp() for rho, x in zip(self.rho, gains, strict=True)), ZERO)
-        return self.s * total.log() + radius * radius / 8
+        return self.s * total.log() + self._distance(up, middle, down, apart)
+
+    def law(self, increments: Sequence[Ball]) -> list[Ball]:
+        """The law w of increments."""
+        h, weights = ZERO, [self.rho[0]]
+        for d, rho in zip(increments, self.rho[1:], strict=True):
+            h += d
+            weights.append(rho * h.exp())
+        total = sum(weights, ZERO)
+        return [w / total for w in weights]
+
+    def _distance(
+        self, up: Sequence[Ball], middle: Sequence[Ball], down: Sequence[Ball], apart: Sequence[Ball]
+    ) -> Ball:
+        """Guarantee: D(w || w_c) <= result for every stationary w: the better of (d) and (e)."""
+        grown = list(accumulate(apart, initial=ZERO))
+        by_radius = grown[-1] * grown[-1] / 8
+        seen, t0 = 0.0, 0
+        for t0, w in enumerate(self.law(middle)):  # noqa: B007 - where it stops; any cell would do
+            seen += float(w)
+            if not seen < 0.5:  # noqa: PLR2004 - the median
+                break
+        squares = [(g - grown[t0]) * (g - grown[t0]) for g in grown]
+        above, below = self.law(up)[t0:], self.law(down)[:t0]
+        mean = sum(map(mul, above, squares[t0:]), ZERO) + sum(map(mul, below, squares[:t0]), ZERO)
+        return by_radius.min(mean / 2) if mean.is_finite() else by_radius
 
 
 def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
     """Yield the one bound."""
     channel = question.channel
+    if "first" in proof:
+        yield where, unwritten_rows.bound(_noisy(question, where), question.knowledge.most, proof, where, chains)
+        return
     s = arb(number(field(proof, "s", where), "s"))
     if not s > 0:
         refuse("s must be above 0")
@@ -101,12 +134,59 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     values = []
     for cell in question.cells:
         # Values of a group with the same sum have the same cells.
-        key = tuple((t, rho.mid().man_exp(), rho.rad().man_exp()) for t, rho in sorted(cell.items()))
+        key = _key(cell)
         if key not in known:
             known[key] = _value(ordered, cell, log_r, s, rounds)
         values.append(known[key])
     upper = s * (log_sum_exp(values) + question.knowledge.most)
     yield where, upper + ordered.lost * arb(len(question.cells)).log()
+
+
+def chains(  # noqa: PLR0913, PLR0917 - what a row problem consists of
+    products: Products, rho: Sequence[Ball], log_r: Sequence[Ball], s: Ball, ends: Sequence[Sequence[Ball]], rounds: int
+) -> Ball:
+    """Guarantee: g_a <= result. ends: the logarithms of the first and the last row."""
+    return OneValue(products, rho, log_r, s).bound_from(ends[0], ends[1], rounds)
+
+
+def _noisy(question: Question, where: str) -> unwritten_rows.Noisy:
+    """The answers of a channel whose name says that its noise is geometric or Laplace."""
+    falling = question.channel.falling
+    if falling is None or falling.width == 0:
+        refuse(f"{where}: answers are mixtures of points for geometric and Laplace noise on a sum only")
+    answers = [falling.low + place for place in falling.places]
+    # Values of a group with the same sum have the same cells.
+    names: dict[Any, int] = {}
+    totals = [sum(cell.values(), ZERO) for cell in question.cells]
+    named = [names.setdefault(_key(cell), a) for a, cell in enumerate(question.cells)]
+
+    def law(a: int) -> Iterator[tuple[int, Ball]]:
+        return ((answers[t], rho / totals[a]) for t, rho in question.cells[a].items())
+
+    def told(order: float) -> Ball:
+        return next(sibson(question, {"order": order}, where))[1]
+
+    twins, mirror = _twins(question, answers, named)
+    laws = list(zip(totals, named, strict=True))
+    return unwritten_rows.Noisy(falling.rate, answers[0], answers[-1], answers, laws, law, told, twins, mirror)
+
+
+def _twins(question: Question, answers: list[int], names: list[int]) -> tuple[dict[int, int], int | None]:
+    """For every value the one that is its mirror image; and the mirror."""
+    statistic, secret = question.channel.statistic, question.secret
+    if not (isinstance(statistic, Sum) and isinstance(secret, Group) and isinstance(question.reference, Uniform)):
+        return {}, None
+    added = [c for c, _ in statistic.group(secret.records, question.reference)]
+    mirror = unwritten_rows.mirror(statistic, answers, question.reference)
+    if mirror is None or len(added) != len(names):
+        return {}, None
+    of_sum = dict(zip(reversed(added), reversed(names), strict=True))
+    ends = min(added) + max(added)
+    return {name: of_sum[ends - c] for c, name in zip(added, names, strict=True)}, mirror
+
+
+def _key(cell: dict[int, Ball]) -> tuple[Any, ...]:
+    return tuple((t, rho.mid().man_exp(), rho.rad().man_exp()) for t, rho in sorted(cell.items()))
 
 
 def _value(ordered: Ordered, cell: dict[int, Ball], log_r: list[Ball], s: Ball, rounds: int) -> Ball:
