@@ -77,8 +77,11 @@ def _fail(message: str, code: int) -> NoReturn:
 def main(context: click.Context) -> None:
     """How much can a release teach about one record, and which release teaches least? Both bounds, with a certificate.
 
+    \b
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2
+
     Exit codes: 0 done, 1 the answer is no (verify, check), 2 bad input, 3 undecided (check), 130 interrupted.
-    """
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

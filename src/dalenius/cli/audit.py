@@ -100,8 +100,8 @@ def audit(  # noqa: PLR0913 - one parameter per option
 
     \b
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2
-      dalenius audit --channel channel.csv --records 2,2,2 --knowledge 0.5
-      dalenius audit --load mechanism.json --secret 0,1 --reference law.csv --knowledge 0.5
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --secret 0,1 --knowledge 0.5
+      dalenius audit --channel examples/channel.csv --records 2,2,2 --knowledge 0.5
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     check_outputs([("--certificate", certificate), ("--save", save), ("--plot", plot)], [*source.files, reference])
     if adversary == "bounded":

@@ -146,6 +146,7 @@ def what_if(
     With a budget the exit code decides: 0 it would be kept, 1 it would be exceeded, 3 undecided.
 
     \b
+      dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger what-if book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)"
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
@@ -180,6 +181,7 @@ def release(  # noqa: PLR0913 - one parameter per option
     """Record that a mechanism has been run; one beyond the budget is refused, and LEDGER stays as it is.
 
     \b
+      dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger release book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)" --name March
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
@@ -200,6 +202,7 @@ def show(*, path: Path, verify: bool, as_json: bool) -> int:
     """Show what was released and what has leaked.
 
     \b
+      dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger show book.json
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy

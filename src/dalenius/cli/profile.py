@@ -58,7 +58,7 @@ def profile(  # noqa: PLR0913 - one parameter per option
 
     \b
       dalenius profile --query "count(n=4)" --mechanism "geometric(epsilon=1)"
-      dalenius profile --channel channel.csv --records 2,2,2 --entropies 0,1,2
+      dalenius profile --channel examples/channel.csv --records 2,2,2 --entropies 0,1,2
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     check_outputs([("--plot", plot)], [*source.files, reference])
     points = None if entropies is None else numbers(entropies)

@@ -29,6 +29,9 @@ def reproduce(  # noqa: PLR0913 - one parameter per option
       saddle entropy epsilon distortion primal dual table closed-forms pairs modular
       convergence global text
 
+    \b
+      dalenius reproduce --quick --only saddle --only closed-forms --out paper
+
     Exit codes: 0 done, 1 a certificate was not verified, 2 bad input, 130 interrupted.
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     from dalenius.reproduce.run import Interrupted  # noqa: PLC0415 - numpy, scipy

@@ -39,8 +39,12 @@ FILE = click.Path(path_type=Path)
 def verify(*, certificate: Path, mechanism: Path | None, memory: int, time_limit: float, as_json: bool) -> int:
     """Re-check the certificate of an audit or a design with directed rounding, sharing no code with the solver.
 
+    \b
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2 --certificate proof.json
+      dalenius verify proof.json
+
     Exit code 0: it proves its bounds. 1: it does not, or the limits ended the check. 2: it cannot be read.
-    """
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
     about = None
     if mechanism is not None:
         from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - numpy
