@@ -358,3 +358,9 @@ def test_forged_bins_are_refused() -> None:
         assert words in verdict.reason
     assert not dl.verify({**data, "secret": {"records": [0]}})
     assert not dl.verify({key: x for key, x in data.items() if key != "secret"})
+
+
+def test_noise_on_real_valued_records_is_calibrated() -> None:
+    found = dl.calibrate("laplace", dl.queries.real_sum(1, 0, 1), leakage=0.05, knowledge=0.1, accuracy=0.1)
+    assert found.leakage.upper <= 0.05
+    assert found.leakage.verify().verified

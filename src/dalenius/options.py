@@ -12,7 +12,7 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.continuous import Continuous, RealQuery
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
@@ -161,12 +161,13 @@ def adversary_of(  # noqa: PLR0913 - the public surface
     if options.paper:
         _check_paper(reference=reference, adversary=None if adversary == "bounded" else adversary)
     records = asked.records
-    if isinstance(asked, Continuous):
+    real = asked.query if isinstance(asked, Continuous) else asked
+    if isinstance(real, RealQuery):
         if entropy is not None:
             message = f"entropy = {entropy}: real-valued records have no entropy to count from; give knowledge="
             raise InputError(message)
         kind = checks.choice("adversary", adversary, get_args(Believes))
-        return Adversary.of_reals(knowledge, options.unit, asked.density(reference), cast("Believes", kind))
+        return Adversary.of_reals(knowledge, options.unit, real.density(reference), cast("Believes", kind))
     rho = Reference.from_user(reference, records)
     if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
         if entropy is not None:

@@ -42,7 +42,7 @@ def test_rows_that_underflow_do_not_make_epsilon_infinite(n: int) -> None:
 def test_messages_about_size_name_the_limit_and_no_long_list() -> None:
     values = list(range(1030))
     with pytest.raises(dl.InputError) as caught:
-        dl.mechanisms.geometric(dl.queries.total(n=200, values=values), epsilon=1)
+        dl.mechanisms.geometric(dl.queries.total(n=100, values=values), epsilon=1)
     message = str(caught.value)
     assert "values=[0, 1, 2, ..., 1029]" in message
     assert "records of 1030 values; up to 1024 noise on a sum needs no table" in message

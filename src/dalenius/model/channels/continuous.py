@@ -113,6 +113,10 @@ class RealQuery(Query):
         """By how much one record can change the answer."""
         return (decimal(self.high) - decimal(self.low)) / (self.n if self.name == "real_mean" else 1)
 
+    def density(self, reference: object) -> Density:
+        """Return the density that a user gives as the reference."""
+        return Density.of(reference, self.low, self.high)
+
     @property
     def answers(self) -> NDArray[np.int64]:
         """Refused: they are real numbers."""
@@ -180,7 +184,7 @@ class Continuous(Mechanism):
 
     def density(self, reference: object) -> Density:
         """Return the density that a user gives as the reference."""
-        return Density.of(reference, self.query.low, self.query.high)
+        return self.query.density(reference)
 
     def secret(self, secret: object) -> int | Bins | None:
         """Return the record that a user names as the secret, or its bin; None for all of them."""
