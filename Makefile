@@ -28,9 +28,9 @@ demo: setup
 test: setup
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not extras and not nightly" -n 2
 
-# What takes too long for every change: tests marked nightly, then the fuzzer.
+# What takes too long for every change: every test, with more examples of each property, then the fuzzer.
 nightly: setup .venv-extras/.ready
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "nightly and not extras" -n 2
+	HYPOTHESIS_PROFILE=nightly OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not extras" -n 2
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m "nightly and extras"
 	$(MAKE) fuzz
 

@@ -185,7 +185,7 @@ def test_bits() -> None:
         (dl.queries.count(n=2), {"distortion": 0.3, "p0": [0.1, 0.2, 0.3, 0.4]}),
         (dl.queries.count(n=2), {"leakage": 0.2, "p0": [1.0, 0.0, 0.0]}),
         (dl.queries.count(n=2), {"leakage": 0.2, "measure": [[0, 3, 1], [1, 0, 5], [2, 2, 0]]}),
-        pytest.param(dl.queries.total(n=2, values=[0, 5, 1]), {"leakage": 0.3}, marks=pytest.mark.slow),
+        pytest.param(dl.queries.total(n=2, values=[0, 5, 1]), {"leakage": 0.3}, marks=pytest.mark.nightly),
         (dl.queries.count(n=2), {"distortion": 0.5, "outputs": [0, 2]}),
     ],
     ids=lambda value: str(value)[:60],

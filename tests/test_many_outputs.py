@@ -17,7 +17,7 @@ def upper(n: int, epsilon: float, knowledge: float, family: str = "geometric") -
     build = {"geometric": lambda q: dl.mechanisms.geometric(q, epsilon=epsilon)}.get(
         family, lambda q: dl.mechanisms.gaussian(q, sigma=1 / epsilon)
     )
-    return dl.audit(build(COUNT(n)), knowledge=knowledge, tolerance=1e-4 * min(1.0, epsilon), time_limit=2)
+    return dl.audit(build(COUNT(n)), knowledge=knowledge, tolerance=1e-4 * min(1.0, epsilon), time_limit=10)
 
 
 def test_wide_noise_on_five_hundred_records_is_certified_to_leak_little() -> None:

@@ -40,12 +40,14 @@ def test_truth(case: Case) -> None:
     holds(checked(case.build(), case.entropy), case)
 
 
+# Those that take ten seconds.
+NIGHTLY = ("random 3,3,3 x 2 seed 1", "random 3,3,3 x 2 seed 0 b=0", "random 3,3,3 x 2 seed 0 b=1")
+
+
 @pytest.mark.parametrize(
     "instance",
     [
-        pytest.param(
-            instance, marks=[pytest.mark.nightly] if repr(instance).startswith("random 3,3,3 x 2 seed 1") else []
-        )
+        pytest.param(instance, marks=[pytest.mark.nightly] if repr(instance).startswith(NIGHTLY) else [])
         for instance in MUST_CLOSE
     ],
     ids=repr,

@@ -141,7 +141,7 @@ def test_the_centre_is_exact_in_its_one_expectation_for_two_values() -> None:
         ("geometric(epsilon=1)", "histogram(n=1000, k=3)", 0.1, 0.02),
         ("laplace(epsilon=1)", "histogram(n=1000, k=3)", 0.5, 0.08),
         ("gaussian(sigma=2)", "histogram(n=4000, k=6)", 0.5, 0.08),
-        pytest.param("geometric(epsilon=2)", "histogram(n=2000, k=64)", 0.2, 0.15, marks=pytest.mark.slow),
+        pytest.param("geometric(epsilon=2)", "histogram(n=2000, k=64)", 0.2, 0.15, marks=pytest.mark.nightly),
     ],
 )
 def test_brackets_of_many_records_are_worth_having(mechanism: str, query: str, knowledge: float, gap: float) -> None:
@@ -170,7 +170,12 @@ def test_a_law_as_reference() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "knowledge", [pytest.param(0.1, marks=pytest.mark.nightly), 0.5, pytest.param(3.0, marks=pytest.mark.nightly)]
+    "knowledge",
+    [
+        pytest.param(0.1, marks=pytest.mark.nightly),
+        pytest.param(0.5, marks=pytest.mark.nightly),
+        pytest.param(3.0, marks=pytest.mark.nightly),
+    ],
 )
 def test_a_million_records(knowledge: float) -> None:
     audit = dl.audit(dl.mechanisms.geometric(dl.queries.histogram(n=10**6, k=3), epsilon=1), knowledge=knowledge)

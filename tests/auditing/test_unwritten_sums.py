@@ -100,9 +100,9 @@ def test_other_noise_and_other_sums(mechanism: str, query: str, most: float) -> 
 
 
 def test_the_least_entropy_may_be_given() -> None:
-    mechanism = dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1)
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=3000), epsilon=1)
     known = dl.audit(mechanism, knowledge=0.25)
-    entropy = dl.audit(mechanism, entropy=5000 * LN2 - 0.25)
+    entropy = dl.audit(mechanism, entropy=3000 * LN2 - 0.25)
     assert entropy.lower == pytest.approx(known.lower, abs=1e-8)
     everything = dl.audit(mechanism, entropy=0)
     assert everything.lower == pytest.approx(LN2, abs=1e-9)

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.cli.common import reference_from
 from dalenius.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
+from dalenius.model.reference import Reference
 from fuzz.differential import law, rows
 
 LONGEST = 30_000  # characters of a message: it may quote what was given
@@ -133,7 +133,7 @@ def files(rng: random.Random) -> str:
     records = rng.choice(RECORDS) if rng.random() < 0.2 and not reference else [2, 2]
     try:
         if reference:
-            reference_from(path, (2, 2))
+            Reference.from_file(path, (2, 2))
         else:
             dl.Mechanism.from_matrix(path, records=records)  # type: ignore[arg-type]
     except dl.InputError as error:

@@ -147,7 +147,7 @@ def test_certified_curves_are_the_closed_form_and_verified() -> None:
         assert row["paper_max"] <= row["upper"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_table_by_the_papers_method_is_feasible_never_above_the_truth_and_no_worse_than_printed() -> None:
     for point in grid("table", quick=True):
         (row,) = measure(point, 0).rows

@@ -87,7 +87,7 @@ def test_values_do_not_fall_and_shares_may_end_at_once() -> None:
     assert ascent_chunked.ascend(cells, Deadline(0.0), rng).value > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("outputs", "concentration"), [(4, 0.5)])
 def test_no_worse_than_the_plain_iteration_at_2_to_the_15(outputs: int, concentration: float) -> None:
     rng, knowledge, record = np.random.default_rng(0), 0.5, 3

@@ -82,7 +82,11 @@ def test_a_smaller_budget_takes_more_noise(family: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "leakage"), [("geometric", 0.05), pytest.param("gaussian", 0.2, marks=pytest.mark.slow)]
+    ("family", "leakage"),
+    [
+        pytest.param("geometric", 0.05, marks=pytest.mark.nightly),
+        pytest.param("gaussian", 0.2, marks=pytest.mark.slow),
+    ],
 )
 def test_very_many_records(family: str, leakage: float) -> None:
     query = queries.count(n=4000)

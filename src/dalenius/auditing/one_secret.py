@@ -59,6 +59,8 @@ class SecretAudit(Bracket):
     known: WarmStart = field(default_factory=WarmStart)
     # The order of the channel's rows, where their likelihood ratios are monotone.
     order: Order | None = None
+    # Whether it was tried on points.
+    pointed: bool = False
     # Over very many cells: how many ascents there were, and whether the convex bound is done.
     ascents: int = 0
     convex: bool = False
@@ -190,18 +192,28 @@ class SecretAudit(Bracket):
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""
         assert self.order is not None  # noqa: S101 - for the type checker: the stage's condition
-        if self.order.rate is not None and len(self.order.rows) >= self.cells.settings.monotone.point_rows:
-            self._on_points(self.order, deadline)
+        if self.on_points and not self.pointed:
+            self.points(deadline, _rng)
             if not self.open:
                 return
         found = Scan(self.cells, self.order, deadline).run(self.pi, self.s, self.lower, self.tolerance)
         if found is not None:
             self.keep_upper(found)
 
-    def _on_points(self, order: Order, deadline: Deadline) -> None:
-        """The same for geometric and Laplace noise on points, of which a verifier has fewer to go through."""
-        assert order.rate is not None  # noqa: S101 - for the type checker: the caller's condition
-        cells = self.cells
+    @property
+    def on_points(self) -> bool:
+        """Whether monotone rows may be had on points: geometric or Laplace noise on sums of many answers."""
+        order = self.order
+        if order is None or order.rate is None:
+            return False
+        return len(order.rows) >= self.cells.settings.monotone.point_rows
+
+    def points(self, deadline: Deadline, _rng: np.random.Generator) -> None:
+        """Monotone rows on points, of which a verifier has fewer to go through. They need no prior to begin from."""
+        order, cells = self.order, self.cells
+        assert order is not None  # noqa: S101 - for the type checker: the stage's condition
+        assert order.rate is not None  # noqa: S101 - the same
+        self.pointed = True
         log_joint = np.full((cells.n_secrets, len(order.rows)), -np.inf)
         log_joint[cells.secret, order.rank[cells.lumped.row]] = cells.log_rho
         points = Points(order.answers, order.rate, log_joint, cells.knowledge, cells.settings, deadline, self.relative)
@@ -308,6 +320,11 @@ def _ordered(audit: SecretAudit) -> bool:
     return audit.worth_more and not audit.cells.many and audit.order is not None and audit.s > least
 
 
+def _many_answers(audit: SecretAudit) -> bool:
+    many = audit.cells.n_outputs > audit.cells.settings.portfolio.most_outputs
+    return many and audit.on_points and audit.worth_more and not audit.cells.many
+
+
 def _wide_and_many(audit: SecretAudit) -> bool:
     """Very many cells and no grid rows, which are the better bound and need the best prior first."""
     return audit.cells.many and audit.worth_more and not portfolio.has_grid(audit)
@@ -328,6 +345,8 @@ BEFORE_ASCENTS = (
     ),
     Stage(_wide_and_many, SecretAudit.convex_of_many, "convex"),
     Stage(lambda audit: not audit.cells.many and audit.choices_affordable(), SecretAudit.few_choices, "choices"),
+    # Ascents on so many rows take seconds, and these bounds do not need them.
+    Stage(_many_answers, SecretAudit.points, "monotone"),
 )
 FROM_ASCENTS_ON = (
     Stage(lambda audit: audit.cells.many and audit.worth_more, SecretAudit.climb_many, in_any_case=True),

@@ -177,13 +177,15 @@ class Points:
         # A / (A + B) by the distance from the point below; sinh(x) = exp(x) (1 - exp(-2x)) / 2, without overflow
         far, near = -np.expm1(-2 * self.rate * (step - offset)), -np.expm1(-2 * self.rate * offset)
         left = far / (far + near * np.exp(self.rate * (2 * offset - step)))
-        points = np.zeros((len(self.log_p), many + 1))
+        # In logarithms: masses far out are no floats, and a large multiple of knowledge makes them count.
+        points = np.full((len(self.log_p), many + 1), -np.inf)
+        with np.errstate(divide="ignore"):
+            sides = (j, np.log(left)), (j + 1, np.log1p(-left))
         for value, log_law in enumerate(self.log_joint[:, inside]):
-            mass = np.exp(log_law)
-            points[value] += np.bincount(j, weights=mass * left, minlength=many + 1)
-            points[value] += np.bincount(j + 1, weights=mass * (1 - left), minlength=many + 1)
-        a, row = np.nonzero(points[:, :many])
-        log_rho = np.log(points[a, row])
+            for place_of, log_share in sides:
+                np.logaddexp.at(points[value], place_of, log_law + log_share)
+        a, row = np.nonzero(np.isfinite(points[:, :many]))
+        log_rho = points[a, row]
         places = np.arange(float(many))
         channel = Geometric(self.rate * step).rows(places[:, None], places)
         lumped = Lumped(a, channel, log_rho - logsumexp(log_rho), len(points), row)
