@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_made_is_one_message(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().err.startswith("dalenius: ")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_real_demo_finds_a_better_mechanism(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out

@@ -41,7 +41,7 @@ answers = {
     "group": lambda: audit(M.geometric(Q.count(3), epsilon=1), knowledge=0.3, secret=[0, 1]),
     "responses": lambda: audit(M.randomized_response(Q.count(2), epsilon=1), knowledge=0.5),
     "many outputs": lambda: audit(M.geometric(Q.count(420), epsilon=0.01), knowledge=0.1),
-    "many records": lambda: audit(M.geometric(Q.count(5000), epsilon=0.1), knowledge=0.3),
+    "many records": lambda: audit(M.geometric(Q.count(3000), epsilon=0.1), knowledge=0.3),
     "large histogram": lambda: audit(M.geometric(Q.histogram(500, 3), epsilon=0.5), knowledge=0.2),
     "real": lambda: audit(M.laplace(Q.count(2), epsilon=1, output="real"), knowledge=0.3, tolerance=1e-3),
     "many cells": lambda: audit(random([2] * 15, 2, 5), knowledge=0.1, tolerance=1e-2, secret=0),
