@@ -62,7 +62,7 @@ def digests(speed: float, hash_seed: int) -> dict[str, str]:
     return dict(json.loads(line) for line in answer.stdout.splitlines())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_write_the_same_certificates() -> None:
     first, second = digests(1.0, 1), digests(50.0, 2)
     assert len(first) >= 12

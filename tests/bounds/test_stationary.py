@@ -69,6 +69,7 @@ def test_a_count_of_a_thousand_closes_and_verifies() -> None:
     assert dl.verify(audit, mechanism=mechanism)
 
 
+@pytest.mark.nightly
 def test_below_one_the_bound_still_follows_knowledge() -> None:
     """L <= max { I - s D } + s K with s near 1: never far above K for a large count."""
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=1000), epsilon=1)

@@ -256,6 +256,7 @@ def test_a_certificate_is_about_its_own_answers_and_its_own_noise() -> None:
     assert not dl.verify(certificate, mechanism=narrow)
 
 
+@pytest.mark.nightly
 def test_noise_that_reaches_everywhere_meets_only_classes_with_mass() -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.count(n=100_000), epsilon=1e-5)
     audit = dl.audit(mechanism, knowledge=0.5)
