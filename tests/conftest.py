@@ -1,11 +1,28 @@
-"""Hypothesis draws the same examples every time: a failure is a failure for everyone. `make nightly` draws more."""
+"""What all tests share: the same examples for everyone, and what is left to `make nightly`."""
 
 import os
+from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+# Hypothesis draws the same examples every time: a failure is a failure for everyone.
 for name, examples in (("fixed", 20), ("nightly", 200)):
     settings.register_profile(
         name, derandomize=True, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+# Of a slow test with many cases every third runs with a change, the first among them; all of them run at night.
+KEPT = 3
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    seen: Counter[str] = Counter()
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if item.get_closest_marker("slow") and not name.startswith("tests/net/"):
+            if seen[name] % KEPT:
+                item.add_marker(pytest.mark.nightly)
+            seen[name] += 1
