@@ -173,6 +173,30 @@ def _crew(options: Options) -> Crew:
     return crew_of(options.jobs, trees.round_nodes, trees.round_batches)
 
 
+def _curve_points(
+    entropies: Iterable[float] | None, knowledges: Iterable[float] | None, options: dict[str, Any]
+) -> tuple[str, Sequence[float]]:
+    """Whether a curve is along entropies or knowledges, and its points; options that a curve has not are refused."""
+    if "verify" in options:
+        message = (
+            "a curve does not check its points; call verify() of those that you rely on, as curve.audits[0].verify()"
+        )
+        raise InputError(message)
+    if (entropies is None) == (knowledges is None):
+        how = "neither was given" if entropies is None else "both were given"
+        message = f"give exactly one of entropies and knowledges, the points of the curve; {how}"
+        raise InputError(message)
+    for name in ("entropy", "knowledge", "adversary"):
+        if name in options:
+            message = (
+                f"a curve has its own {name}; leave {name} = {options[name]!r} out, and list knowledges or entropies"
+            )
+            raise InputError(message)
+    if entropies is not None:
+        return "entropy", entropies_of(entropies, "entropy")
+    return "knowledge", entropies_of(knowledges or (), "knowledge")
+
+
 def curve(
     mechanism: Mechanism,
     entropies: Iterable[float] | None = None,
@@ -185,40 +209,15 @@ def curve(
     Give entropies or knowledges; with reference= knowledges. A `time_limit` is for all points together; without one
     every point has 60 s. The certificates of the points are not checked: call `verify` of the audits that you rely on.
     """
-    if "verify" in options:
-        message = (
-            "a curve does not check its points; call verify() of those that you rely on, as curve.audits[0].verify()"
-        )
-        raise InputError(message)
-    if (entropies is None) == (knowledges is None):
-        how = "neither was given" if entropies is None else "both were given"
-        message = f"give exactly one of entropies and knowledges, the points of the curve; {how}"
-        raise InputError(message)
-    what = "entropy" if knowledges is None else "knowledge"
-    listed = entropies if knowledges is None else knowledges
-    points = entropies_of(() if listed is None else listed, what)
-    for name in ("entropy", "knowledge", "adversary"):
-        if name in options:
-            message = (
-                f"a curve has its own {name}; leave {name} = {options[name]!r} out, and list knowledges or entropies"
-            )
-            raise InputError(message)
+    what, points = _curve_points(entropies, knowledges, options)
     given = {**(audit.__kwdefaults__ or {}), **options}
     names = ("reference", "secret", "verify", "entropy", "knowledge", "adversary")
     reference, secret, *_ = (given.pop(name) for name in names)
     approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
     wanted = Options.from_user(approach, **given)
     checked_mechanism(mechanism)
-    adversaries = [
-        adversary_of(
-            mechanism,
-            wanted,
-            entropy=b if what == "entropy" else None,
-            knowledge=b if what == "knowledge" else None,
-            reference=reference,
-        )
-        for b in points
-    ]
+    limits = [(b, None) if what == "entropy" else (None, b) for b in points]
+    adversaries = [adversary_of(mechanism, wanted, entropy=b, knowledge=k, reference=reference) for b, k in limits]
     first = audit_problem(mechanism, wanted, adversaries[0], secret)
     known: dict[int, WarmStart] = {}
     audits: list[Audit] = []

@@ -1,6 +1,7 @@
 """A privacy curve delta(epsilon) of an accountant, as the mechanism that leaks most among all that keep it."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -13,8 +14,8 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.types import Floats
 
 Point = tuple[Fraction, Fraction]
-# Mixed in by an output that tells everything, so that rounding to floats never falls below the curve.
-SPARE = 1e-12
+# Shares of a release that tells everything, mixed in so that rounding to floats never falls below the curve.
+SPARE = (1e-12, 1e-9, 1e-6)
 # Beyond it e^epsilon is no float.
 MOST_EPSILON = 700.0
 
@@ -34,13 +35,16 @@ def from_privacy_curve(epsilons: Iterable[float], deltas: Iterable[float]) -> Me
     q = _masses(points)
     p = [mass * x for mass, (x, _) in zip(q, points, strict=True)]
     # The last output tells everything: delta beyond the last epsilon.
-    rows = np.array([[float(mass) for mass in (*p, points[-1][1])], [float(mass) for mass in (*q, 0)]])
-    rows /= rows.sum(axis=1, keepdims=True)
-    rows = (1 - SPARE) * rows + SPARE * np.array([[0.0] * len(p) + [1.0], [1.0] + [0.0] * len(p)])
-    kept = rows.sum(axis=0) > 0
-    found = Mechanism.from_matrix(rows[:, kept], records=[2])
-    assert all(_hockey_stick(rows, x) >= delta for x, delta in points), "rounded below the curve"  # noqa: S101
-    return found
+    exact = np.array([[float(mass) for mass in (*p, points[-1][1])], [float(mass) for mass in (*q, 0)]])
+    exact /= exact.sum(axis=1, keepdims=True)
+    everything = np.array([[0.0] * len(p) + [1.0], [1.0] + [0.0] * len(p)])
+    for spare in SPARE:
+        rows = (1 - spare) * exact + spare * everything
+        rows = rows[:, rows.sum(axis=0) > 0]
+        if _above(rows, points):
+            return Mechanism.from_matrix(rows, records=[2])
+    message = "the curve is too steep for floats: it falls by nearly all of delta between two neighbouring numbers"
+    raise InputError(message)
 
 
 def _points(epsilons: Iterable[float], deltas: Iterable[float]) -> list[Point]:
@@ -91,8 +95,34 @@ def _masses(points: Sequence[Point]) -> list[Fraction]:
     return [max(Fraction(0), after - before) for before, after in pairwise(slopes)]
 
 
-def _hockey_stick(rows: Floats, x: Fraction) -> Fraction:
-    """sum_y max(0, P(y) - x Q(y)), exactly, of rows divided by their sums."""
+def _above(rows: Floats, points: Sequence[Point]) -> bool:
+    """Whether H of these rows, divided by their sums, is nowhere below the chords: exactly, in rational numbers.
+
+    H and the chords are linear between likelihood ratios and points, so that these are all there is to look at, and
+    what is left beyond the last of them.
+    """
     p, q = ([Fraction(float(entry)) for entry in row] for row in rows)
-    total_p, total_q = sum(p), sum(q)
-    return sum((max(Fraction(0), a / total_p - x * b / total_q) for a, b in zip(p, q, strict=True)), Fraction(0))
+    p, q = [a / sum(p) for a in p], [b / sum(q) for b in q]
+    # H(x) = sum over ratios above x of P - x Q
+    finite = sorted((a / b, a, b) for a, b in zip(p, q, strict=True) if b > 0)
+    told = sum((a for a, b in zip(p, q, strict=True) if b == 0), Fraction(0))
+    ratios = [ratio for ratio, _, _ in finite]
+    above = [*accumulate(((a, b) for _, a, b in reversed(finite)), _added, initial=(told, Fraction(0)))][::-1]
+    places = [x for x, _ in points]
+
+    def chord(x: Fraction) -> Fraction:
+        k = bisect_right(places, x)
+        if k == len(points):
+            return points[-1][1]
+        (low, c), (high, d) = points[k - 1 : k + 1]
+        return c + (d - c) * (x - low) / (high - low)
+
+    def curve(x: Fraction) -> Fraction:
+        mass, other = above[bisect_right(ratios, x)]
+        return mass - x * other
+
+    return told >= points[-1][1] and all(curve(x) >= chord(x) for x in (*places, *ratios))
+
+
+def _added(total: Point, one: Point) -> Point:
+    return total[0] + one[0], total[1] + one[1]

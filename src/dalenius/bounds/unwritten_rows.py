@@ -89,6 +89,7 @@ class Points:
         answers, weight = self.answers, np.exp(logsumexp(self.log_joint, axis=0))
         self.mean = float(weight @ answers)
         self.spread = math.sqrt(float(weight @ (answers - self.mean) ** 2))
+        self.whole = int(answers[-1] - answers[0])
         self.most = min(self.settings.monotone.most_points, self.settings.monotone.point_cells // len(self.log_p))
 
     @cached_property
@@ -104,51 +105,43 @@ class Points:
         found: PointRows | None = None
         reach = settings.spreads * self.spread
         fine = max(1, int(self.spread / settings.points_per_spread), math.ceil(2 * reach / self.most))
-        place = Place(fine, reach)
-        whole = int(self.answers[-1] - self.answers[0])
+        place: Place | None = Place(fine, reach)
         for _ in range(settings.refinements):
-            if self.deadline.expired():
+            if place is None or self.deadline.expired():
                 break
-            cells, inside, first = self._cells(place)
-            pi, s, value = self._climb(cells)
-            if s <= settings.least_s:
-                break
-            outside = int((~inside).sum())
-            reach = self.spread * math.sqrt(2 * (self._price(outside) / s + settings.beyond_nats)) if outside else 0.0
-            if reach > place.reach < whole:
-                place = place.farther(min(reach, whole), self.most)
-                continue
-            lost = max(settings.lost, self.allowed * settings.allowed_lost)
-            tolerance = max(settings.near, self.allowed * settings.allowed_near) * value
-            order = Order(np.arange(len(cells.lumped.channel)))
-            quick = self.allowed > 0
-            most = (settings.chain_work_quick if quick else settings.chain_work) // cells.size
-            scan = Scan(cells, order, self.deadline, most, self.even, quick)
-            rows = scan.run(pi, s, value, tolerance)
-            if rows is None:
-                break
-            upper, rare = self._with_outside(rows, inside)
-            between = between_points(self.rate, place.step)
-            told, by_order = self.told if between > 0 else (0.0, None)
-            tried = PointRows(
-                (1 - between) * upper + between * told,
-                rows,
-                first,
-                place.step,
-                settings.beyond if outside else 0.0,
-                by_order,
-            )
-            found = tried if found is None or tried.upper < found.upper else found
-            share = lost * tried.upper
-            # The reference becomes wider, too.
-            blurred = between * (told - upper) + upper * (place.step / self.spread) ** 2 / 6
-            if rare > share and place.reach < whole:
-                place = place.farther(min(settings.farther * place.reach, whole), self.most)
-            elif blurred > share and place.step > 1 and 2 * cells.n_outputs <= self.most:
-                place = Place(place.step // 2, place.reach)
-            else:
-                break
+            tried, place = self._bound_at(place)
+            found = tried if found is None or (tried is not None and tried.upper < found.upper) else found
         return found
+
+    def _bound_at(self, place: "Place") -> "tuple[PointRows | None, Place | None]":
+        """The bound on these points, and points that would bring a better one; None where there are none."""
+        settings = self.settings.monotone
+        cells, inside, first = self._cells(place)
+        pi, s, value = self._climb(cells)
+        if s <= settings.least_s:
+            return None, None
+        outside = int((~inside).sum())
+        reach = self.spread * math.sqrt(2 * (self._price(outside) / s + settings.beyond_nats)) if outside else 0.0
+        if reach > place.reach < self.whole:
+            return None, place.farther(min(reach, self.whole), self.most)
+        quick = self.allowed > 0
+        most = (settings.chain_work_quick if quick else settings.chain_work) // cells.size
+        scan = Scan(cells, Order(np.arange(len(cells.lumped.channel))), self.deadline, most, self.even, quick)
+        rows = scan.run(pi, s, value, max(settings.near, self.allowed * settings.allowed_near) * value)
+        if rows is None:
+            return None, None
+        upper, rare = self._with_outside(rows, inside)
+        between = between_points(self.rate, place.step)
+        told, by_order = self.told if between > 0 else (0.0, None)
+        beyond = settings.beyond if outside else 0.0
+        tried = PointRows((1 - between) * upper + between * told, rows, first, place.step, beyond, by_order)
+        share = max(settings.lost, self.allowed * settings.allowed_lost) * tried.upper
+        # The reference becomes wider, too.
+        blurred = between * (told - upper) + upper * (place.step / self.spread) ** 2 / 6
+        if rare > share and place.reach < self.whole:
+            return tried, place.farther(min(settings.farther * place.reach, self.whole), self.most)
+        finer = blurred > share and place.step > 1 and 2 * cells.n_outputs <= self.most
+        return tried, Place(place.step // 2, place.reach) if finer else None
 
     @cached_property
     def even(self) -> bool:

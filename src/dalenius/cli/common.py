@@ -143,8 +143,8 @@ class Source:
         """The files that it reads."""
         return [self.channel, self.load]
 
-    def described(self) -> "Mechanism":
-        """Return the mechanism that exactly one source describes."""
+    def _check_one_way(self) -> None:
+        """Refuse what names no source, half of one, or two."""
         given = {f"--{name}": getattr(self, name) for name in ("query", "mechanism", "channel", "records", "load")}
         named = {name for name, value in given.items() if value is not None}
         for first, second in (("--query", "--mechanism"), ("--channel", "--records")):
@@ -156,6 +156,10 @@ class Source:
         if named not in ({"--query", "--mechanism"}, {"--channel", "--records"}, {"--load"}):
             message = f"say what to audit, in one way: {SOURCES}; given: {', '.join(sorted(named)) or 'none of them'}"
             raise InputError(message)
+
+    def described(self) -> "Mechanism":
+        """Return the mechanism that exactly one source describes."""
+        self._check_one_way()
         reading = {name: getattr(self, name) for name in READING}
         if self.channel is None and any(reading.values()):
             name = next(name for name, value in reading.items() if value)

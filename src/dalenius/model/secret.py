@@ -118,13 +118,11 @@ def from_user(  # noqa: PLR0911 - one for each form
 
     query: the one that the mechanism answers. Where it is a table, "0.1" is attribute 1 of record 0.
     """
-    if isinstance(secret, Attributes) and secret.alphabets == records:
-        return secret
     if isinstance(secret, str) or (isinstance(secret, (list, tuple)) and any(isinstance(part, str) for part in secret)):
         return _attributes([secret] if isinstance(secret, str) else list(secret), records, query)
-    if isinstance(secret, Function) and secret.values.size == math.prod(records[:64]):
-        return secret
     if isinstance(secret, (Function, Group)):
+        if _is_about(secret, records):
+            return secret
         secret = secret.values if isinstance(secret, Function) else secret.records
     if isinstance(secret, (int, np.integer)):
         return _index(secret, len(records))
@@ -141,6 +139,13 @@ def from_user(  # noqa: PLR0911 - one for each form
         'table an attribute such as "0.1", a function of the dataset, or a numpy array with one value per dataset'
     )
     raise InputError(message)
+
+
+def _is_about(secret: "Function | Group", records: tuple[int, ...]) -> bool:
+    """Whether a function of the dataset is one of these records already."""
+    if isinstance(secret, Attributes):
+        return secret.alphabets == records
+    return isinstance(secret, Function) and secret.values.size == math.prod(records[:64])
 
 
 def members(secret: Secret) -> tuple[int, ...] | None:

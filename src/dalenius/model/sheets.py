@@ -152,32 +152,42 @@ def _candidates(body: bytes, asked: Reading) -> Iterator[Reading]:
 
 
 def _read(body: bytes, rows: int | None, reading: Reading) -> Sheet:
+    """The numbers and the names of their columns, where this reading fits."""
     first, _, rest = body.partition(b"\n")
-    head, lines = _cells(first, reading), body.count(b"\n") + 1
-    texts = [cell for cell in head if cell.strip() and not _is_number(cell, reading)]
-    header = reading.header
-    if header is None:
-        # One row too many; or a name stands beside what may be the name of a row.
-        header = lines == rows + 1 if rows is not None else any(cell in texts for cell in head[1:] or head)
-    if rows is not None and lines - header != rows:
-        what = f"it has {lines} {'line' if lines == 1 else 'lines'}" + (", one of them a header," if header else "")
-        named = f", and {texts[0]!r} is no number" if texts and not header else ""
-        message = f"{what} where the records have {rows} datasets{named}"
-        raise Unfit(message, 0.0)
+    head = _cells(first, reading)
+    header = _has_header(head, body.count(b"\n") + 1, rows, reading)
     numbers = rest if header else body
     sample = _cells(numbers.partition(b"\n")[0], reading)
     index = _has_index(numbers, head if header else None, sample, reading)
     width = len(sample) - index
     matrix = _numbers(numbers, reading, width, drop=index, skipped=1 + header)
-    if not header:
-        return matrix, None
+    return matrix, _names(head, width, index=index) if header else None
+
+
+def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading) -> bool:
+    """Whether the first line names the columns: there is one line too many, or a name stands in it."""
+    texts = [cell for cell in head if cell.strip() and not _is_number(cell, reading)]
+    header = reading.header
+    if rows is None:
+        # The first cell may be the name of a row.
+        return any(cell in texts for cell in head[1:] or head) if header is None else header
+    header = lines == rows + 1 if header is None else header
+    if lines - header == rows:
+        return header
+    what = f"it has {lines} {'line' if lines == 1 else 'lines'}" + (", one of them a header," if header else "")
+    named = f", and {texts[0]!r} is no number" if texts and not header else ""
+    message = f"{what} where the records have {rows} datasets{named}"
+    raise Unfit(message, 0.0)
+
+
+def _names(head: list[str], width: int, *, index: bool) -> list[Label]:
+    """The names of the columns, as whole numbers where all of them are."""
     if len(head) not in (width, width + index):
         message = f"has {len(head)} names for {width} columns of numbers"
         raise Unfit(message, 1.0, 1)
     labels = [cell.strip() for cell in head[-width:]]
-    if all(re.fullmatch(r"-?\d{1,15}", label) for label in labels):
-        return matrix, [int(label) for label in labels]
-    return matrix, list(labels)
+    whole = all(re.fullmatch(r"-?\d{1,15}", label) for label in labels)
+    return [int(label) if whole else label for label in labels]
 
 
 def _has_index(numbers: bytes, head: list[str] | None, sample: list[str], reading: Reading) -> bool:

@@ -6,7 +6,7 @@ Everything that comes from a result is escaped.
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dalenius.results.units import NATS_PER_UNIT
@@ -85,21 +85,28 @@ def line_chart(series: Sequence[Series], x: Axis, y: Axis, about: str) -> str:
 
     parts = [_frame(x, [(t, across(t)) for t in x_ticks], y, [(t, down(t)) for t in y_ticks])]
     for k, one in enumerate(series):
-        middles = [(across(a), (down(b) + down(c)) / 2) for a, b, c in zip(one.x, one.low, one.high, strict=True)]
-        if one.joined and len(middles) > 1:
-            path = " ".join(f"{a:.1f},{b:.1f}" for a, b in middles)
-            parts.append(f'<polyline class="line s{k % len(MARKS)}" points="{path}"/>')
-        for place, low, high, (left, middle) in zip(one.x, one.low, one.high, middles, strict=True):
-            name = f"{text(one.name)}: " if one.name else ""
-            words = f"{name}{text(x.label)} {place:.6g}: {_digits(low, 'down')} to {_digits(high, 'up')}"
-            bar = f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{down(low):.1f}" y2="{down(high):.1f}"/>'
-            parts.append(
-                f'<g class="point s{k % len(MARKS)}" tabindex="0" role="img" aria-label="{words}">'
-                f"<title>{words}</title>"
-                f"{bar}{_mark(k, left, middle)}</g>"
-            )
+        parts += _drawn(one, k, x.label, across, down)
     legend = _legend(series) if len(series) > 1 else ""
     return f"{_svg(about, parts)}{legend}"
+
+
+def _drawn(
+    one: Series, k: int, label: str, across: Callable[[float], float], down: Callable[[float], float]
+) -> Iterator[str]:
+    """The brackets of the k-th series, and the line through their middles where it is joined."""
+    middles = [(across(a), (down(b) + down(c)) / 2) for a, b, c in zip(one.x, one.low, one.high, strict=True)]
+    if one.joined and len(middles) > 1:
+        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in middles)
+        yield f'<polyline class="line s{k % len(MARKS)}" points="{path}"/>'
+    name = f"{text(one.name)}: " if one.name else ""
+    for place, low, high, (left, middle) in zip(one.x, one.low, one.high, middles, strict=True):
+        words = f"{name}{text(label)} {place:.6g}: {_digits(low, 'down')} to {_digits(high, 'up')}"
+        bar = f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{down(low):.1f}" y2="{down(high):.1f}"/>'
+        yield (
+            f'<g class="point s{k % len(MARKS)}" tabindex="0" role="img" aria-label="{words}">'
+            f"<title>{words}</title>"
+            f"{bar}{_mark(k, left, middle)}</g>"
+        )
 
 
 def heat_map(rows: Sequence[Sequence[float]], names: Sequence[str], columns: Sequence[str], about: str) -> str:

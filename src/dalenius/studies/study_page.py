@@ -66,21 +66,25 @@ def _chart(study: "Study", done: list[Row], names: list[str]) -> tuple[str, tupl
     along = next((name for name in names if all(_is_number(row[name]) for row in done)), None)
     if not done or along is None or len({row["unit"] for row in done}) > 1:
         return "", ("There is nothing to draw: no varied key is a number, or no point is done.",)
-    others = [name for name in names if name != along]
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in done:
-        groups.setdefault(tuple(map(str, (row[name] for name in others))), []).append(row)
-    series = []
-    for chosen in list(groups.values())[:MOST_LINES]:
-        label = place_words({name: chosen[0][name] for name in others})
-        places, lows, highs = ([row[name] for row in chosen] for name in (along, "lower", "upper"))
-        series.append(Series(label, places, lows, highs))
-    left = len(groups) - len(series)
+    lines = _lines(done, along, [name for name in names if name != along])
+    series, left = lines[:MOST_LINES], len(lines) - MOST_LINES
     words = (f"{left} more lines are in the table.",) if left > 0 else ()
     # With a budget of leakage the bracket is of a distortion, which has no unit.
     dual = any(p.work.task.task == "design" and p.work.task.leakage is not None for p in study.points)
     up = Axis("certified bracket", None if dual else done[0]["unit"])
     return line_chart(series, Axis(along), up, study.name), words
+
+
+def _lines(done: list[Row], along: str, others: list[str]) -> list[Series]:
+    """Brackets along one varied key, a line for each place of the others."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in done:
+        groups.setdefault(tuple(str(row[name]) for name in others), []).append(row)
+    found = []
+    for chosen in groups.values():
+        places, lows, highs = ([row[name] for row in chosen] for name in (along, "lower", "upper"))
+        found.append(Series(place_words({name: chosen[0][name] for name in others}), places, lows, highs))
+    return found
 
 
 def _is_number(value: object) -> bool:

@@ -93,7 +93,7 @@ def seconds(content: dict[str, Any]) -> float:
     return estimate(content).seconds
 
 
-def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -> Work:  # noqa: PLR0911 - each form
+def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -> Work:
     """Return about what checking a certificate takes, and comparing its channel with a mechanism's.
 
     Reads what the check will read, and nothing else, so that no further key can hide what the check needs.
@@ -102,17 +102,10 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         audit = content.get("audit")
         inside = estimate(audit, mechanism) if isinstance(audit, dict) else Work()
         return inside + _part(lambda: _design(content))
-    if isinstance(content.get("witness"), dict) and "cells" in content["witness"]:
-        return Work(0.0, COST.start) + _part(lambda: _continuous(content))
-    adversary = content.get("adversary")
-    if isinstance(adversary, dict) and "independent" in adversary:
-        return Work(0.0, COST.start) + _part(lambda: _independent(content, mechanism))
+    whole = _without_rows(content, mechanism)
+    if whole is not None:
+        return Work(0.0, COST.start) + whole
     witness = content.get("witness")
-    if isinstance(witness, dict) and {"blocks", "kind"} & witness.keys():
-        return Work(0.0, COST.start) + _part(lambda: _large(content))
-    if isinstance(witness, dict) and {"part", "uniform"} & witness.keys():
-        # The uniform prior of one record is one formula, whatever the size.
-        return Work(0.0, COST.start) + (_part(lambda: _local(content)) if "part" in witness else Work())
     problem = content.get("problem")
     real = isinstance(problem, dict) and "quadrature" in problem
     shape = _found(lambda: _shape(content["problem"], content.get("secret")))
@@ -126,6 +119,22 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     else:
         parts += _information(shape)
     return parts + _proofs(content.get("proofs"), shape)
+
+
+def _without_rows(content: dict[str, Any], mechanism: dict[str, Any] | None) -> Work | None:
+    """Forms that are checked in ways of their own; None where rows and cells are built."""
+    witness, adversary = content.get("witness"), content.get("adversary")
+    held = witness.keys() if isinstance(witness, dict) else set()
+    if "cells" in held:
+        return _part(lambda: _continuous(content))
+    if isinstance(adversary, dict) and "independent" in adversary:
+        return _part(lambda: _independent(content, mechanism))
+    if {"blocks", "kind"} & held:
+        return _part(lambda: _large(content))
+    if "part" in held:
+        return _part(lambda: _local(content))
+    # The uniform prior of one record is one formula, whatever the size.
+    return Work() if "uniform" in held else None
 
 
 def _continuous(content: dict[str, Any]) -> Work:
