@@ -17,6 +17,7 @@ from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section, write_report
 from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
 from dalenius.report.profile_text import facts as profile_facts
+from dalenius.report.sampled_text import ASSERTED, confidence_words, sampled_name
 from dalenius.report.text import adversary_words, checked_words, class_words, facts, heaviest, problem
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
@@ -34,6 +35,12 @@ MOST_CELLS = 4096
 WITNESS = (
     "An adversary with this prior learns the lower bound.",
     "The bars are the likeliest combinations of the secret and what the release depends on.",
+)
+
+
+OF_SAMPLES = (
+    "Of the channel that the samples cannot tell from the true one, this prior leaks most.",
+    WITNESS[1],
 )
 
 
@@ -84,7 +91,7 @@ def _subject(result: Any) -> str:  # noqa: ANN401 - any result
         return f"a mechanism for {result.query}"
     mechanism = getattr(result, "mechanism", None)
     if mechanism is not None:
-        name = mechanism.name or "a channel"
+        name = mechanism.name or sampled_name(mechanism) or "a channel"
         return f"{name} of {mechanism.query}" if mechanism.query is not None else str(name)
     return str(getattr(result, "query", type(result).__name__))
 
@@ -120,7 +127,7 @@ def _audit_sections(audit: Audit) -> list[Section]:
         Section("Verdict", verdict=_audit_verdict(audit), paragraphs=_assumed(audit)),
         Section("Numbers", facts=_plain(facts(audit))),
         _adversaries(audit),
-        Section("The worst prior", WITNESS, drawn=_witness_chart(audit)),
+        Section("The worst prior", WITNESS if audit.proved != "upper" else OF_SAMPLES, drawn=_witness_chart(audit)),
         *_channel(audit.mechanism),
         Section("How to reproduce it", commands=audit_again(audit)),
         _certificate(audit.certificate, checked_words(audit)),
@@ -135,6 +142,12 @@ def _audit_verdict(audit: Audit) -> str:
             f'This release tells at least {found} <span class="unit">{text(audit.unit)}</span> about {about}. '
             "A local search found that; how much more it may tell is not known."
         )
+    if audit.proved == "upper":
+        return (
+            f"This release tells at most {_most(audit.upper, audit.unit)} about {about}, whatever the adversary "
+            f"believes within the limit below. That holds{confidence_words(audit)} over the samples that it rests on. "
+            f"{text(checked_words(audit).capitalize())}."
+        )
     return (
         f"This release tells at most {_most(audit.upper, audit.unit)} about {about}, whatever the adversary believes "
         f"within the limit below; the worst one learns {_bracket(audit.lower, audit.upper, audit.unit)}. "
@@ -143,9 +156,11 @@ def _audit_verdict(audit: Audit) -> str:
 
 
 def _assumed(audit: Audit) -> tuple[str, ...]:
+    sampled = (f"Also assumed: {ASSERTED}.",) if audit.proved == "upper" else ()
     return (
         f"What was released: {problem(audit.mechanism)}.",
         f"What was assumed: the adversary {adversary_words(audit)}.",
+        *sampled,
     )
 
 
@@ -161,7 +176,7 @@ def _adversaries(audit: Audit) -> Section:
     if other is not None:
         shown.append(("independent records", other.lower, other.upper))
         words.append(f"Independent records: {_believes(other)}. {checked_words(other).capitalize()}.")
-    if audit.extremes is not None:
+    if audit.extremes is not None and audit.proved != "upper":
         public = ("knows only what is public", audit.extremes.uniform, audit.extremes.uniform)
         shown = [public, *shown, ("knows no limit", *audit.extremes.unconstrained)]
         words.append("The first and the last adversary are computed in floating point and carry no certificate.")
@@ -271,7 +286,8 @@ def _curve_sections(curve: Curve) -> list[Section]:
     )
     last = max(curve.audits, key=lambda audit: audit.upper)
     verdict = (
-        f"Against these {len(curve.audits)} adversaries this release tells at most {_most(last.upper, curve.unit)}. "
+        f"Against these {len(curve.audits)} adversaries this release tells at most "
+        f"{_most(last.upper, curve.unit)}{confidence_words(curve)}. "
         "Between the points nothing is certified but that leakage never falls with knowledge."
     )
     return [
