@@ -19,6 +19,7 @@ from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.sampled import Sampled
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion
@@ -48,6 +49,7 @@ from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
+from dalenius.results.sampled_answers import sampled_answer
 from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
@@ -145,6 +147,17 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
 
     known: what was found against other adversaries of the same mechanism, secret and reference.
     """
+    if isinstance(problem.mechanism, Sampled):
+        if options.paper:
+            message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
+            raise InputError(message)
+        above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known)
+        return sampled_answer(problem.mechanism, above)
+    return _solved(problem, options, known)
+
+
+def _solved(problem: AuditProblem, options: Options, known: dict[int, WarmStart] | None) -> Audit:
+    """Answer an audit of a channel that is known."""
     crew = _crew(options)
     limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew)
     with crew, limits as deadline, np.errstate(all="ignore"):

@@ -153,3 +153,21 @@ def test_an_interrupt_ends_the_checks_and_is_said_by_the_exit_code(
 )
 def test_what_is_undecided_says_what_would_decide_it(stopped: str, remedy: str) -> None:
     assert remedy in words(0.1, 0.3, 0.2, "nats", stopped)
+
+
+def test_a_budget_kept_by_samples_is_kept_with_their_confidence(tmp_path: Path) -> None:
+    query = dl.queries.count(n=2)
+    dl.Mechanism.from_samples({a: [0, 1, 2] * 2000 for a in range(3)}, query, confidence=0.99).save(tmp_path / "m.json")
+    spec = tmp_path / "gate.toml"
+    spec.write_text(
+        '[[check]]\nname = "a"\nload = "m.json"\nknowledge = 0.5\nbudget = 0.2\n'
+        '[[check]]\nname = "b"\nload = "m.json"\nknowledge = 0.5\nbudget = 0.001\n'
+    )
+    result = CliRunner().invoke(main, ["check", str(spec), "--json"])
+    found = json.loads(result.stdout)
+    assert [check["verdict"] for check in found["checks"]] == ["kept", "undecided"]
+    assert [check["confidence"] for check in found["checks"]] == [0.99, 0.99]
+    said = CliRunner().invoke(main, ["check", str(spec)]).stdout
+    assert "nats with confidence 0.99, the budget is 0.2" in said
+    assert "draw more samples" in said
+    assert result.exit_code == 3

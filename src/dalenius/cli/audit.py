@@ -160,6 +160,6 @@ def _decide(answer: "Audit", budget: float, *, as_json: bool) -> int:
 
     verdict = verdict_of(answer.lower, answer.upper, budget)
     if not as_json:
-        said = words(answer.lower, answer.upper, budget, answer.unit, answer.stopped)
+        said = words(answer.lower, answer.upper, budget, answer.unit, answer.stopped, answer.confidence)
         click.echo(f"Verdict    {verdict}: {said}")
     return EXIT[verdict]

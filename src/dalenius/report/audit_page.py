@@ -11,6 +11,7 @@ from dalenius.report.charts import Axis, bars, brackets, heat_map, number, text
 from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section
 from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
+from dalenius.report.sampled_text import ASSERTED, confidence_words
 from dalenius.report.text import (
     adversary_words,
     all_checked_words,
@@ -34,6 +35,10 @@ MOST_CELLS = 4096
 WITNESS = (
     "An adversary with this prior learns the lower bound.",
     "The bars are the likeliest combinations of the secret and what the release depends on.",
+)
+OF_SAMPLES = (
+    "Of the channel that the samples cannot tell from the true one, this prior leaks most.",
+    WITNESS[1],
 )
 # How to check certificates that came in one file.
 EACH = (
@@ -60,7 +65,7 @@ def audit_sections(audit: Audit) -> list[Section]:
         Section("Verdict", verdict=_audit_verdict(audit), paragraphs=assumed(audit)),
         Section("Numbers", facts=plain_facts(facts(audit))),
         adversaries(audit),
-        Section("The worst prior", WITNESS, drawn=_witness_chart(audit)),
+        Section("The worst prior", WITNESS if audit.proved != "upper" else OF_SAMPLES, drawn=_witness_chart(audit)),
         *channel_sections(audit.mechanism),
         Section("How to reproduce it", commands=audit_again(audit)),
         certificate_section(audit.certificate, checked_words(audit)),
@@ -75,6 +80,12 @@ def _audit_verdict(audit: Audit) -> str:
             f'This release tells at least {found} <span class="unit">{text(audit.unit)}</span> about {about}. '
             "A local search found that; how much more it may tell is not known."
         )
+    if audit.proved == "upper":
+        return (
+            f"This release tells at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
+            f"believes within the limit below. That holds{confidence_words(audit)} over the samples that it rests on. "
+            f"{text(checked_words(audit).capitalize())}."
+        )
     return (
         f"This release tells at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
         f"believes within the limit below; the worst one learns {bracket_words(audit.lower, audit.upper, audit.unit)}. "
@@ -84,9 +95,11 @@ def _audit_verdict(audit: Audit) -> str:
 
 def assumed(audit: Audit) -> tuple[str, ...]:
     """What was released, and what the adversary was taken to know."""
+    sampled = (f"Also assumed: {ASSERTED}.",) if audit.proved == "upper" else ()
     return (
         f"What was released: {problem(audit.mechanism)}.",
         f"What was assumed: the adversary {adversary_words(audit)}.",
+        *sampled,
     )
 
 
@@ -103,7 +116,7 @@ def adversaries(audit: Audit) -> Section:
     if other is not None:
         shown.append(("independent records", other.lower, other.upper))
         words.append(f"Independent records: {_believes(other)}. {checked_words(other).capitalize()}.")
-    if audit.extremes is not None:
+    if audit.extremes is not None and audit.proved != "upper":
         public = ("knows only what is public", audit.extremes.uniform, audit.extremes.uniform)
         shown = [public, *shown, ("knows no limit", *audit.extremes.unconstrained)]
         words.append("The first and the last adversary are computed in floating point and carry no certificate.")

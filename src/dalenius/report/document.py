@@ -11,6 +11,7 @@ from dalenius.errors import InputError
 from dalenius.model.files import path_of
 from dalenius.report.audit_page import audit_sections, design_sections
 from dalenius.report.page import Section, write_report
+from dalenius.report.sampled_text import sampled_name
 from dalenius.report.series_page import calibration_sections, curve_sections, frontier_sections, profile_sections
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
@@ -80,7 +81,7 @@ def _subject(result: Any) -> str:  # noqa: ANN401 - any result
         return f"mechanisms for {result.query}"
     mechanism = result.audits[0].mechanism if isinstance(result, Curve) else getattr(result, "mechanism", None)
     if mechanism is not None:
-        name = mechanism.name or "a channel"
+        name = mechanism.name or sampled_name(mechanism) or "a channel"
         return f"{name} of {mechanism.query}" if mechanism.query is not None else str(name)
     return str(getattr(result, "query", type(result).__name__))
 

@@ -15,6 +15,7 @@ from dalenius.report.charts import Axis, Series, line_chart, text
 from dalenius.report.page import Section, Table
 from dalenius.report.profile_text import BOUNDED
 from dalenius.report.profile_text import facts as profile_facts
+from dalenius.report.sampled_text import confidence_words
 from dalenius.report.text import adversary_words, curve_facts
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
@@ -27,7 +28,7 @@ def curve_sections(curve: Curve) -> list[Section]:
     last = max(curve.audits, key=lambda audit: audit.upper)
     most = most_words(last.upper, curve.unit)
     verdict = (
-        f"Against these {len(curve.audits)} adversaries this release tells at most {most}. "
+        f"Against these {len(curve.audits)} adversaries this release tells at most {most}{confidence_words(curve)}. "
         "Between the points nothing is certified but that leakage never falls with knowledge."
     )
     return [
@@ -118,7 +119,7 @@ def profile_sections(profile: Profile) -> list[Section]:
     last = max(audits, key=lambda audit: audit.upper)
     verdict = (
         f"Against the {len(audits)} adversaries below this release tells at most "
-        f"{most_words(last.upper, profile.unit)} about any one record."
+        f"{most_words(last.upper, profile.unit)} about any one record{confidence_words(last)}."
     )
     if profile.independent is not None:
         most = most_words(profile.independent.upper, profile.unit)

@@ -194,6 +194,7 @@ def _audit(work: Work) -> Answered:
         "proved": found.proved,
         "upper_by": found.upper_by,
         "nodes": found.nodes,
+        **({} if found.confidence is None else {"confidence": found.confidence}),
     }
     return Answered(numbers, found.seconds, found.certificate.data)
 
