@@ -69,16 +69,20 @@ class Columns:
         sizes = [self.sizes[i][1] for i in order]
         return np.ravel_multi_index([places[i] for i in order], sizes).astype(np.int64)
 
-    def lifted(self, mechanism: Mechanism, names: tuple[str, ...]) -> Mechanism:
-        """Return a mechanism over some columns as one over whole records, with the same outputs and rows."""
-        of = self.projection(names)
-        wanted = (int(of.max()) + 1,) * self.n
-        if mechanism.records != wanted:
+    def check(self, mechanism: Mechanism, names: tuple[str, ...]) -> None:
+        """Refuse a mechanism that is not about these columns of all records."""
+        values = math.prod(dict(self.sizes)[name] for name in names)
+        if mechanism.records != (values,) * self.n:
             message = (
-                f"a release about {', '.join(names)} is over {self.n} records of {wanted[0]} values; this mechanism is "
+                f"a release about {', '.join(names)} is over {self.n} records of {values} values; this mechanism is "
                 f"over {len(mechanism.records)} of {' or '.join(map(str, sorted(set(mechanism.records))))}"
             )
             raise InputError(message)
+
+    def lifted(self, mechanism: Mechanism, names: tuple[str, ...]) -> Mechanism:
+        """Return a mechanism over some columns as one over whole records, with the same outputs and rows."""
+        self.check(mechanism, names)
+        of = self.projection(names)
         if np.array_equal(of, np.arange(self.values)):
             return mechanism
         query = _lifted_query(mechanism, of)
