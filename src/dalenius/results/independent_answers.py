@@ -44,8 +44,8 @@ def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> A
     if mechanism.route not in ("rows", "sum") and as_counts(mechanism) is None:
         message = (
             f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum, or '
-            f"geometric noise on every count; {mechanism.name} of {mechanism.query} is neither: use fewer records, or leave "
-            "output='real' out"
+            f"geometric noise on every count; {mechanism.name} of {mechanism.query} is neither: use fewer records, or "
+            "leave output='real' out"
         )
         raise InputError(message)
     orbits: tuple[Any, ...] = ((secret,),) if isinstance(secret, int) else problem.reference.orbits(mechanism.statistic)

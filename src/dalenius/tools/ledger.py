@@ -246,7 +246,7 @@ class Ledger:
         self._remember(new, account)
         if account.audit is not None and account.audit.mechanism is best.mechanism:
             return answer(account.audit, None)
-        alone = self._audit([(new.whole, 1)], limits.left, options)
+        alone = new.alone or self._audit([(new.whole, 1)], limits.left, options)
         return answer(alone, (account.lower, account.upper))
 
     def design(  # noqa: PLR0913 - the public surface
@@ -380,12 +380,10 @@ class Ledger:
     ) -> Release:
         chosen, lifted = self._lifted(mechanism, columns)
         called = _checked_name(name) or problem(mechanism).split(":")[0]
-        if self.independent:
-            audit = self._alone(mechanism, deadline)
-            assert audit is not None  # noqa: S101 - for the type checker: it would have raised
-            return Release(called, mechanism, audit.upper, chosen, lifted, audit)
-        whole = mechanism if lifted is None else lifted
-        return Release(called, mechanism, self._capacity(whole, deadline), chosen, lifted)
+        new = Release(called, mechanism, math.inf, chosen, lifted)
+        audit = self._alone(mechanism, deadline) if self.independent or new.apart else None
+        most = audit.upper if audit is not None and self.independent else self._capacity(new.whole, deadline)
+        return replace(new, capacity=most, alone=audit)
 
     @property
     def independent(self) -> bool:
@@ -492,12 +490,15 @@ class Ledger:
             lower = max(lower, down(proof.lower, unit))
             ways.append((up(proof.upper, unit), "people"))
         upper, bound = min(ways)
+        audit = None
         if bound == "chain rule":
             proof = None
+        elif bound == "people" and self.independent and len(releases) == 1:
+            audit, bound = audits[0], "audit"
         added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
         left = math.nan if self.independent else self._left(told)
         return Account(
-            len(releases), self.unit, lower, max(lower, upper), bound, added, left, None, before.loaded, joint=proof
+            len(releases), self.unit, lower, max(lower, upper), bound, added, left, audit, before.loaded, joint=proof
         )
 
     def _known(self) -> float:
@@ -664,6 +665,10 @@ class Ledger:
 
     def _repr_html_(self) -> str:
         return as_html(self._facts())
+
+    def _adversary(self) -> str:
+        """The adversary, for a sentence."""
+        return f"an adversary with {self._knows()}" if not self.independent else self._knows()
 
     def _knows(self) -> str:
         if self.independent:
