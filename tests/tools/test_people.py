@@ -55,7 +55,9 @@ def test_the_account_holds_against_brute_force(epsilon: float) -> None:
 
 
 def test_what_is_known_of_how_people_depend_is_added() -> None:
-    attained = dl.audit(dl.Mechanism.from_matrix(joint_matrix(1.0), records=[4, 4]), knowledge=0.3, time_limit=0.3).lower
+    attained = dl.audit(
+        dl.Mechanism.from_matrix(joint_matrix(1.0), records=[4, 4]), knowledge=0.3, time_limit=0.3
+    ).lower
     # Rows that are written out are lifted to whole records, and audited together: so both ways are tried.
     histogram = M.geometric(Q.histogram(n=300, k=4), epsilon=1.0)
     ledger = dl.Ledger(columns={"a": 2, "b": 2}, n=300, knowledge=0.3)

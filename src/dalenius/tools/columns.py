@@ -21,6 +21,9 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Sum, Table
 from dalenius.numerics.types import Ints
 
+# Queries that are about whole records as they are about columns: values that agree in them add the same.
+SUMS = ("count", "total")
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -79,6 +82,14 @@ class Columns:
             )
             raise InputError(message)
 
+    def lifts(self, mechanism: Mechanism, names: tuple[str, ...], most: int) -> bool:
+        """Whether a mechanism about these columns is one over whole records of at most so many datasets, or a sum."""
+        if mechanism.route == "counts":
+            return False
+        summed = mechanism.query is not None and mechanism.query.name in SUMS
+        whole = names == tuple(name for name, _ in self.sizes)
+        return summed or whole or self.n * math.log(self.values) <= math.log(most)
+
     def lifted(self, mechanism: Mechanism, names: tuple[str, ...]) -> Mechanism:
         """Return a mechanism over some columns as one over whole records, with the same outputs and rows."""
         self.check(mechanism, names)
@@ -105,7 +116,7 @@ class Columns:
 def _lifted_query(mechanism: Mechanism, of: Ints) -> Query | None:
     """The same count or total, of whole records: values that agree in the columns add the same."""
     query = mechanism.query
-    if query is None or query.name not in ("count", "total") or mechanism.statistic != query.statistic:
+    if query is None or query.name not in SUMS or mechanism.statistic != query.statistic:
         return None
     added = np.asarray(cast("Sum", query.statistic).contributions)[of]
     return queries.total(query.n, added.tolist())

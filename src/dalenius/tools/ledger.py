@@ -417,8 +417,8 @@ class Ledger:
             message = f"columns = {columns!r}, but this ledger has none; begin it with Ledger(columns={{...}}, n=...)"
             raise InputError(message)
         chosen = self.columns.chosen(columns)
-        if self.independent or mechanism.route == "counts":
-            self.columns.check(mechanism, chosen)
+        self.columns.check(mechanism, chosen)
+        if self.independent or not self.columns.lifts(mechanism, chosen, self.most_entries):
             return chosen, None
         lifted = self.columns.lifted(mechanism, chosen)
         self.adversary.reference.check(lifted.statistic)

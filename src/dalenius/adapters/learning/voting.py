@@ -75,7 +75,8 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         share = Ledger(votes, adversary="independent", budget=left / asked * (1 - 1e-9))
         self.mechanism_ = share.calibrate("noisy_max", votes).mechanism
         called = {str(j): len(self.classes_) for j in range(asked)}
-        self.ledger_ = Ledger(columns=called, n=many, budget=total, **adversary)  # type: ignore[arg-type]
+        # No two answers are audited together: each counts for what it tells beside all other parts.
+        self.ledger_ = Ledger(columns=called, n=many, budget=total, most_entries=1, **adversary)  # type: ignore[arg-type]
         self._source = columns.generator(self.random_state)
         teacher = GaussianNB() if self.estimator is None else self.estimator
         parts = np.array_split(self._source.permutation(len(values)), many)
