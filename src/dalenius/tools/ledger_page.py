@@ -29,7 +29,8 @@ def sections(ledger: "Ledger") -> list[Section]:
         (str(k), release.name, ", ".join(release.columns or ()) or "all", round_up(release.capacity))
         for k, release in enumerate(releases, 1)
     )
-    table = Table(("", "release", "columns", f"tells at most about the data, {unit}"), rows)
+    about = "a record" if ledger.independent else "the data"
+    table = Table(("", "release", "columns", f"tells at most about {about}, {unit}"), rows)
     drawn = ""
     if 0 < len(releases) <= MOST_DRAWN:
         names = [*(f"{k}. {release.name}" for k, release in enumerate(releases, 1)), "all together, about a record"]
@@ -41,7 +42,7 @@ def sections(ledger: "Ledger") -> list[Section]:
         Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger._facts())),  # noqa: SLF001
         Section(
             "Releases",
-            (TWO_KINDS,),
+            () if ledger.independent else (TWO_KINDS,),
             drawn=drawn,
             table=table,
         ),
@@ -67,7 +68,7 @@ def _verdict(ledger: "Ledger") -> str:
 def _assumed(ledger: "Ledger") -> tuple[str, ...]:
     account = ledger.account()
     return (
-        f"What was assumed: an adversary with {ledger._knows()}, and releases run independently.",  # noqa: SLF001
+        f"What was assumed: {ledger._adversary()}, and releases run independently.",  # noqa: SLF001
         f"How the upper bound was found: {HOW[account.bound]}.",
         *((f"These numbers are {TRUSTED}.",) if account.loaded else ()),
     )
