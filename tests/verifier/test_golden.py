@@ -12,7 +12,7 @@ GOLDEN = sorted((Path(__file__).parent.parent / "golden").glob("*.json"))
 
 
 def audit_of(path: Path) -> dict[str, Any]:
-    """The audit certificate in a file, be it one, a design's, that of a saved result or the first of several releases."""
+    """The audit certificate in a file: it, a design's, that of a saved result, or the first of several releases."""
     data = json.loads(path.read_text())
     data = data.get("certificate", data)
     data = data["releases"][0] if "releases" in data else data
