@@ -26,7 +26,7 @@ FORWARD = {
     ("model/storage.py", "mechanism_from", "gallery"),
     ("api.py", "load", "studies"),
     ("api.py", "load", "tools"),
-    ("report/document.py", "_other", "api"),
+    ("report/audit_page.py", "_other", "api"),
     ("results/audit.py", "report", "report"),
     ("results/design.py", "report", "report"),
     ("results/calibration.py", "report", "report"),

@@ -179,3 +179,43 @@ def test_of_one_person_audits_against_any_prior_are_allowed_and_of_more_they_are
 def test_it_is_not_about_one_mechanism() -> None:
     found = dl.verify(json.loads(honest()), M.geometric(Q.histogram(n=300, k=4), epsilon=1.0))
     assert "without a mechanism" in found.reason
+
+
+def about_two(worst: int) -> dl.Audit:
+    """A release that tells much about one of two people and little about the other."""
+    clear, faint = [0.9, 0.1], [0.55, 0.45]
+    bits = [clear, faint] if worst == 0 else [faint, clear]
+    rows = [[bits[0][x] * bits[1][z], bits[0][x] * bits[1][1 - z], bits[0][1 - x] * bits[1][z],
+             bits[0][1 - x] * bits[1][1 - z]] for x in (0, 1) for z in (0, 1)]  # fmt: skip
+    return dl.audit(dl.Mechanism.from_matrix(rows, [2, 2]), adversary="independent")
+
+
+def test_what_two_people_tell_is_not_added_up() -> None:
+    """Release one tells of the first person, release two of the second: nobody's record is told by both."""
+    audits = [about_two(0), about_two(1)]
+    data: Json = {
+        "format": "dalenius/joint-certificate",
+        "version": 1,
+        "people": 2,
+        "columns": {"a": 2, "b": 2},
+        "adversary": {"independent": True},
+        "releases": [
+            {"columns": [[name]], "audit": json.loads(audit.certificate.text())}
+            for name, audit in zip("ab", audits, strict=True)
+        ],
+        "lower": max(audit.lower for audit in audits),
+        "upper": sum(audit.upper for audit in audits) + 1e-9,
+    }
+    assert dl.verify(data).verified
+    data["lower"] = sum(audit.lower for audit in audits)
+    assert "less than the claimed lower bound" in dl.verify(data).reason
+
+
+def test_samples_inside_are_refused_since_they_hold_with_a_confidence_only() -> None:
+    data = json.loads(honest())
+    sampled = dl.Mechanism.from_samples({0: [0] * 900 + [1] * 100, 1: [1] * 1000}, Q.count(n=1))
+    data.update(people=1, columns={"a": 2})
+    audit = json.loads(dl.audit(sampled, entropy=0).certificate.text())
+    data["releases"] = [{"columns": [["a"]], "audit": audit}]
+    data["lower"] = 0.0
+    assert "known by samples" in dl.verify(data).reason

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 # More releases than these are in the table alone.
 MOST_DRAWN = 30
+AGAIN = """dalenius ledger show LEDGER.json --verify
+
+import dalenius as dl
+
+dl.Ledger.load("LEDGER.json", verify=True).account()"""
 TWO_KINDS = "Each alone is bounded about the whole data, all together about one record."
 
 
@@ -41,6 +46,7 @@ def sections(ledger: "Ledger") -> list[Section]:
             drawn=drawn,
             table=table,
         ),
+        Section("How to reproduce it", ("From the ledger's file, every number is computed again:",), commands=AGAIN),
     ]
 
 
@@ -48,7 +54,10 @@ def _verdict(ledger: "Ledger") -> str:
     account, nats = ledger.account(), NATS_PER_UNIT[ledger.unit]
     unit = f'<span class="unit">{text(ledger.unit)}</span>'
     low, high = number(account.lower, nats, "down"), number(account.upper, nats, "up")
-    said = f"The {counted(account.releases)} of this ledger together tell {low} to {high} {unit} about any one record."
+    who = "The release of this ledger tells"
+    if account.releases != 1:
+        who = f"The {counted(account.releases)} of this ledger together tell"
+    said = f"{who} {low} to {high} {unit} about any one record."
     if ledger.budget is None:
         return said
     left = number(ledger.remaining(), nats, "down")

@@ -15,9 +15,9 @@ Proof. I(X;Y) <= I(X;Y,X') = I(X;X') + I(X;Y|X'). Given X' = x' the outputs are 
 the last because a law of c_j(X) with x' known is one with independent records. I(X;X') is 0 where records are
 independent, and D(p||rho) = I(X;X') + D(p_X||rho_X) + D(p_X'||rho_X') otherwise. QED
 
-From below, with independent records: no release tells less than it does alone; and those that look at different columns
-tell the sum of what they tell, under the prior that draws the columns independently, and knows of the others in each
-what the witness of its release knows.
+From below, with independent records: no release tells less than it does alone; and those that look at different
+columns, with witnesses about the same person, tell the sum of what they tell, under the prior that draws the columns
+independently, and knows of the others in each what the witness of its release knows.
 
 Each release comes with its audit, which is checked as any other; of one person alone, n = 1, against any prior.
 """
@@ -62,6 +62,7 @@ class Joint:
         if not parts:
             refuse("there are no releases")
         lows, high, seen, many = [Fraction(0)], self.knowledge, list[str](), 0
+        worst = set[int]()
         for j, item in enumerate(parts):
             where = f"release {j}"
             part = mapping(item, where)
@@ -69,11 +70,15 @@ class Joint:
             audit = mapping(field(part, "audit", where), f"the audit of {where}")
             self._about(audit, runs, where)
             low, most = inner(audit)
+            if self.people > 1:
+                witness = mapping(field(audit, "witness", where), f"the witness of {where}")
+                worst.add(whole(witness.get("record"), f"the record of the witness of {where}", 0, self.people - 1))
             high += len(runs) * Fraction(most)
             lows += [Fraction(low)] * len(runs)
             many += len(runs)
             seen += [name for run in runs for name in run]
-        apart = len(set(seen)) == len(seen)
+        # What releases tell adds up where they look at different columns of one and the same person.
+        apart = len(set(seen)) == len(seen) and len(worst) <= 1
         least = (sum(lows) if apart else max(lows)) if self.independent else Fraction(0)
         if Fraction(lower) > least:
             refuse(f"the releases leak {float(least)!r} at least, less than the claimed lower bound {lower!r}")

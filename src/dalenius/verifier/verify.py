@@ -79,12 +79,15 @@ class Verification:
     seconds: float
     quantity: str = "L"
     unit: str = "nats"
+    # With which confidence the upper bound holds, of a mechanism known by samples; None where it holds for certain.
+    confidence: float | None = None
 
     def __bool__(self) -> bool:
         return self.verified
 
     def __repr__(self) -> str:
         bounds = f"{self.lower!r} <= {self.quantity} <= {self.upper!r} {self.unit}".rstrip()
+        bounds += "" if self.confidence is None else f" with confidence {self.confidence!r}"
         verdict = f"verified {bounds}" if self.verified else "NOT verified"
         return f"<Verification: {verdict}: {self.reason}. Problem: {self.problem or 'unknown'}>"
 
@@ -97,12 +100,13 @@ class _Report:
     problem: str = ""
     quantity: str = "L"
     unit: str = "nats"
+    confidence: float | None = None
     knowledge: Ball = ZERO
     universe: Ball | None = None  # log|X|, where entropy counts
 
     def fields(self) -> dict[str, Any]:
         """Return them by name."""
-        return {key: getattr(self, key) for key in ("lower", "upper", "problem", "quantity", "unit")}
+        return {key: getattr(self, key) for key in ("lower", "upper", "problem", "quantity", "unit", "confidence")}
 
 
 def verify(
@@ -234,9 +238,10 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
         _same_channel(description, channel, mechanism)
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    report.confidence = _nothing_from_below(channel, lower)
     question = Question(channel, posed.about, posed.knowledge, posed.reference)
     _witness(content["witness"], question, lower)
-    reason = _established(lower, upper, posed, _proved(content, posed, question, upper))
+    reason = _established(lower, upper, posed, _proved(content, posed, question, upper), channel.confidence)
     return Audited(channel, posed.knowledge, posed.reference, upper, reason, report.problem)
 
 
@@ -270,6 +275,7 @@ def _independent_audit(content: dict[str, Any], mechanism: Description | None, r
         _same_independent(description, channel, mechanism)
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    report.confidence = _nothing_from_below(channel, lower) if isinstance(channel, Channel) else None
     about = secret.read(content["secret"], channel.statistic) if "secret" in content else None
     if about is not None and (not isinstance(about, Group) or len(about.records) > 1):
         refuse("independent records are audited one by one; the secret must be a record")
@@ -282,7 +288,7 @@ def _independent_audit(content: dict[str, Any], mechanism: Description | None, r
         return asked.check_proof(proof, one.records[0], where)
 
     proofs = _proofs(listed, posed, channel.statistic, check_one, upper)
-    return _established(lower, upper, posed, proofs)
+    return _established(lower, upper, posed, proofs, report.confidence)
 
 
 def _independent(
@@ -399,6 +405,8 @@ def _inner(audit: dict[str, Any]) -> tuple[float, float]:
         _check(audit, None, inside)
     except Refused as reason:
         refuse(f"the audit of {inside.problem or 'whole numbers'} inside: {reason}")
+    if inside.confidence is not None:
+        refuse("the audit inside is of a mechanism known by samples, and holds with a confidence only")
     assert inside.lower is not None and inside.upper is not None  # noqa: S101, PT018 - a certificate has both
     return inside.lower, inside.upper
 
@@ -450,8 +458,20 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     return _established(lower, upper, posed, proofs)
 
 
-def _established(lower: float, upper: float, posed: _Posed, proofs: str) -> str:
+def _nothing_from_below(channel: Channel, lower: float) -> float | None:
+    """Return the confidence of a channel above the true one; it leaks more, so that no prior bounds that from below."""
+    if channel.confidence is not None and lower > 0:
+        refuse(f"samples show nothing from below, and the lower bound is {lower!r}")
+    return channel.confidence
+
+
+def _established(lower: float, upper: float, posed: _Posed, proofs: str, confidence: float | None = None) -> str:
     of, no_more = (posed.about.text, "of any record") if posed.secret is None else ("the secret", "of it")
+    if confidence is not None:
+        return (
+            f"every number was recomputed: lower limits from counts of samples, below none of which the truth lies "
+            f"with confidence {confidence!r}, and {proofs} that then no prior leaks more than {upper!r} nats {no_more}"
+        )
     return (
         f"every number was recomputed: a prior that leaks at least {lower!r} nats of {of}, "
         f"and {proofs} that no prior leaks more than {upper!r} nats {no_more}"
@@ -470,6 +490,8 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
         if "secret" in audit:
             refuse("it is about one secret; a design bounds the leakage of every record")
         audited = _audit(audit, mechanism, inside)
+        if audited.channel.confidence is not None:
+            refuse("it is of a mechanism known by samples; a design states its mechanism")
     except Refused as reason:
         report.problem = inside.problem
         refuse(f"the audit of the mechanism: {reason}")

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .balls import PRECISION
-from .channels import named
+from .channels import named, samples
 from .channels.counting import Histogram, Sum, Table
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
 from .reading import AUDIT, DESIGN, JOINT, Refused
@@ -114,6 +114,7 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     if shape is None:
         return Work()
     parts = Work(0.0, COST.start) + _rebuilt(shape) + _part(lambda: _enumerated(content))
+    parts += _part(lambda: _limits(content["problem"]))
     if mechanism is not None and not real:
         parts += _part(lambda: _rebuilt(_shape(mechanism, None)))
     if real and isinstance(witness, dict) and "quadrature" in witness:
@@ -216,7 +217,8 @@ def _shape(problem: dict[str, Any], secret: Any) -> Shape:  # noqa: ANN401 - JSO
     else:
         records = problem["records"]
         values, datasets = max(records), sum(math.log2(max(k, 1)) for k in records)
-        classes, outputs = _written(problem["rows"])
+        classes, outputs = _written(_rows(problem))
+        classes = max(classes, 1 + max(problem["classes"])) if "samples" in problem else classes
         balls = classes * outputs
     if isinstance(secret, dict):
         listed = secret.get("records")
@@ -243,6 +245,17 @@ def _enumerated(content: dict[str, Any]) -> Work:
     return Work(bits / 2, bits * COST.bit)
 
 
+def _rows(problem: dict[str, Any]) -> Sequence[Any]:
+    rows: Sequence[Any] = problem["samples"]["rows"] if "samples" in problem else problem["rows"]
+    return rows
+
+
+def _limits(problem: dict[str, Any]) -> Work:
+    """A tail of a binomial law for every count of samples."""
+    sets, outputs = _written(_rows(problem)) if "samples" in problem else (0, 0)
+    return Work(0.0, sets * outputs * (4 * samples.TERMS * COST.operation + 4 * COST.function))
+
+
 def _written(rows: Sequence[Any]) -> tuple[int, int]:
     return len(rows), max((len(row) for row in rows), default=0)
 
@@ -250,8 +263,8 @@ def _written(rows: Sequence[Any]) -> tuple[int, int]:
 def _named(problem: dict[str, Any], asked: named.Query) -> tuple[int, int, int]:
     """Classes, outputs and balls of its own of a named query's mechanism."""
     classes = _classes(asked)
-    if "rows" in problem:
-        outputs = _written(problem["rows"])[1]
+    if "rows" in problem or "samples" in problem:
+        outputs = _written(_rows(problem))[1]
         return classes, outputs, classes * outputs
     name, _ = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
     data = asked.statistic
