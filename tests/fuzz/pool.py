@@ -41,8 +41,8 @@ def audited(
         audit = best = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=limit)
     else:
         # Grid rows are for very many cells: all problems count as such.
-        limits = Limits(many_cells=1) if kind == "grid" else Limits()
-        alone = dl.Settings(portfolio=only(kind), limits=limits)
+        limits = Limits(many_cells=1) if "grid" in kind else Limits()
+        alone = dl.Settings(portfolio=only(*kind.split()), limits=limits)
         audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=limit, settings=alone)
         best = dl.audit(mechanism, **options, tolerance=1e-5, time_limit=1)
     data = json.loads(audit.certificate.text())
@@ -155,6 +155,7 @@ def samples() -> dict[str, Sample]:
         "monotone": audited(count, "monotone", entropy=1.7),
         "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
+        "rows on a grid": audited(small, "grid rows", tolerance=5e-2, limit=20, knowledge=0.3),
         "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),
         "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),
