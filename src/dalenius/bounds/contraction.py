@@ -4,8 +4,10 @@ eta = sup D(wq || w0 q) / D(w || w0). Binary inputs suffice [ordentlich20]:
 
     eta = max over pairs of rows P, Q of  1 - min_lam h(lam),   h(lam) = sum_y P Q / (lam P + (1-lam) Q),
 
-and h is convex, so its tangents bound it from below. With the outputs in groups, U the group law and
-eta the largest coefficient of a within-group channel,
+and h is convex, so its tangents bound it from below. h rises with every entry of P and Q. So rows that are nearly equal
+may be bundled: the least entries of a bundle stand for all of its rows, and two rows of one bundle have at least their
+sum for h. Noise on a sum has few different laws within a group of outputs, however many the answers. With the outputs in
+groups, U the group law and eta the largest coefficient of a within-group channel,
 
     D(u || u0) <= (1 - eta) D(U || U0) + eta D(w || w0).
 """
@@ -19,16 +21,18 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 
 
-def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50) -> float:
+def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: float = np.inf) -> float:
     """Return eta of the channel with these rows, which need not be normalised.
 
     Guarantee: result >= eta up to rounding below `margin`. lam is bisected in `rounds`, and the tangent at the last one
-    pays for what is left.
+    pays for what is left. 1, which is always true, where pairs of rows x outputs are more than `most`.
     """
     rows = rows[rows.sum(axis=1) > 0]
-    rows = np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0)
+    rows, apart = _bundled(np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0))
     if len(rows) < 2 or rows.shape[1] < 2:  # noqa: PLR2004 - nothing to tell apart
-        return margin
+        return margin + apart
+    if len(rows) ** 2 * rows.shape[1] > most:
+        return 1.0
     i, j = np.triu_indices(len(rows), 1)
     p, q = rows[i], rows[j]
     product, difference = p * q, p - q
@@ -42,7 +46,17 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50) -> float:
     height = (product / np.maximum(lam[:, None] * difference + q, TINY**0.5)).sum(axis=1)
     slope = _slope(product, difference, q, lam)
     slack = np.maximum(slope * lam, -slope * (1 - lam))
-    return float(min(1.0, (1 - height + slack).max() + margin))
+    return float(min(1.0, max(apart, (1 - height + slack).max()) + margin))
+
+
+def _bundled(rows: Floats, few: int = 64, decimals: int = 10) -> tuple[Floats, float]:
+    """The least entries of rows that agree to some decimals, and how much mass that leaves out; few rows stay apart."""
+    if len(rows) <= few:
+        return rows, 0.0
+    bundle = np.unique(rows.round(decimals), axis=0, return_inverse=True)[1].reshape(-1)
+    least = np.full((bundle.max() + 1, rows.shape[1]), np.inf)
+    np.minimum.at(least, bundle, rows)
+    return least, float(1 - least.sum(axis=1).min())
 
 
 def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Floats:
@@ -76,22 +90,22 @@ def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
 
 def coarsen_together(cells: Cells, limit: float) -> tuple[list[int], float]:
     """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each."""
-    rows = np.unique(cells.q, axis=0)
-    if len(rows) ** 2 * cells.n_outputs > cells.settings.limits.pair_entries:
+    rows, limits = np.unique(cells.q, axis=0), cells.settings.limits
+    if rows.size > limits.grouped_entries:
         return list(range(cells.n_outputs)), 0.0
-    return _coarsen_row(rows, limit, cells.settings.limits.joined_groups)
+    return _coarsen_row(rows, limit, limits.joined_groups, limits.pair_entries)
 
 
-def _coarsen_row(rows: Floats, limit: float, few: int) -> tuple[list[int], float]:
+def _coarsen_row(rows: Floats, limit: float, few: int, most: float = np.inf) -> tuple[list[int], float]:
     """The group of every output, and the coefficient; of more than `few` groups only neighbours are joined."""
     many = rows.shape[1]
-    everything = coefficient(rows)
+    everything = coefficient(rows, most=most)
     if everything <= limit:
         return [0] * many, everything
 
     @cache
     def joined(members: frozenset[int]) -> float:
-        return coefficient(rows[:, sorted(members)])
+        return coefficient(rows[:, sorted(members)], most=most)
 
     parts = [frozenset([y]) for y in range(many)]
     eta = 0.0
