@@ -6,13 +6,14 @@ eta = sup D(wq || w0 q) / D(w || w0). Binary inputs suffice [ordentlich20]:
 
 and h is convex, so its tangents bound it from below. h rises with every entry of P and Q. So rows that are nearly equal
 may be bundled: the least entries of a bundle stand for all of its rows, and two rows of one bundle have at least their
-sum for h. Noise on a sum has few different laws within a group of outputs, however many the answers. With the outputs in
-groups, U the group law and eta the largest coefficient of a within-group channel,
+sum for h. Noise on a sum has few different laws within a group of outputs, however many the answers.
+
+With the outputs in groups, U the group law and eta the largest coefficient of a within-group channel,
 
     D(u || u0) <= (1 - eta) D(U || U0) + eta D(w || w0).
 """
 
-from functools import cache
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: flo
     return float(min(1.0, max(apart, (1 - height + slack).max()) + margin))
 
 
-def _bundled(rows: Floats, few: int = 64, decimals: int = 10) -> tuple[Floats, float]:
+def _bundled(rows: Floats, few: int = 8, decimals: int = 10) -> tuple[Floats, float]:
     """The least entries of rows that agree to some decimals, and how much mass that leaves out; few rows stay apart."""
     if len(rows) <= few:
         return rows, 0.0
@@ -82,30 +83,49 @@ def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
     for part in cells.slices:
         single = list(range(cells.n_outputs)), 0.0
         few = cells.settings.limits.joined_groups
-        labels, eta = _coarsen_row(cells.q[part], limit, few) if affordable(cells) else single
+        labels, eta = _coarsen_row(Joined(cells.q[part]), limit, few) if affordable(cells) else single
         groups.append(labels)
         etas.append(eta)
     return groups, np.array(etas)
 
 
-def coarsen_together(cells: Cells, limit: float) -> tuple[list[int], float]:
-    """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each."""
-    rows, limits = np.unique(cells.q, axis=0), cells.settings.limits
-    if rows.size > limits.grouped_entries:
+def coarsen_together(cells: Cells, limit: float, known: "Joined | None" = None) -> tuple[list[int], float]:
+    """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each.
+
+    `known` keeps coefficients from one limit to the next.
+    """
+    known = known or Joined.of(cells)
+    if known.rows.size > cells.settings.limits.grouped_entries:
         return list(range(cells.n_outputs)), 0.0
-    return _coarsen_row(rows, limit, limits.joined_groups, limits.pair_entries)
+    return _coarsen_row(known, limit, cells.settings.limits.joined_groups)
 
 
-def _coarsen_row(rows: Floats, limit: float, few: int, most: float = np.inf) -> tuple[list[int], float]:
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Coefficients of groups of outputs, each computed once; 1 where pairs of rows x outputs are more than `most`."""
+
+    rows: Floats
+    most: float = np.inf
+    found: dict[frozenset[int], float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, cells: Cells) -> "Joined":
+        """All rows as one channel."""
+        return cls(np.unique(cells.q, axis=0), cells.settings.limits.pair_entries)
+
+    def __call__(self, members: frozenset[int]) -> float:
+        """The coefficient of the channel within a group."""
+        if members not in self.found:
+            self.found[members] = coefficient(self.rows[:, sorted(members)], most=self.most)
+        return self.found[members]
+
+
+def _coarsen_row(joined: Joined, limit: float, few: int) -> tuple[list[int], float]:
     """The group of every output, and the coefficient; of more than `few` groups only neighbours are joined."""
-    many = rows.shape[1]
-    everything = coefficient(rows, most=most)
+    many = joined.rows.shape[1]
+    everything = joined(frozenset(range(many)))
     if everything <= limit:
         return [0] * many, everything
-
-    @cache
-    def joined(members: frozenset[int]) -> float:
-        return coefficient(rows[:, sorted(members)], most=most)
 
     parts = [frozenset([y]) for y in range(many)]
     eta = 0.0

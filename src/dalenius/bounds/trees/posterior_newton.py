@@ -50,7 +50,12 @@ def _derivatives(
     # z_G of the relaxation
     z = (seen.p[:, :, None] * laws).sum(axis=1)
     used = _used(z, cells.settings.newton)
-    nodes, m, laws, z = Relaxed(nodes.linear, nodes.centre[..., used], nodes.half[..., used]), x.m[..., used], laws[..., used], z[:, used]
+    nodes, m, laws, z = (
+        Relaxed(nodes.linear, nodes.centre[..., used], nodes.half[..., used]),
+        x.m[..., used],
+        laws[..., used],
+        z[:, used],
+    )
     many, values, width = m.shape
     size = values * width
     hessian = np.zeros((many, size + 1, size + 1))
