@@ -24,30 +24,44 @@ def random_rows(rows: int, outputs: int, records: list[int]) -> Any:  # noqa: AN
     return dl.Mechanism.from_matrix(np.random.default_rng(1).dirichlet(np.ones(outputs), size=rows), records)
 
 
+def noisy(kind: str, query: Any, **noise: Any) -> Callable[[], Any]:  # noqa: ANN401 - queries and mechanisms
+    """A mechanism of the gallery, built later."""
+    return lambda: getattr(dl.mechanisms, kind)(query, **noise)
+
+
+Q = dl.queries
 ASKED: list[Asked] = [
     ("matrix 64x8", lambda: random_rows(64, 8, [2] * 6), {"knowledge": 0.5}),
     ("matrix 1024x8", lambda: random_rows(1024, 8, [2] * 10), {"knowledge": 0.3}),
     ("matrix 2^16x4", lambda: random_rows(2**16, 4, [2] * 16), {"knowledge": 0.5}),
     ("matrix 2^16x64", lambda: random_rows(2**16, 64, [2] * 16), {"knowledge": 0.5}),
-    ("count of 30", lambda: dl.mechanisms.geometric(dl.queries.count(n=30), epsilon=1), {"knowledge": 0.5}),
-    ("count of 300", lambda: dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=1), {"knowledge": 0.5}),
-    ("count of 2800", lambda: dl.mechanisms.geometric(dl.queries.count(n=2800), epsilon=0.3), {"knowledge": 0.5}),
-    ("count of 10^5", lambda: dl.mechanisms.geometric(dl.queries.count(n=10**5), epsilon=0.0045), {"knowledge": 0.5}),
-    ("count of 10^6", lambda: dl.mechanisms.geometric(dl.queries.count(n=10**6), epsilon=1), {"knowledge": 0.5}),
-    ("Gaussian count of 10^6", lambda: dl.mechanisms.gaussian(dl.queries.count(n=10**6), sigma=500), {"knowledge": 0.3}),
-    ("ages of 150", lambda: dl.mechanisms.laplace(dl.queries.total(n=150, values=range(101)), epsilon=1), {"knowledge": 0.3}),
-    ("histogram of 20, 6 values", lambda: dl.mechanisms.geometric(dl.queries.histogram(n=20, k=6), epsilon=1), {"knowledge": 0.05}),
-    ("histogram of 1000, 10 values", lambda: dl.mechanisms.geometric(dl.queries.histogram(n=1000, k=10), epsilon=1), {"knowledge": 0.5}),
-    ("histogram of 10^6, 3 values", lambda: dl.mechanisms.geometric(dl.queries.histogram(n=10**6, k=3), epsilon=1), {"knowledge": 0.5}),
-    ("randomised response of 12", lambda: dl.mechanisms.randomized_response(dl.queries.count(n=12), epsilon=1), {"knowledge": 0.5}),
-    ("randomised response of 2000", lambda: dl.mechanisms.randomized_response(dl.queries.count(n=2000), epsilon=1.5), {"knowledge": 0.3}),
-    ("real Laplace, count of 25", lambda: dl.mechanisms.laplace(dl.queries.count(n=25), epsilon=0.5, output="real"), {"knowledge": 0.3}),
-    ("couple, count of 500", lambda: dl.mechanisms.geometric(dl.queries.count(n=500), epsilon=0.5), {"knowledge": 0.3, "secret": [0, 1]}),
-    ("whether two agree, count of 9", lambda: dl.mechanisms.geometric(dl.queries.count(n=9), epsilon=1), {"knowledge": 0.5, "secret": lambda x: x[0] == x[1]}),
+    ("count of 30", noisy("geometric", Q.count(n=30), epsilon=1), {"knowledge": 0.5}),
+    ("count of 300", noisy("geometric", Q.count(n=300), epsilon=1), {"knowledge": 0.5}),
+    ("count of 2800", noisy("geometric", Q.count(n=2800), epsilon=0.3), {"knowledge": 0.5}),
+    ("count of 10^5", noisy("geometric", Q.count(n=10**5), epsilon=0.0045), {"knowledge": 0.5}),
+    ("count of 10^6", noisy("geometric", Q.count(n=10**6), epsilon=1), {"knowledge": 0.5}),
+    ("Gaussian count of 10^6", noisy("gaussian", Q.count(n=10**6), sigma=500), {"knowledge": 0.3}),
+    ("ages of 150", noisy("laplace", Q.total(n=150, values=range(101)), epsilon=1), {"knowledge": 0.3}),
+    ("histogram of 20, 6 values", noisy("geometric", Q.histogram(n=20, k=6), epsilon=1), {"knowledge": 0.05}),
+    ("histogram of 1000, 10 values", noisy("geometric", Q.histogram(n=1000, k=10), epsilon=1), {"knowledge": 0.5}),
+    ("histogram of 10^6, 3 values", noisy("geometric", Q.histogram(n=10**6, k=3), epsilon=1), {"knowledge": 0.5}),
+    ("randomised response of 12", noisy("randomized_response", Q.count(n=12), epsilon=1), {"knowledge": 0.5}),
+    ("randomised response of 2000", noisy("randomized_response", Q.count(n=2000), epsilon=1.5), {"knowledge": 0.3}),
+    ("real Laplace, count of 25", noisy("laplace", Q.count(n=25), epsilon=0.5, output="real"), {"knowledge": 0.3}),
+    ("couple, count of 500", noisy("geometric", Q.count(n=500), epsilon=0.5), {"knowledge": 0.3, "secret": [0, 1]}),
+    (
+        "whether two agree, count of 9",
+        noisy("geometric", Q.count(n=9), epsilon=1),
+        {"knowledge": 0.5, "secret": lambda x: x[0] == x[1]},
+    ),
     ("independent, 2^12x8", lambda: random_rows(2**12, 8, [2] * 12), {"adversary": "independent"}),
-    ("independent, count of 10^6", lambda: dl.mechanisms.geometric(dl.queries.count(n=10**6), epsilon=1), {"adversary": "independent"}),
-    ("two counts of 10", lambda: dl.compose(*[dl.mechanisms.geometric(dl.queries.count(n=10), epsilon=0.5)] * 2), {"knowledge": 0.4}),
+    ("independent, count of 10^6", noisy("geometric", Q.count(n=10**6), epsilon=1), {"adversary": "independent"}),
+    ("two counts of 10", lambda: dl.compose(*[_half()] * 2), {"knowledge": 0.4}),
 ]
+
+
+def _half() -> Any:  # noqa: ANN401 - a mechanism
+    return dl.mechanisms.geometric(Q.count(n=10), epsilon=0.5)
 
 
 def main() -> None:

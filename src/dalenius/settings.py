@@ -75,6 +75,8 @@ class Limits(_Checked):
     ascent_entries: int = 4_000_000
     # Pairs of rows x outputs held at once; beyond it contraction is not used.
     pair_entries: int = 400_000
+    # Seconds that lumping takes for each probability and record: 4 s for randomised response of 12 bits.
+    lumping_seconds: float = 2e-8
     # Rows x outputs up to which outputs are put in groups: 300 answers take a second.
     grouped_entries: int = 2**17
     # Cells x pairs of groups of outputs up to which their ratios are looked at: a second or so of a verifier's time.
