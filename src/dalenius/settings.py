@@ -75,8 +75,12 @@ class Limits(_Checked):
     ascent_entries: int = 4_000_000
     # Pairs of rows x outputs held at once; beyond it contraction is not used.
     pair_entries: int = 400_000
+    # Seconds that lumping takes for each probability and record: 4 s for randomised response of 12 bits.
+    lumping_seconds: float = 2e-8
+    # Rows x outputs up to which outputs are put in groups: 300 answers take a second.
+    grouped_entries: int = 2**17
     # Cells x pairs of groups of outputs up to which their ratios are looked at: a second or so of a verifier's time.
-    ratio_entries: int = 2**22
+    ratio_entries: int = 2**24
     # Groups of outputs up to which any two may be joined; beyond it only neighbours.
     joined_groups: int = 12
     # Nodes x entries of a node that a batch of simplices, posteriors or choices holds at once; of boxes.
@@ -306,6 +310,9 @@ class Newton(_Checked):
     hopeless: float = 0.1
     # Updates of pi0 for every step of Newton's.
     tangent_updates: int = 3
+    # Groups of outputs beyond which only those that some node uses with this probability have a part in a step.
+    few_groups: int = 32
+    used_group: float = 1e-6
 
     # Simplices. Rounds; share of what contraction allows that is used on the way, so that the relaxation stays concave.
     simplex_rounds: int = 40
@@ -803,7 +810,7 @@ class Portfolio(_Checked):
 
     # Shares of the best prior's s that contraction within groups of outputs may take, one after the other.
     box_shares: tuple[float, ...] = (0.9, 0.45, 0.0)
-    posterior_shares: tuple[float, ...] = (0.55, 0.3, 0.0)
+    posterior_shares: tuple[float, ...] = (0.95, 0.55, 0.3, 0.0)
     # Least s that a tree is planned for, and that it begins with.
     least_s: float = 1e-3
     least_hint: float = 1e-3
