@@ -365,7 +365,8 @@ class Curve:
 
     def __repr__(self) -> str:
         widest = max(audit.gap for audit in self.audits)
-        beyond = not self.audits[0].reference.uniform
+        first = self.audits[0]
+        beyond = not first.reference.uniform or not math.isfinite(first.entropy)
         along, what = (self.knowledges, "knowledge <=") if beyond else (self.entropies, "H(X) >=")
         return (
             f"<Curve of {len(self.audits)} points, {what} {min(along):.4g} to {max(along):.4g}: "
