@@ -151,9 +151,8 @@ def _continuous(content: dict[str, Any]) -> Work:
 
 def _powers(proof: dict[str, Any]) -> float:
     """Seconds of one coin for the other records: some products of long polynomials, 1 s at 200 records and 64 cells."""
-    m = proof["cells"]
-    query = str(proof["audit"]["problem"]["query"])
-    n = int(query.split("n=")[1].split(",")[0])
+    m = int(proof["cells"])
+    n = int(str(proof["audit"]["problem"]["query"]).partition("n=")[2].partition(",")[0])
     return 4e-8 * n * m * (128 + n * (2 + math.log2(m + 1)))
 
 
