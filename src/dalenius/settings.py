@@ -1016,13 +1016,25 @@ class RealRecords(_Checked):
 
     # Numbers of cells of the range of a record. What a grid hides falls with their square: one record with Laplace
     # noise of scale 1 has brackets of width 2e-3 with 32 cells, 2e-4 with 128 and 2e-5 with 512, checked in 2 s.
-    cells: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+    cells: tuple[int, ...] = (12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
     # Cells that the edges of a density may need; where they need more, cells are cut by edges.
     most_steps: int = 200
-    # Grids from this many cells on are halved for the bound from below, which loses a quarter as much.
+    # Grids from this many cells on are halved for the bound from below of a bin, which loses a quarter as much.
     halved: int = 128
-    # Cells of the problem on a grid x its outputs: some seconds of an audit.
-    most_entries: int = 2**21
+    # Cells of the problem on a grid x its outputs: some seconds of an audit, and as much memory as a check may take.
+    most_entries: int = 2**22
+    # Sums that are never written out: cells of a record, so many over the number of records but within these two. With
+    # 50 records 64 and 96 cells are alike; 200 lose more between points with 48 cells than 32 hide.
+    unwritten_sum: int = 3200
+    unwritten_cells: int = 80
+    least_unwritten: int = 32
+    # Records up to which Gaussian noise is written out as well: it has no monotone rows on points.
+    most_written: int = 50
+    # Answers of a sum at most, from below: 1,000 records in 96 cells take some seconds.
+    most_answers: int = 10**5
+    # Bits of the powers of generating functions by which sums of records that are rounded as one are compared with sums
+    # of rounded ones: a second at 200 records and 64 cells, 10 s at the limit.
+    most_bits: int = 2**28
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -112,7 +112,7 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
     audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
-    audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
+    audit.proofs = [min([audit.proof, *proofs], key=lambda p: p.upper)]
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < settings.ascent.small_knowledge:
         found = ascend(cells, deadline, np.random.default_rng(0))

@@ -335,7 +335,7 @@ def _many_values(query: Query) -> str:
 
 def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale: float | None = None) -> float:
     """epsilon / sensitivity, or 1 / scale, in steps of the answers; infinite, that is no noise, for a single answer."""
-    _asked(query)
+    _asked(query, real=True)
     unit = float(query.unit)
     if (epsilon is None) == (scale is None):
         how = "neither was given" if epsilon is None else "both were given"
@@ -391,7 +391,10 @@ def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> Contin
     return Continuous(query, _call("laplace", given), RealLaplace(float(exact)), exact)
 
 
-def _asked(query: object) -> None:
+def _asked(query: object, *, real: bool = False) -> None:
+    """Refuse what is not a query; real-valued records too, where there is no mechanism for them."""
     if not isinstance(query, Query):
         message = f"a mechanism answers a Query, not {type(query).__name__}; see dl.queries"
         raise InputError(message)
+    if isinstance(query, RealQuery) and not real:
+        query.refuse()

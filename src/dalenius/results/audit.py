@@ -387,7 +387,8 @@ class Curve:
 
     def __repr__(self) -> str:
         widest = max(audit.gap for audit in self.audits)
-        beyond = not self.audits[0].reference.uniform
+        first = self.audits[0]
+        beyond = not first.reference.uniform or not math.isfinite(first.entropy)
         along, what = (self.knowledges, "knowledge <=") if beyond else (self.entropies, "H(X) >=")
         sure = "" if self.audits[0].confidence is None else f", each with confidence {self.audits[0].confidence:g}"
         return (

@@ -15,6 +15,7 @@ from dalenius import __version__, api
 from dalenius.errors import BudgetError, InputError
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import RealQuery
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
@@ -720,6 +721,12 @@ def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tup
         return found, found.records
     if n is not None:
         message = f"n = {n!r} goes with columns=; the data say how many records there are"
+        raise InputError(message)
+    if isinstance(data, RealQuery):
+        message = (
+            f"a ledger keeps releases about records of finitely many values, not of {data}; round the records, with "
+            "queries.total or queries.mean"
+        )
         raise InputError(message)
     return None, data.records if isinstance(data, Query) else checks.alphabets(data)
 

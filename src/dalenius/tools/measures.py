@@ -103,23 +103,25 @@ def g_leakage(
     """Return the g-leakage about the whole dataset: posterior g-vulnerability over, or less, that of the prior.
 
     gain: "bayes", one for the right dataset and nothing else; a matrix with one row per guess and one column per
-    dataset, not negative; or a function of a guessed and a true dataset. prior: as for `leakage`. In floats.
+    dataset, not negative where a ratio is asked for; or a function of a guessed and a true dataset. prior: as for
+    `leakage`. In floats.
     """
     checks.choice("kind", kind, ("multiplicative", "additive"))
     weights = np.exp(_reference(mechanism, prior).log_table(mechanism.records))
     matrix = mechanism.matrix()
-    gains = _gains(gain, mechanism.records)
+    gains = _gains(gain, mechanism.records, signed=kind == "additive")
     before = float((gains @ weights).max())
     after = float((gains @ (weights[:, None] * matrix)).max(axis=0).sum())
     if kind == "additive":
-        return after - before
+        return max(0.0, after - before)
     if before <= 0:
         message = "the prior g-vulnerability is 0, so that there is no ratio; use kind='additive', or another gain"
         raise InputError(message)
-    return after / before
+    # Never below 1: only rounding could take it there.
+    return max(1.0, after / before)
 
 
-def _gains(gain: object, records: tuple[int, ...], most: int = 2**24) -> Floats:
+def _gains(gain: object, records: tuple[int, ...], *, signed: bool, most: int = 2**24) -> Floats:
     many = checks.universe(records)
     if many * many > most and (isinstance(gain, str) or callable(gain)):
         message = f"{many} datasets make {many * many} gains, above the limit of {most}; use fewer records"
@@ -132,10 +134,13 @@ def _gains(gain: object, records: tuple[int, ...], most: int = 2**24) -> Floats:
         table = np.array([[gain(w, x) for x in datasets] for w in datasets], dtype=float)
     else:
         table = np.asarray(gain, dtype=float)
-    if table.ndim != 2 or table.shape[1] != many or not (np.isfinite(table) & (table >= 0)).all():  # noqa: PLR2004
-        message = (
-            f"gain has shape {table.shape}; give one row per guess and one column for each of the {many} datasets, "
-            "finite and not negative"
-        )
+    if table.ndim != 2 or table.shape[1] != many:  # noqa: PLR2004 - a matrix
+        message = f"gain has shape {table.shape}; give one row per guess and one column for each of the {many} datasets"
+        raise InputError(message)
+    wrong = ~np.isfinite(table) if signed else ~(np.isfinite(table) & (table >= 0))
+    if wrong.any():
+        w, x = (int(i) for i in np.argwhere(wrong)[0])
+        rule = "gains must be finite" if signed else "gains of a ratio must be finite and not negative"
+        message = f"the gain of guess {w} at dataset {x} is {table[w, x]}; {rule}"
         raise InputError(message)
     return table

@@ -261,7 +261,7 @@ def processed(mechanism: Mechanism, post: object) -> Written:
     """Return a mechanism whose output is processed by a matrix or by a function of its label."""
     before = mechanism.written()
     if callable(post):
-        found = [_label(post(label)) for label in before.labels]
+        found = [_label(checks.called(post, label, "post")) for label in before.labels]
         labels: tuple[Label, ...] = tuple(dict.fromkeys(found))
         matrix = (np.array([[y == z for z in labels] for y in found])).astype(float)
     else:
