@@ -1,7 +1,6 @@
 """Options of audits and designs as users give them: checked once, before any work, and turned into a problem."""
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
@@ -24,6 +23,7 @@ from dalenius.paper.method import check_designable
 from dalenius.results.answers import Run
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
+from dalenius.search.progress import ProgressLine
 from dalenius.settings import Settings, checked
 
 Method = Literal["certified", "paper"]
@@ -246,11 +246,4 @@ def _check_paper(**given: object) -> None:
 def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as given
     if callable(progress):
         return progress
-    return print_progress if checks.flag("progress", progress) else None
-
-
-def print_progress(progress: Progress) -> None:
-    """Keep one line on standard error."""
-    bracket = f"[{progress.lower:.6f}, {progress.upper:.6f}]"
-    sys.stderr.write(f"\r{progress.stage}: {bracket} {progress.nodes} nodes {progress.seconds:.1f} s ")
-    sys.stderr.flush()
+    return ProgressLine() if checks.flag("progress", progress) else None

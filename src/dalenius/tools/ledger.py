@@ -22,7 +22,7 @@ from dalenius.numerics.rounding import round_down, round_up, short
 from dalenius.options import Options, check_named, distortion_of
 from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
 from dalenius.results import checking
-from dalenius.results.audit import Audit
+from dalenius.results.audit import Audit, frame
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT, in_unit
@@ -456,6 +456,21 @@ class Ledger:
         if math.isnan(b) or not told:
             return b
         return max(0.0, b * (1 - ROUNDING) - told * (1 + ROUNDING))
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row per release."""
+        return frame(
+            [
+                {
+                    "name": release.name,
+                    "mechanism": release.mechanism.name,
+                    "columns": None if release.columns is None else ", ".join(release.columns),
+                    "capacity": release.capacity,
+                    "unit": self.unit,
+                }
+                for release in self._releases
+            ]
+        )
 
     def summary(self) -> str:
         """Return what was released and the account, in plain words."""
