@@ -168,7 +168,7 @@ def adversary_of(  # noqa: PLR0913 - the public surface
             raise InputError(message)
         kind = checks.choice("adversary", adversary, get_args(Believes))
         return Adversary.of_reals(knowledge, options.unit, real.density(reference), cast("Believes", kind))
-    rho = Reference.from_user(reference, records)
+    rho = Reference.from_user(reference, records, names_of(asked))
     if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
         if entropy is not None:
             message = (
@@ -178,6 +178,12 @@ def adversary_of(  # noqa: PLR0913 - the public surface
             raise InputError(message)
         return Adversary.independent(records, knowledge, options.unit, rho)
     return Adversary.from_user(records, entropy=entropy, knowledge=knowledge, unit=options.unit, reference=rho)
+
+
+def names_of(asked: Mechanism | Query) -> tuple[str, ...]:
+    """Return what the values of a record are called; nothing where they are numbers."""
+    query = asked if isinstance(asked, Query) else asked.query
+    return () if query is None else query.names
 
 
 def design_problem(

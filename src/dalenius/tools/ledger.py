@@ -19,7 +19,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import round_down, round_up, short
-from dalenius.options import Options, check_named, distortion_of
+from dalenius.options import Options, check_named, distortion_of, names_of
 from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
 from dalenius.results import checking
 from dalenius.results.audit import Audit, frame
@@ -116,7 +116,7 @@ class Ledger:
             entropy=entropy,
             knowledge=knowledge,
             unit=unit,
-            reference=Reference.from_user(reference, self.records),
+            reference=Reference.from_user(reference, self.records, names_of(data) if isinstance(data, Query) else ()),
         )
         given = entropy if knowledge is None else knowledge
         self._given = {self.adversary.given: math.inf if given is None else float(given)}

@@ -103,7 +103,8 @@ def _reference(mechanism: Mechanism, prior: object) -> Reference:
         raise InputError(message)
     if isinstance(prior, Prior):
         return Reference.from_user(prior.weights(), mechanism.records)
-    return Reference.from_user(prior, mechanism.records)
+    names = () if mechanism.query is None else mechanism.query.names
+    return Reference.from_user(prior, mechanism.records, names)
 
 
 def g_leakage(
