@@ -1,4 +1,4 @@
-"""docs/using.md, adversary.md and work.md: code runs from top to bottom, and prints what stands below; no long blocks."""
+"""docs/using.md, adversary.md, work.md: code runs from top to bottom, and prints what stands below; no long blocks."""
 
 import contextlib
 import io

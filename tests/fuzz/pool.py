@@ -199,6 +199,9 @@ def samples() -> dict[str, Sample]:
         "design beside": designed_beside(),
         "independent": audited(small, adversary="independent"),
         "independent, shift": audited(count, adversary="independent"),
+        "independent, indicators": audited(
+            lambda: named("histogram(n=2, k=3)", "geometric(epsilon=1)"), adversary="independent"
+        ),
         "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),
         "independent, knowledge": audited(small, adversary="independent", knowledge=0.2),
         "attributes": audited(

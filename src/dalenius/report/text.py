@@ -466,7 +466,9 @@ def _witness(audit: Audit) -> list[str]:
         lines.append(
             "it ties every value of the record to its own count; a guess from all noisy counts learns that much"
         )
-    if audit.prior.mechanism.part is not None:
+    if audit.prior.mechanism.part is not None and audit.adversary.kind == "independent":
+        lines.append("it knows all other records; what all noisy counts together tell of this one is the bound")
+    elif audit.prior.mechanism.part is not None:
         lines.append(
             f"it speaks of the noisy count of {counted(audit.mechanism.query, audit.prior.mechanism.part)} alone, "
             "which leaks so much already"

@@ -434,7 +434,7 @@ def frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFra
     try:
         pd = import_module("pandas")  # optional
     except ImportError:
-        message = "to_frame needs pandas, which is not installed; pip install 'dalenius[pandas]', or use to_dict()"
+        message = "to_frame needs pandas, which is not installed; pip install 'dalenius[pandas]'"
         raise InputError(message) from None
     return pd.DataFrame(rows)
 

@@ -14,7 +14,7 @@ from .balls import PRECISION
 from .channels import named, samples
 from .channels.counting import Histogram, Sum, Table
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
-from .reading import DESIGN, Refused
+from .reading import AUDIT, DESIGN, JOINT, Refused
 
 T = TypeVar("T")
 
@@ -102,6 +102,8 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         audit = content.get("audit")
         inside = estimate(audit, mechanism) if isinstance(audit, dict) else Work()
         return inside + _part(lambda: _design(content))
+    if content.get("format") == JOINT:
+        return _part(lambda: _joint(content))
     whole = _without_rows(content, mechanism)
     if whole is not None:
         return Work(0.0, COST.start) + whole
@@ -138,6 +140,15 @@ def _without_rows(content: dict[str, Any], mechanism: dict[str, Any] | None) -> 
     return Work() if "uniform" in held else None
 
 
+def _joint(content: dict[str, Any]) -> Work:
+    """The audits inside, one after the other; others than audits are refused before they are looked at."""
+    audits = [release["audit"] for release in content["releases"]]
+    found = [estimate(audit) for audit in audits if audit["format"] == AUDIT]
+    runs = sum(len(release["columns"]) for release in content["releases"])
+    seconds = sum(work.seconds for work in found) + COST.operation * runs
+    return Work(max((work.bytes for work in found), default=0.0), seconds)
+
+
 def _continuous(content: dict[str, Any]) -> Work:
     """The certificates about whole numbers inside, one after the other; laws of grids in rational numbers."""
     parts = [content["witness"], *content["proofs"]]
@@ -158,6 +169,9 @@ def _independent(content: dict[str, Any], mechanism: dict[str, Any] | None) -> W
         reach = sum(proof["reach"] for proof in proofs) + content["witness"].get("reach", 0)
         wide = len(added) * (max(added) - min(added) + 2 * reach) * (len(proofs) + 1)
         return Work(COST.ball * wide, 4 * COST.function * wide)
+    if any(proof["kind"] == "indicators" for proof in proofs):
+        values = named.query(content["problem"]["query"], listed=False).statistic.alphabet(0)
+        return Work(COST.ball * values, 8 * COST.function * values * (len(proofs) + 1))
     shape = _shape(content["problem"], content.get("secret"))
     parts = _rebuilt(shape) + (_part(lambda: _rebuilt(_shape(mechanism, None))) if mechanism is not None else Work())
     lines = sum(len(proof["weights"]) for proof in proofs if proof["kind"] == "lines")
