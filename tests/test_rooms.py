@@ -9,8 +9,8 @@ import dalenius
 
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
-    "errors", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds", "auditing",
-    "certificates", "designing", "results", "report", "paper", "verifying", "options", "api", "tools",
+    "errors", "shown", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds",
+    "auditing", "certificates", "designing", "results", "report", "paper", "verifying", "options", "api", "tools",
     "adapters", "sklearn", "studies", "reproduce", "demo", "cli",
     "__main__", "__init__",
 )  # fmt: skip

@@ -4,10 +4,11 @@ Nothing here changes what is proved: a setting decides which bound is tried, how
 what it is and what was measured to choose its default.
 """
 
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple, Self
 
+from dalenius import shown
 from dalenius.errors import InputError
 
 
@@ -1057,6 +1058,19 @@ class Settings(_Checked):
     paper: PaperMethod = field(default_factory=PaperMethod)
     independent: IndependentRecords = field(default_factory=IndependentRecords)
     continuous: RealRecords = field(default_factory=RealRecords)
+
+    def _repr_html_(self) -> str:
+        """What differs from the default."""
+        rows = [
+            (f"{part.name}.{one.name}", str(x), str(usual))
+            for part in fields(self)
+            for one in (fields(getattr(self, part.name)) if is_dataclass(getattr(self, part.name)) else ())
+            if (x := getattr(getattr(self, part.name), one.name))
+            != (usual := getattr(getattr(DEFAULT, part.name), one.name))
+        ]
+        if self.tolerance_share != DEFAULT.tolerance_share:
+            rows.append(("tolerance_share", str(self.tolerance_share), str(DEFAULT.tolerance_share)))
+        return shown.table(("setting", "value", "default"), rows, "Settings" if rows else "Settings: all as by default")
 
 
 DEFAULT = Settings()

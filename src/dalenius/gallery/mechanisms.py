@@ -4,7 +4,7 @@ Sensitivity is the query's unless overridden; sigma and flip are never scaled.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import product
 
@@ -398,3 +398,21 @@ def _asked(query: object, *, real: bool = False) -> None:
         raise InputError(message)
     if isinstance(query, RealQuery) and not real:
         query.refuse()
+
+
+def __getattr__(name: str) -> Callable[..., Mechanism]:
+    """Return a mechanism that another distribution offers under this name."""
+    if not name.startswith("_"):
+        from dalenius.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+
+        if name in plugins.names():
+            return plugins.load(name)
+    message = f"there is no mechanism {name!r}; `dalenius list` names them all"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    """What is here, and what other distributions offer."""
+    from dalenius.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+
+    return sorted({*globals(), *plugins.names()})

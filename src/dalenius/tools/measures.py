@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalenius import shown
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
@@ -18,8 +19,10 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
+from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.numerics.types import Floats
 from dalenius.results.answers import Run
+from dalenius.results.audit import frame
 from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
@@ -39,6 +42,15 @@ class Leakage:
     upper: float
     record: int | None
     unit: str
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row."""
+        return frame([asdict(self)])
+
+    def _repr_html_(self) -> str:
+        digits = decimals(self.upper)
+        row = (round_down(self.lower, digits), round_up(self.upper, digits), self.unit, str(self.record))
+        return shown.table(("lower", "upper", "unit", "record"), [row], "Leakage under one prior")
 
 
 def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: str = "nats") -> Leakage:
@@ -91,7 +103,8 @@ def _reference(mechanism: Mechanism, prior: object) -> Reference:
         raise InputError(message)
     if isinstance(prior, Prior):
         return Reference.from_user(prior.weights(), mechanism.records)
-    return Reference.from_user(prior, mechanism.records)
+    names = () if mechanism.query is None else mechanism.query.names
+    return Reference.from_user(prior, mechanism.records, names)
 
 
 def g_leakage(
