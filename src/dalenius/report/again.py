@@ -21,8 +21,8 @@ def audit_again(audit: Audit) -> str:
     options = {**_adversary(audit), **_wanted(audit)}
     family, arguments = str(name).split("(", 1)
     mechanism = f"mechanism = dl.mechanisms.{family}(dl.queries.{query}, {arguments}"
-    command = f'dalenius audit --query "{query}" --mechanism "{name}" {_command(options)}'
-    return _both(audit, command, f"{mechanism}\naudit = dl.audit(mechanism, {_python(options)})")
+    command = f'dalenius audit --query "{query}" --mechanism "{name}" {as_flags(options)}'
+    return _both(audit, command, f"{mechanism}\naudit = dl.audit(mechanism, {as_keywords(options)})")
 
 
 def design_again(design: Design) -> str:
@@ -32,8 +32,8 @@ def design_again(design: Design) -> str:
     budget = {"distortion" if design.goal == "leakage" else "leakage": design.budget}
     options = {**budget, **_adversary(design.leakage), **_wanted(design)}
     measure = MEASURES[design.distortion_name]
-    command = f'dalenius design --query "{design.query}" --measure {measure} {_command(options)}'
-    python = f'design = dl.design(dl.queries.{design.query}, measure="{measure}", {_python(options)})'
+    command = f'dalenius design --query "{design.query}" --measure {measure} {as_flags(options)}'
+    python = f'design = dl.design(dl.queries.{design.query}, measure="{measure}", {as_keywords(options)})'
     return _both(design.leakage, command, python)
 
 
@@ -60,11 +60,13 @@ def _wanted(result: Audit | Design) -> Asked:
     return {**unit, **method, **relative, "tolerance": result.tolerance, "seed": result.seed}
 
 
-def _command(options: Asked) -> str:
+def as_flags(options: Asked) -> str:
+    """Return options as the command line takes them."""
     return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
 
 
-def _python(options: Asked) -> str:
+def as_keywords(options: Asked) -> str:
+    """Return options as keyword arguments."""
     shown = {name: 'float("inf")' if value == math.inf else _quoted(value) for name, value in options.items()}
     return ", ".join(f"{name}={value}" for name, value in shown.items())
 

@@ -12,7 +12,7 @@ from dalenius.errors import InputError
 from dalenius.model.channels.written import Written
 from dalenius.model.files import path_of
 from dalenius.report.again import audit_again, design_again
-from dalenius.report.charts import Axis, Series, bars, brackets, heat_map, line_chart, number, text
+from dalenius.report.charts import MARKS, Axis, Series, bars, brackets, heat_map, line_chart, number, text
 from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section, write_report
 from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
@@ -296,7 +296,7 @@ def _frontier_sections(frontier: Frontier) -> list[Section]:
         Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])
     ]
     families = dict.fromkeys(point.family for point in frontier.named)
-    for family in list(families)[:3]:
+    for family in list(families)[: len(MARKS) - 1]:
         points = [point for point in frontier.named if point.family == family]
         lows, highs = ([getattr(p.leakage, end) for p in points] for end in ("lower", "upper"))
         series.append(Series(family, [point.distortion for point in points], lows, highs))
