@@ -112,6 +112,14 @@
     if (!fields.has("adversary")) fields.set("adversary", "bounded");
     return fields;
   };
+  // What the address says, where a control cannot hold it: then the answer says what is wrong.
+  const asAddressed = () => {
+    const fields = question();
+    for (const [name, value] of new URLSearchParams(location.search)) {
+      if (name !== "token" && value.trim() !== "" && fields.get(name) !== value) fields.set(name, value);
+    }
+    return fields;
+  };
   const address = (fields) => {
     const whole = new URLSearchParams({ token });
     for (const [name, value] of fields) whole.append(name, value);
@@ -142,6 +150,12 @@
     arrange();
     running?.abort();
     clearTimeout(timer);
+    const blank = [...form.querySelectorAll("input[type=number]")].find((one) => !one.disabled && (one.value === "" || !one.validity.valid));
+    if (blank) {
+      const words = document.querySelector(`label[for=${blank.id}]`).textContent;
+      timer = setTimeout(() => trouble(`${words} needs a ${blank.step === "1" ? "whole " : ""}number from ${blank.min}${blank.max ? ` to ${blank.max}` : ""}.`), 600);
+      return;
+    }
     timer = setTimeout(() => {
       const fields = question();
       history[push ? "pushState" : "replaceState"](null, "", address(fields));
@@ -264,6 +278,13 @@
     $("problem").hidden = false;
     $("results").classList.add("stale");
     $("stage").textContent = "There is no answer to this question.";
+    // Nothing of another question may stand here as if it were the answer.
+    for (const id of ["verdict", "assumed", "mini"]) $(id).textContent = "";
+    for (const id of ["lower", "upper", "dp-epsilon", "expected-error", "beside"]) $(id).textContent = "–";
+    for (const id of ["curve-chart", "frontier-chart", "designed-channel", "prior", "channel"]) put(id, "");
+    $("bar-lower").setAttribute("width", 0);
+    $("bar-upper").setAttribute("width", 0);
+    if (!$("file").hidden && !$("matrix").hidden) $("reading").open = true;
   };
 
   // Files.
@@ -353,11 +374,12 @@
     document.body.classList.remove("dragging");
     send(event.dataTransfer.files[0]);
   });
-  addEventListener("popstate", () => { restore(); ask(question()); });
+  addEventListener("popstate", () => { restore(); ask(asAddressed()); });
   addEventListener("pagehide", () => running?.abort());
   addEventListener("pageshow", (event) => { if (event.persisted) ask(question()); });
   phone.addEventListener("change", () => setTimeout(() => { if (phone.matches !== narrow) ask(question()); }, 200));
 
   restore();
-  ask(question());
+  history.replaceState(null, "", address(asAddressed()));
+  ask(asAddressed());
 })();

@@ -1,7 +1,9 @@
 """What the page asks, as fields of its address; checked here, and turned into what the library takes."""
 
 import difflib
+import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -113,7 +115,12 @@ def _call(fields: Fields, what: str, choices: tuple[Choice, ...]) -> str:
         text = fields.get(taken, "" if control.kind == "names" else choice.defaults.get(taken, control.default))
         if text:
             arguments[taken] = _value(control, text)
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+    return f"{name}({', '.join(f'{key}={_literal(value)}' for key, value in arguments.items())})"
+
+
+def _literal(value: object) -> str:
+    """A value as call strings have it, texts in double quotes: shells quote with single ones."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else repr(value)
 
 
 def _value(control: Control, text: str) -> object:
@@ -121,7 +128,7 @@ def _value(control: Control, text: str) -> object:
         return [part.strip() for part in text.split(",")]
     if control.kind == "list":
         return _wholes(control.name, text)
-    value = _number(control.name, text)
+    value = _number(control.name, text, control.default)
     if value > control.most:
         message = f"{control.name} = {text} is above {control.most:g}, the most that this page asks for"
         raise InputError(message)
@@ -133,13 +140,18 @@ def _value(control: Control, text: str) -> object:
     return int(value)
 
 
-def _number(name: str, text: str) -> float:
+def as_sentence(message: str) -> str:
+    """Return a message with a capital first, but for the name of a field."""
+    return message if re.match(r"\w+ = ", message) else message[:1].upper() + message[1:]
+
+
+def _number(name: str, text: str, example: str = "0.5") -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        message = f"{name} = {text!r} is not a number; write one such as 0.5"
+        message = f"{name} = {text!r} is not a number; write one such as {example}"
         raise InputError(message)
     return value
 

@@ -23,6 +23,7 @@ from dalenius.errors import InputError
 from dalenius.explore.guard import App, Guard, Receive, Scope, Send, refuse
 from dalenius.explore.page import page_html, style
 from dalenius.explore.pool import MOST_SECONDS, Busy, Died, Pool
+from dalenius.explore.question import as_sentence
 from dalenius.explore.shelf import MOST_BYTES, Shelf, key_of
 
 HOST = "127.0.0.1"
@@ -156,7 +157,10 @@ class Explorer:
         if content is None:
             return _sentence(LARGE.format(most=MOST_BYTES // 2**20), 413)
         name = request.query_params.get("name", "file")
-        identity = self.shelf.put(name, content)
+        try:
+            identity = self.shelf.put(name, content)
+        except InputError as error:
+            return _sentence(as_sentence(str(error)))
         upload = self.shelf.uploads[identity]
         question = {"what": "inspect", "fields": {}, "file": upload.name, "path": str(upload.path)}
         found = [event async for event in self._asked(question)]
@@ -247,7 +251,7 @@ async def _body(request: Request) -> bytes | None:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    return _sentence(str(error)[:1].upper() + str(error)[1:], 400)
+    return _sentence(as_sentence(str(error)), 400)
 
 
 async def _unknown(request: Request, error: Any) -> App:  # noqa: ANN401 - a starlette.exceptions.HTTPException

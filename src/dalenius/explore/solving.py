@@ -16,7 +16,7 @@ from dalenius.auditing.one_secret import WarmStart
 from dalenius.errors import InputError
 from dalenius.explore import pieces
 from dalenius.explore.again import again
-from dalenius.explore.question import Question
+from dalenius.explore.question import Question, as_sentence
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
@@ -88,11 +88,24 @@ def answer(job: Job) -> None:
         job.tell("error", sentence="There is not enough memory for this problem; take fewer records or outputs.")
 
 
+# How the library names its options, and where the page has them.
+IN_PAGE_WORDS = {
+    "delimiter=, decimal=, header= and index= say otherwise (--delimiter and so on)": (
+        "'How the file is read' can change that"
+    ),
+    "give these options (--delimiter, --decimal)": "choose one under 'How the file is read'",
+    "normalize=True (--normalize)": "so under 'How the file is read'",
+    "counts=True (--counts) takes": "the box 'rows are counts' takes",
+}
+
+
 def _in_page_words(sentence: str, job: Job) -> str:
-    """The sentence with the name of the file that was dropped in place of ours."""
-    if job.path is not None:
-        sentence = sentence.replace(str(job.path), job.file)
-    return sentence[:1].upper() + sentence[1:]
+    """The sentence with the name of the file that was dropped in place of ours, and with controls for options."""
+    for words, here in IN_PAGE_WORDS.items():
+        sentence = sentence.replace(words, here)
+    if job.path is not None and str(job.path) in sentence:
+        return sentence.replace(str(job.path), job.file)
+    return as_sentence(sentence)
 
 
 def _release(job: Job) -> Release:
@@ -118,7 +131,12 @@ def _read(path: Path, asked: Question) -> tuple[Mechanism, str]:
             return Mechanism.load(path), "mechanism"
         return _of_result(path)[0], "result"
     if not asked.records:
-        message = "say how many values each record has, such as 2,2,2 for three bits: the file has one row per dataset"
+        rows = len(
+            read_matrix(
+                path, **{name: asked.reading.get(name) for name in ("delimiter", "decimal", "header", "index")}
+            )[0]
+        )
+        message = f"say how many values each record has, such as 2,2,2 for three bits: one row per dataset makes {rows}"
         raise InputError(message)
     return Mechanism.from_matrix(path, asked.records, **asked.reading), "matrix"
 
@@ -153,7 +171,11 @@ def _looked_at(job: Job) -> tuple[str, str, dict[str, str]]:
     if isinstance(content, dict):
         mechanism, result = _of_result(path)
         return "result", problem(mechanism), _adversary_fields(result)
-    shape = np.shape(read_matrix(path)[0])
+    try:
+        shape = np.shape(read_matrix(path)[0])
+    except InputError:
+        # The question says why, beside the controls that say how to read it.
+        return "matrix", "", {}
     if len(shape) != 2:  # noqa: PLR2004 - rows and columns
         message = f"{path} has shape {shape}; a channel has rows and columns"
         raise InputError(message)
