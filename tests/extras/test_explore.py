@@ -384,7 +384,7 @@ def test_wrong_fields_of_an_address_get_a_sentence(browser: Browser, server: Ser
         ("knowlege=1", "did you mean 'knowledge'?"),
         ("n=abc", "n = 'abc' is not a number"),
         ("epsilon=-1", "epsilon = -1"),
-        ("reference=0.9,0.9", "0.9"),
+        ("reference=0.9,0.9", "sums to 1.8"),
         ("upload=" + "0" * 32, "drop it on the page again"),
         ("adversary=independent&view=frontier", "limited knowledge"),
     ):

@@ -232,6 +232,7 @@
       $("beside").textContent = "–";
       for (const id of ["curve-chart", "frontier-chart", "designed-channel", "prior"]) put(id, "");
       for (const id of ["verdict", "assumed", "curve-left", "frontier-left"]) $(id).textContent = "";
+      if (form.elements.adversary.value === "independent") $("beside").textContent = "as above";
       if (event.file) {
         $("file-name").textContent = event.file;
         $("file-words").textContent = event.words;
@@ -259,6 +260,7 @@
       put("curve-chart", event.chart);
       $("curve-left").textContent = event.left ? `${event.left} more points are on the way.` : "";
     },
+    whole() { $("curve-left").textContent = ""; },
     frontier(event) {
       put("frontier-chart", event.chart);
       $("frontier-left").textContent = event.left ? `On the way: ${event.left}.` : "";

@@ -105,7 +105,7 @@ def verdict(audit: Audit) -> str:
     share = min(100.0, math.ceil(1000 * audit.upper / held) / 10)
     ends = "Both ends are proved" if audit.proved == "both" else "Only the lower end is proved"
     return (
-        f"The worst such adversary learns {words} about one person, at most {share:g} % of the {short(held)} "
+        f"The worst such adversary learns {words} about one person, at most {share:g}\u00a0% of the {short(held)} "
         f"{audit.unit} that there are to learn. {ends}; {why(audit)} ({checked_words(audit)})."
     )
 

@@ -6,24 +6,15 @@ import math
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from dalenius import api
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.errors import InputError
 from dalenius.explore import pieces
 from dalenius.explore.again import again
-from dalenius.explore.question import Question, as_sentence
-from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.channels.continuous import Continuous
-from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.files import read_json
-from dalenius.model.query import Query
-from dalenius.model.reference import Reference
-from dalenius.model.storage import FORMAT, read_matrix
+from dalenius.explore.question import Question
+from dalenius.explore.release import Job, Release, in_page_words, inspect, release_of
 from dalenius.options import Options, Report, adversary_of, audit_problem, distortion_of
 from dalenius.report.document import write_document
 from dalenius.report.text import problem
@@ -32,7 +23,6 @@ from dalenius.results.design import Design, NamedPoint
 from dalenius.results.units import in_unit
 from dalenius.search.deadline import Progress
 
-Send = Callable[[dict[str, Any]], None]
 # Seconds for the audit, for what stands beside it, for the curve, for the best mechanism and for the whole frontier.
 AUDIT, BESIDE, CURVE, DESIGN, FRONTIER = 20.0, 5.0, 12.0, 15.0, 40.0
 CURVE_POINTS, FRONTIER_POINTS = 9, 7
@@ -40,165 +30,15 @@ CURVE_POINTS, FRONTIER_POINTS = 9, 7
 CURVE_TOLERANCE, FRONTIER_TOLERANCE = 2e-3, 3e-3
 
 
-@dataclass(frozen=True)
-class Job:
-    """A question, the file that it is about, and where results are kept.
-
-    stop: raises where the answer is no longer wanted. file: what the page calls the upload; path: where it is.
-    """
-
-    fields: dict[str, str]
-    folder: Path
-    send: Send
-    stop: Callable[[], None]
-    narrow: bool = False
-    file: str = ""
-    path: Path | None = None
-
-    def tell(self, kind: str, **content: Any) -> None:  # noqa: ANN401 - plain data
-        """Send an event, unless nobody wants it."""
-        self.stop()
-        self.send({"kind": kind, **content})
-
-
-@dataclass(frozen=True)
-class Release:
-    """What is asked about, built: the mechanism, and what everybody knows."""
-
-    asked: Question
-    mechanism: Mechanism
-    kind: str
-    reference: Reference
-
-    @property
-    def query(self) -> Query | None:
-        """Return the query of the release, where it has a name."""
-        query = self.mechanism.query
-        return query if query is not None and query.named else None
-
-
 def answer(job: Job) -> None:
     """Answer the question of a page; whatever is wrong with it is said in a sentence."""
     try:
-        release = _release(job)
+        release = release_of(job)
         (_frontier if release.asked.view == "frontier" else _audit)(job, release)
     except InputError as error:
-        job.tell("error", sentence=_in_page_words(str(error), job))
+        job.tell("error", sentence=in_page_words(str(error), job))
     except MemoryError:
         job.tell("error", sentence="There is not enough memory for this problem; take fewer records or outputs.")
-
-
-# How the library names its options, and where the page has them.
-IN_PAGE_WORDS = {
-    "delimiter=, decimal=, header= and index= say otherwise (--delimiter and so on)": (
-        "'How the file is read' can change that"
-    ),
-    "give these options (--delimiter, --decimal)": "choose one under 'How the file is read'",
-    "normalize=True (--normalize)": "so under 'How the file is read'",
-    "counts=True (--counts) takes": "the box 'rows are counts' takes",
-}
-
-
-def _in_page_words(sentence: str, job: Job) -> str:
-    """The sentence with the name of the file that was dropped in place of ours, and with controls for options."""
-    for words, here in IN_PAGE_WORDS.items():
-        sentence = sentence.replace(words, here)
-    if job.path is not None and str(job.path) in sentence:
-        return sentence.replace(str(job.path), job.file)
-    return as_sentence(sentence)
-
-
-def _release(job: Job) -> Release:
-    asked = Question.from_fields(job.fields)
-    if asked.query is not None and asked.mechanism is not None:
-        mechanism, kind = parse_mechanism(asked.mechanism, parse_query(asked.query)), "named"
-    elif job.path is None:
-        message = "the file of this address is no longer here; drop it on the page again"
-        raise InputError(message)
-    else:
-        mechanism, kind = _read(job.path, asked)
-    if isinstance(mechanism, Continuous):
-        message = f"{mechanism.query} has real-valued records, which this page does not draw; use dalenius audit"
-        raise InputError(message)
-    return Release(asked, mechanism, kind, Reference.from_user(asked.reference, mechanism.records))
-
-
-def _read(path: Path, asked: Question) -> tuple[Mechanism, str]:
-    """The mechanism of a dropped file: a matrix, a saved mechanism, or what a saved result is about."""
-    content = read_json(path) if path.suffix == ".json" else None
-    if isinstance(content, dict):
-        if content.get("format") == FORMAT:
-            return Mechanism.load(path), "mechanism"
-        return _of_result(path)[0], "result"
-    if not asked.records:
-        rows = len(
-            read_matrix(
-                path, **{name: asked.reading.get(name) for name in ("delimiter", "decimal", "header", "index")}
-            )[0]
-        )
-        message = f"say how many values each record has, such as 2,2,2 for three bits: one row per dataset makes {rows}"
-        raise InputError(message)
-    return Mechanism.from_matrix(path, asked.records, **asked.reading), "matrix"
-
-
-def _of_result(path: Path) -> tuple[Mechanism, Any]:
-    """What a saved result is about, and the result."""
-    result = api.load(path)
-    audits = getattr(result, "audits", None) or getattr(result, "designs", None)
-    one = audits[0] if audits else result
-    mechanism = getattr(one, "mechanism", None)
-    if not isinstance(mechanism, Mechanism):
-        message = f"{path} holds a {type(result).__name__}, which is not about one mechanism; drop an audit or a design"
-        raise InputError(message)
-    return mechanism, one
-
-
-def inspect(job: Job) -> None:
-    """Look at a dropped file: what it is, and which controls it sets."""
-    try:
-        what, words, fields = _looked_at(job)
-        job.tell("file", what=what, words=words, fields=fields)
-    except InputError as error:
-        job.tell("error", sentence=_in_page_words(str(error), job))
-
-
-def _looked_at(job: Job) -> tuple[str, str, dict[str, str]]:
-    """What a file holds, in a word and in words, and the fields that follow from it."""
-    path = job.path or Path()
-    content = read_json(path) if path.suffix == ".json" else None
-    if isinstance(content, dict) and content.get("format") == FORMAT:
-        return "mechanism", problem(Mechanism.load(path)), {}
-    if isinstance(content, dict):
-        mechanism, result = _of_result(path)
-        return "result", problem(mechanism), _adversary_fields(result)
-    try:
-        shape = np.shape(read_matrix(path)[0])
-    except InputError:
-        # The question says why, beside the controls that say how to read it.
-        return "matrix", "", {}
-    if len(shape) != 2:  # noqa: PLR2004 - rows and columns
-        message = f"{path} has shape {shape}; a channel has rows and columns"
-        raise InputError(message)
-    return "matrix", f"{shape[0]} rows and {shape[1]} outputs", {"records": _alphabets(shape[0])}
-
-
-def _alphabets(rows: int) -> str:
-    """The likeliest reading of so many datasets: bits where that is possible, else one record."""
-    many = rows.bit_length() - 1
-    return ",".join(["2"] * many) if rows == 1 << many and many else str(rows)
-
-
-def _adversary_fields(result: Any) -> dict[str, str]:  # noqa: ANN401 - any result
-    """The adversary of a saved result, as fields of the page."""
-    adversary, unit = getattr(result, "adversary", None), getattr(result, "unit", "nats")
-    if adversary is None:
-        return {}
-    fields = {"unit": unit, "adversary": adversary.kind}
-    if adversary.kind != "independent":
-        fields["knowledge"] = repr(float(f"{in_unit(adversary.knowledge, unit):.12g}"))
-    if adversary.reference.kind == "marginal":
-        fields["reference"] = ", ".join(map(repr, adversary.reference.laws[0]))
-    return fields
 
 
 def _options(asked: Question, tolerance: float, seconds: float, report: Report) -> Options:
@@ -242,11 +82,7 @@ def _audit(job: Job, release: Release) -> None:
     )
     job.stop()
     _answered(job, found, [found])
-    beside = _independent(release) if asked.adversary != "independent" else found
-    job.stop()
-    if beside is not None and beside is not found:
-        words = pieces.bracket_words(beside.lower, beside.upper, asked.unit)
-        job.tell("beside", words=words, lower=beside.lower, upper=beside.upper)
+    beside = found if asked.adversary == "independent" else _independent(job, release)
     _curve(job, release, found, beside)
 
 
@@ -282,19 +118,17 @@ def report(job: Job) -> None:
     job.tell("written")
 
 
-def _independent(release: Release) -> Audit | None:
-    """The audit against independent records; None where it is refused."""
+def _independent(job: Job, release: Release) -> Audit | None:
+    """Tell what the adversary with independent records learns; None where that is refused."""
+    asked = release.asked
+    options: dict[str, Any] = {"reference": asked.reference, "unit": asked.unit, "tolerance": asked.tolerance}
     try:
-        return api.audit(
-            release.mechanism,
-            adversary="independent",
-            reference=release.asked.reference,
-            unit=release.asked.unit,
-            tolerance=release.asked.tolerance,
-            time_limit=BESIDE,
-        )
+        found = api.audit(release.mechanism, adversary="independent", **options, time_limit=BESIDE)
     except InputError:
+        job.tell("beside", words="not known of this release")
         return None
+    job.tell("beside", words=pieces.bracket_words(found.lower, found.upper, asked.unit))
+    return found
 
 
 def _curve(job: Job, release: Release, found: Audit, beside: Audit | None) -> None:
@@ -310,7 +144,11 @@ def _curve(job: Job, release: Release, found: Audit, beside: Audit | None) -> No
     known: dict[int, WarmStart] = {}
     spent = 0.0
     job.tell("curve", chart=pieces.curve_chart(audits, found, beside, top, narrow=job.narrow), left=len(points))
-    for k, knowledge in enumerate(points):
+    # The ends first, then between: the shape is there early, and may do where there is no time for more.
+    for k, place in enumerate((0, 8, 4, 2, 6, 1, 3, 5, 7)):
+        knowledge = points[place]
+        if spent > CURVE:
+            break
         options = _options(asked, tolerance, max(0.05, (CURVE - spent) / (len(points) - k)), lambda _: job.stop())
         adversary = adversary_of(mechanism, options, knowledge=knowledge, reference=asked.reference)
         one = api.solve(audit_problem(mechanism, options, adversary, None), options, known)
@@ -318,6 +156,7 @@ def _curve(job: Job, release: Release, found: Audit, beside: Audit | None) -> No
         audits.append(one)
         chart = pieces.curve_chart(audits, found, beside, top, narrow=job.narrow)
         job.tell("curve", chart=chart, left=len(points) - k - 1)
+    job.tell("whole")
 
 
 def _frontier(job: Job, release: Release) -> None:
@@ -342,6 +181,7 @@ def _frontier(job: Job, release: Release) -> None:
     own = api.audit(mechanism, **limits, time_limit=BESIDE)
     job.stop()
     _answered(job, own, [own])
+    _independent(job, release)
     drawn = Drawn(job, own if error is not None else None)
     if error is not None:
         drawn.draw("the best mechanism of the same expected error")
@@ -394,7 +234,7 @@ def _saved(own: Audit, best: Design) -> str:
         "most."
     )
     if own.lower > best.upper:
-        return f"{words} So at least {100 * (1 - best.upper / own.lower):.0f} % of the leakage can be saved."
+        return f"{words} So at least {100 * (1 - best.upper / own.lower):.0f}\u00a0% of the leakage can be saved."
     return f"{words} There is little to gain."
 
 

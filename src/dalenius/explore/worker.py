@@ -60,7 +60,8 @@ class Worker:
 
     def work(self) -> None:
         """Answer questions, for ever."""
-        from dalenius.explore.solving import ANSWERS, Job  # noqa: PLC0415 - a second, after the reader has started
+        from dalenius.explore.release import Job  # noqa: PLC0415 - the same
+        from dalenius.explore.solving import ANSWERS  # noqa: PLC0415 - a second, after the reader has started
 
         self.tell({"ready": True})
         while True:

@@ -173,7 +173,7 @@ def heat_map(
     """Draw probabilities as shades; each says its numbers when it is pointed at, small tables in writing too."""
     if not rows:
         return ""
-    label = 24 + 7 * min(18 if wide >= NARROW else 12, max(map(len, names)))
+    label = 24 + 7 * min(18 if wide >= NARROW else 14, max(map(len, names)))
     width = min(60.0, (wide - label - 10) / len(columns))
     height = min(26.0, 420 / len(rows))
     written = width >= 34 and height >= 12  # noqa: PLR2004 - pixels that four digits need
@@ -182,7 +182,8 @@ def heat_map(
         top = TOP + 16 + i * height
         if height >= 9:  # noqa: PLR2004 - pixels that a line of text needs
             most = (label - 24) // 7
-            short = name if len(name) <= most else f"{name[: most - 1]}…"
+            # The end of a name tells it from its neighbours.
+            short = name if len(name) <= most else f"…{name[1 - most :]}"
             parts.append(f'<text x="{label}" y="{top + height / 2 + 4:.1f}" text-anchor="end">{text(short)}</text>')
         for j, (column, value) in enumerate(zip(columns, row, strict=True)):
             left = label + 8 + j * width
