@@ -451,9 +451,8 @@ def test_a_dropped_matrix_and_a_saved_result_are_audited(browser: Browser, serve
     page.close()
 
 
-@pytest.mark.slow
 def test_the_frontier_shows_named_mechanisms_the_release_and_the_designed_one(browser: Browser, server: Server) -> None:
-    page = Page(browser, server.address + "&view=frontier&query=modular_sum&n=2&modulus=2&mechanism=symmetric&flip=0.3")
+    page = Page(browser, server.address + "&view=frontier&query=identity&k=2&mechanism=symmetric&flip=0.3")
     chart = "document.querySelector('#frontier-chart svg') !== null"
     until(lambda: page.tab.evaluate(chart) and not page.words("frontier-left"), patience(60), "the frontier")
     legend = page.tab.locator("#frontier-chart .legend").inner_text()

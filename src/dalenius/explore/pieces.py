@@ -219,6 +219,11 @@ def _frontier_band(designs: Sequence[Design], fine: int = 60) -> list[Band]:
     return [Band("proved between the points", at[kept].tolist(), low[kept].tolist(), high[kept].tolist())]
 
 
+def instead(sentence: str) -> str:
+    """Return why a picture is not there."""
+    return f'<p class="instead">{text(sentence)}</p>'
+
+
 def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return numbers of a chart as a table, folded."""
     head = "".join(f'<th scope="col">{text(cell)}</th>' for cell in heading)

@@ -15,6 +15,7 @@ from dalenius.explore import pieces
 from dalenius.explore.again import again
 from dalenius.explore.question import Question
 from dalenius.explore.release import Job, Release, in_page_words, inspect, release_of
+from dalenius.model.query import Query
 from dalenius.options import Options, Report, adversary_of, audit_problem, distortion_of
 from dalenius.report.document import write_document
 from dalenius.report.text import problem
@@ -83,7 +84,11 @@ def _audit(job: Job, release: Release) -> None:
     job.stop()
     _answered(job, found, [found])
     beside = found if asked.adversary == "independent" else _independent(job, release)
-    _curve(job, release, found, beside)
+    try:
+        _curve(job, release, found, beside)
+    except InputError as error:
+        # The answer stays; only this picture is missing.
+        job.tell("curve", chart=pieces.instead(in_page_words(str(error), job)), left=0)
 
 
 def _answered(job: Job, found: Audit, results: list[Any]) -> None:
@@ -168,9 +173,11 @@ def _frontier(job: Job, release: Release) -> None:
         message = "mechanisms are designed against limited knowledge; choose that adversary to see the frontier"
         raise InputError(message)
     error = mechanism.expected_distortion()
-    options = {"points": FRONTIER_POINTS, "tolerance": FRONTIER_TOLERANCE, "time_limit": FRONTIER}
-    _described(job, replace(release, asked=replace(asked, query=str(query))), options, error)
+    # As people write it: 0.3, and not the float next to it.
+    error = None if error is None else float(f"{error:.9g}")
     tolerance = in_unit(FRONTIER_TOLERANCE, asked.unit)
+    options = {"points": FRONTIER_POINTS, "tolerance": tolerance, "time_limit": FRONTIER}
+    _described(job, replace(release, asked=replace(asked, query=str(query))), options, error)
     limits: dict[str, Any] = {
         "knowledge": asked.knowledge,
         "reference": asked.reference,
@@ -183,15 +190,27 @@ def _frontier(job: Job, release: Release) -> None:
     _answered(job, own, [own])
     _independent(job, release)
     drawn = Drawn(job, own if error is not None else None)
-    if error is not None:
+    try:
+        _designed(drawn, query, error, limits)
+    except InputError as refused:
+        sentence = in_page_words(str(refused), job)
+        job.tell("frontier", chart=pieces.instead(sentence), left="")
+
+
+def _designed(drawn: "Drawn", query: Query, error: float | None, limits: dict[str, Any]) -> None:
+    """Design for the error of the release, then along all errors, and draw every point."""
+    job, own = drawn.job, drawn.own
+    if own is not None and error is not None:
         drawn.draw("the best mechanism of the same expected error")
         drawn.best = api.design(query, distortion=error, **limits, time_limit=DESIGN)
         words, channel = _saved(own, drawn.best), pieces.channel(drawn.best.mechanism, narrow=job.narrow)
         job.tell("designed", words=words, channel=channel, result=_keep(job, [drawn.best], drawn.best))
         drawn.draw("the frontier")
-    search = _options(asked, tolerance, FRONTIER, limits["progress"])
+    search = Options.from_user(
+        unit=limits["unit"], tolerance=limits["tolerance"], time_limit=FRONTIER, seed=0, progress=limits["progress"]
+    )
     task = distortion_of(query, "absolute", None, None)
-    adversary = adversary_of(query, search, knowledge=asked.knowledge, reference=asked.reference)
+    adversary = adversary_of(query, search, knowledge=limits["knowledge"], reference=limits["reference"])
     found = api.frontier_of(task, adversary, search, FRONTIER_POINTS, named=True, each=drawn.each)
     designed = [] if drawn.best is None else [drawn.best]
     name = _keep(job, [found, *designed], drawn.best or found.designs[0])
@@ -215,7 +234,7 @@ class Drawn:
         else:
             self.named.append(point)
         more = FRONTIER_POINTS - len(self.designs)
-        self.draw(f"{more} more designs, then named mechanisms" if more else "named mechanisms")
+        self.draw(f"{more} more design{'s' * (more > 1)}, then named mechanisms" if more else "named mechanisms")
 
     def draw(self, left: str, **more: str) -> None:
         """Draw what is there; left: what is not."""
