@@ -161,6 +161,15 @@ class Page:
         until(lambda: self.tab.evaluate(chart) and not self.words("curve-left"), patience(seconds), "the curve")
         return self
 
+    def drop(self, path: Path) -> None:
+        """Let go of a file above the page."""
+        script = """([name, text]) => {
+          const held = new DataTransfer();
+          held.items.add(new File([text], name));
+          document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: held, bubbles: true, cancelable: true }));
+        }"""
+        self.tab.evaluate(script, [path.name, path.read_text()])
+
     def href(self) -> str:
         return str(self.tab.evaluate("location.href"))
 
@@ -313,6 +322,14 @@ def _tcp6() -> list[str]:
     return path.read_text().splitlines()[1:] if path.exists() else []
 
 
+def test_a_port_that_is_taken_is_a_sentence(server: Server) -> None:
+    command = [sys.executable, "-m", "dalenius", "explore", "--no-browser", "--port", str(server.port)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - this very program
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"dalenius: cannot listen on port {server.port}")
+
+
 def test_headers_forbid_inline_script_frames_and_caching(server: Server) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     connection.request("GET", f"/?token={server.token}")
@@ -437,7 +454,7 @@ def test_a_dropped_matrix_and_a_saved_result_are_audited(browser: Browser, serve
     page = Page(browser, server.address + SMALL + "&knowledge=0.3").answered()
     for name in ("matrix.csv", "result.json", "mechanism.json"):
         page.tab.evaluate("document.getElementById('verdict').textContent = ''")
-        page.tab.set_input_files("#upload", tmp_path / name)
+        page.drop(tmp_path / name)
         until(lambda name=name: page.words("file-name") == name and page.words("verdict"), patience(20), name)
         lower, upper = page.bracket()
         assert lower <= audit.upper
