@@ -73,10 +73,8 @@ def take(browser: "Browser", address: str, view: str, scheme: str, matrix: Path)
     content = page.screenshot()
     page.close()
     small = io.BytesIO()
-    # A palette makes it smaller; a fine one, so that the few pixels of each mark keep their colour.
-    Image.open(io.BytesIO(content)).convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT).save(
-        small, "PNG", optimize=True
-    )
+    # All its colours: a palette would take them from the few pixels of each mark.
+    Image.open(io.BytesIO(content)).convert("RGB").save(small, "PNG", optimize=True)
     return small.getvalue()
 
 
