@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dalenius import paper, settings
+    from dalenius import paper, settings, sklearn
     from dalenius.adapters.curves import from_privacy_curve
     from dalenius.adapters.diffprivlib import from_diffprivlib
     from dalenius.adapters.opendp import from_opendp
@@ -73,6 +73,7 @@ __all__ = [
     "paper",
     "queries",
     "settings",
+    "sklearn",
     "verify",
 ]
 
@@ -100,6 +101,7 @@ _HOME = {
     "load": "dalenius.api",
     "paper": "dalenius.paper",
     "settings": "dalenius.settings",
+    "sklearn": "dalenius.sklearn",
     # What they take and return.
     "Account": "dalenius.tools.account",
     "Adversary": "dalenius.model.adversary",
@@ -126,7 +128,7 @@ def __getattr__(name: str) -> "Any":  # noqa: ANN401 - any public object
     from importlib import import_module  # noqa: PLC0415 - only here
 
     module = import_module(_HOME[name])
-    return module if name in ("queries", "mechanisms", "paper", "settings") else getattr(module, name)
+    return module if name in ("queries", "mechanisms", "paper", "settings", "sklearn") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

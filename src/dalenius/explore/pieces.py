@@ -103,10 +103,10 @@ def verdict(audit: Audit) -> str:
     words = bracket_words(audit.lower, audit.upper, audit.unit)
     held = in_unit(float(np.log(max(2, alive(audit).sum()))), audit.unit)
     share = min(100.0, math.ceil(1000 * audit.upper / held) / 10)
-    ends = "Both ends are proved" if audit.proved == "both" else "Only the lower end is proved"
+    ends = {"both": "Both ends are", "lower": "Only the lower end is", "upper": "Only the upper end is"}[audit.proved]
     return (
         f"The worst such adversary learns {words} about one person, at most {share:g}\u00a0% of the {short(held)} "
-        f"{audit.unit} that there are to learn. {ends}; {why(audit)} ({checked_words(audit)})."
+        f"{audit.unit} that there are to learn. {ends} proved; {why(audit)} ({checked_words(audit)})."
     )
 
 
