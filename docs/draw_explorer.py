@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from PIL import Image
 
 if TYPE_CHECKING:
@@ -73,9 +74,22 @@ def take(browser: "Browser", address: str, view: str, scheme: str, matrix: Path)
     content = page.screenshot()
     page.close()
     small = io.BytesIO()
-    # All its colours: a palette would take them from the few pixels of each mark.
-    Image.open(io.BytesIO(content)).convert("RGB").save(small, "PNG", optimize=True)
+    with_palette(Image.open(io.BytesIO(content)).convert("RGB")).save(small, "PNG", optimize=True)
     return small.getvalue()
+
+
+def with_palette(picture: Image.Image, frequent: int = 128) -> Image.Image:
+    """The picture in 256 colours: the most frequent ones, and others far from them, for marks have few pixels."""
+    colours, counts = np.unique(np.asarray(picture).reshape(-1, 3), axis=0, return_counts=True)
+    chosen = list(np.argsort(-counts)[:frequent])
+    values = colours.astype(float)
+    far = np.min([((values - values[k]) ** 2).sum(axis=1) for k in chosen], axis=0)
+    while len(chosen) < min(256, len(values)):
+        chosen.append(int(far.argmax()))
+        far = np.minimum(far, ((values - values[chosen[-1]]) ** 2).sum(axis=1))
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(colours[chosen].ravel().tolist())
+    return picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
 def main(folder: Path = PICTURES) -> None:

@@ -45,4 +45,4 @@ def test_the_page_has_no_inline_script_or_style_and_every_control_a_label() -> N
     assert " style=" not in page
     assert " on" not in {word[:3] for word in page.split("<")}
     assert page.count("<script") == 1
-    assert b"@media (prefers-color-scheme: dark)" in style()
+    assert b"(prefers-color-scheme: dark)" in style()
