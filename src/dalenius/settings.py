@@ -160,9 +160,9 @@ class Ascent(_Checked):
     # The maximum of I - s D at fixed s: rounds, and the gain of a round below which it ends.
     stationary_rounds: int = 500
     stationary_still: float = 1e-13
-    # The maximum of one row's own problem: random conditionals, and as many corners at most; their Dirichlet spread, how
-    # far the other starts stand from the corners, and rounds; rounds after which only so many starts go on. Without that
-    # four rows of 455 cells took 20 s, with it half a second, for the same maxima.
+    # The maximum of one row's own problem: random conditionals, and as many corners at most; their Dirichlet spread,
+    # how far the other starts stand from the corners, and rounds; rounds after which only so many starts go on. Without
+    # that four rows of 455 cells took 20 s, with it half a second, for the same maxima.
     row_starts: int = 200
     row_spread: float = 0.2
     row_corner: float = 0.01
@@ -843,8 +843,8 @@ class Portfolio(_Checked):
     grid_part: float = 0.3
     grid_skip: float = 2.0
     grid_doubt: int = 8
-    # The row bound on grid rows: the share of the gap to reach that it must promise to leave at most, and batches. Votes
-    # of 50 for 4, with 88,400 cells, take 50 batches, three seconds; 110,000 boxes of their twelve posteriors left the
+    # The row bound on grid rows: the share of the gap to reach that it must promise to leave at most, and batches.
+    # Votes of 50 for 4, with 88,400 cells, take 50 batches, three seconds; 110,000 boxes of their twelve posteriors left the
     # bracket 53 % open.
     grid_row_promise: float = 0.5
     grid_row_batches: int = 256
