@@ -13,13 +13,11 @@ from typing import IO, Any
 import numpy as np
 
 from dalenius.search.best_first import BestFirst, Leaf
-from dalenius.search.crew import Batch, Crew
+from dalenius.search.crew import ONE_THREAD, Batch, Crew
 from dalenius.search.deadline import Deadline
 
 Domain = BestFirst[Any, Any, Any]
 Leaves = Iterable[Iterable[Leaf]]
-# Each process has one thread: linear algebra that takes more would have them wait for each other.
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass
