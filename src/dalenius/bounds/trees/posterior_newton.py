@@ -18,6 +18,7 @@ from dalenius.numerics.information import TINY, safe_log
 from dalenius.numerics.newton import backtrack, shortened, solve
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Newton
 
 
 @dataclass(frozen=True)
