@@ -28,6 +28,9 @@ def certificates() -> dict[str, pool.Json]:
     found["count, boxes of one node"] = pool.audited(
         lambda: named("count(n=20)", "geometric(epsilon=1)"), knowledge=0.05
     ).data
+    found["count, bundles"] = pool.audited(
+        lambda: named("count(n=70)", "geometric(epsilon=1)"), tolerance=1e-2, limit=20, knowledge=0.5
+    ).data
     found["pairs"] = pool.audited(lambda: named("pairs(n=3)", "laplace(epsilon=1)"), entropy=1.5).data
     found["total"] = pool.audited(
         lambda: named("total(n=2, values=[0, 1, 3])", "exponential(epsilon=1)"), knowledge=0.3
