@@ -1,9 +1,11 @@
 """What one prior leaks, g-leakage, and outputs that are processed further."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from large_samples import both
 
 import dalenius as dl
 from dalenius.errors import InputError
@@ -27,14 +29,33 @@ def test_laws_weights_and_secrets() -> None:
     alone = dl.leakage(PARITY, [0.5, 0.5])
     assert alone.upper < 1e-15
     entropy = math.log(2) + 0.1 * math.log(0.1) + 0.9 * math.log(0.9)
-    both = dl.leakage(PARITY, [0.5, 0.5], secret=[0, 1])
-    assert both.lower <= entropy <= both.upper
-    assert both.record is None
+    pair = dl.leakage(PARITY, [0.5, 0.5], secret=[0, 1])
+    assert pair.lower <= entropy <= pair.upper
+    assert pair.record is None
     sure = dl.leakage(PARITY, [[1.0, 0.0], [0.5, 0.5]])
     assert sure.record == 1
     assert sure.lower <= entropy <= sure.upper
     equal = dl.leakage(PARITY, [0.5, 0.0, 0.0, 0.5])
     assert equal.upper < 1e-15
+
+
+@pytest.mark.parametrize("noise", ["geometric(epsilon=0.7)", "gaussian(sigma=2)", "discrete_gaussian(sigma=2)"])
+@pytest.mark.parametrize(("law", "secret"), [([0.7, 0.3], None), (None, [0, 3]), ([0.0, 1.0], None)])
+def test_a_sum_that_is_never_written_out_leaks_what_its_rows_do(noise: str, law: Any, secret: Any) -> None:  # noqa: ANN401
+    large, dense = (dl.leakage(m, law, secret) for m in both(noise, "count(n=12)"))
+    assert max(large.lower, dense.lower) <= min(large.upper, dense.upper)
+    assert large.upper - large.lower <= 1e-12
+    assert large.record == dense.record
+
+
+def test_ten_thousand_people_in_a_count() -> None:
+    count = dl.mechanisms.geometric(dl.queries.count(n=10_000), epsilon=1)
+    found, audit = dl.leakage(count, [0.7, 0.3]), dl.audit(count, knowledge=0, reference=[0.7, 0.3])
+    assert found.upper - found.lower <= 1e-8 * found.upper
+    assert audit.lower <= found.upper
+    assert found.lower <= audit.upper
+    with pytest.raises(InputError, match="one marginal of all records"):
+        dl.leakage(count, [[0.7, 0.3]] * 9_999 + [[0.6, 0.4]])
 
 
 def test_g_leakage_by_hand() -> None:

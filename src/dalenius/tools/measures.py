@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, Literal
 
 import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike
 
 from dalenius import shown
@@ -14,6 +15,7 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
@@ -28,7 +30,8 @@ from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
 from dalenius.verifier import reference as references
 from dalenius.verifier import secret as verified
-from dalenius.verifier.balls import ZERO, precision
+from dalenius.verifier.balls import ZERO, Ball, precision
+from dalenius.verifier.channels import unwritten_sums
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.question import Knowledge, Question, information
 from dalenius.verifier.reading import Refused
@@ -66,19 +69,14 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
     given = _reference(mechanism, prior)
     about = None if secret is None else secrets.from_user(secret, mechanism.records, mechanism.query)
     orbits = given.orbits(mechanism.statistic) if about is None else ((about,),)
-    described = mechanism.written().describe()
     found = []
     try:
         with precision():
-            channel = rebuild(described)
-            known = given.describe()
-            rho = references.read(known, channel.statistic) if known else references.UNIFORM
+            enclose = _enclosing(mechanism, given)
             for members in orbits:
-                asked = verified.read(secrets.describe(members[0]), channel.statistic)
-                question = Question(channel, asked, Knowledge(ZERO, none=True, free=False), rho)
-                told = information(channel, question.cells)
+                told = enclose(secrets.describe(members[0]))
                 low = max(0.0, math.nextafter(float(told.lower()), -math.inf))
-                high = math.nextafter(float((told + question.lost).upper()), math.inf)
+                high = math.nextafter(float(told.upper()), math.inf)
                 found.append((low, high, members[0] if isinstance(members[0], int) else None))
     except Refused as reason:
         message = f"the leakage of this prior cannot be enclosed: {reason}"
@@ -86,6 +84,23 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
     nats = NATS_PER_UNIT[unit]
     worst = max(found, key=lambda item: item[0])
     return Leakage(down(worst[0], nats), up(max(item[1] for item in found), nats), worst[2], unit)
+
+
+def _enclosing(mechanism: Mechanism, given: Reference) -> Callable[[Any], Ball]:
+    """Return what encloses I(A;Y) of a secret as certificates describe it, by the verifier's own channel."""
+    large = isinstance(mechanism, Additive)
+    channel: Any = unwritten_sums.rebuild(mechanism.describe()) if large else rebuild(mechanism.written().describe())
+    known = given.describe()
+    rho = references.read(known, channel.statistic) if known else references.UNIFORM
+
+    def enclose(described: Any) -> Ball:  # noqa: ANN401 - JSON
+        asked = verified.read(described, channel.statistic)
+        if large:
+            return unwritten_sums.told(unwritten_sums.ask(channel, asked, rho))
+        question = Question(channel, asked, Knowledge(ZERO, none=True, free=False), rho)
+        return information(channel, question.cells) + arb(0.5, 0.5) * question.lost
+
+    return enclose
 
 
 def _of_reals(mechanism: Continuous, prior: object, secret: object, unit: str, tolerance: float = 1e-4) -> Leakage:

@@ -148,6 +148,15 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
         refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
 
 
+def told(channel: Large) -> Ball:
+    """Enclose I(A;Y) of the reference itself, every output by itself."""
+    if len(channel.values) * channel.width > (most := largest().sum_joint):
+        refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
+    cuts = list(range(channel.low + 1, channel.low + channel.width))
+    found = _information(channel, [{0: ONE} for _ in channel.values], [0], cuts)
+    return found + arb(0.5, 0.5) * channel.lost * arb(len(channel.values)).log()
+
+
 def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
     """Return the bound that a proof claims, or refuse it.
 
