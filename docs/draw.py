@@ -120,7 +120,8 @@ def knowledge() -> bytes:
     axes.plot(known, np.minimum(known, np.log(2)), color="0.6", linewidth=4, label="knowledge itself, up to one bit")
     for n, marker, line in ((10, "o", ":"), (100, "s", "-."), (10**4, "^", "--"), (10**6, "", "-")):
         mechanism = dl.mechanisms.geometric(dl.queries.count(n=n), epsilon=1)
-        curve = dl.curve(mechanism, knowledges=known, tolerance=2e-3, time_limit=10 * known.size)
+        seconds = (10 if n <= 100 else 60) * known.size
+        curve = dl.curve(mechanism, knowledges=known, tolerance=2e-3, time_limit=seconds)
         name = f"$10^{round(np.log10(n))}$" if n > 100 else str(n)
         axes.fill_between(known, curve.lower, curve.upper, color="0.85", linewidth=0)
         style = {"marker": marker, "linestyle": line, "markersize": 3.5, "linewidth": 1}
