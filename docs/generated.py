@@ -104,7 +104,9 @@ def _table(group: type) -> str:
     lines = ["| field | default | meaning |", "|---|---|---|"]
     for item in fields(group):
         default = f"`{item.default!r}`" if item.default is not MISSING else f"`{item.default_factory.__name__}()`"
-        lines.append(f"| `{item.name}` | {default} | {comments.get(item.name, '').replace('|', chr(92) + '|')} |")
+        part = item.default_factory if item.default is MISSING else None
+        meaning = (inspect.getdoc(part) or "").split("\n")[0] if is_dataclass(part) else comments.get(item.name, "")
+        lines.append("| `{}` | {} | {} |".format(item.name, default, meaning.replace("|", "\\|")))
     return "\n".join(lines)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dalenius.verifier.verify import Verification
     from dalenius.verifying import verify
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Account",
     "Adversary",

@@ -34,7 +34,8 @@ class Design:
     """lower <= optimum <= upper, with the mechanism that attains `upper` and the certificate of all of it.
 
     Every number of information is in `unit`; the certificate is in nats, and so is the history. With the paper's method
-    `proved` is "upper" and `lower` is 0.
+    `proved` is "upper" and `lower` is 0; where its mechanism leaks more than the budget `kept` is false, `upper` is
+    the distortion of the best constant, and the certificate is that of the audit.
 
     Attributes:
         goal: "leakage": the least leakage at an expected distortion within `budget`, where upper == leakage.upper.
@@ -43,8 +44,6 @@ class Design:
         mechanism: the best mechanism found.
         distortion: its expected distortion, never below the truth.
         leakage: its certified audit.
-        kept: whether it is certified to keep its budget. Only the paper's method may fail to: then `upper` is the
-            distortion of the best constant, and the certificate is that of the audit.
         verified: as that of an audit; where `kept` is false it is about the leakage alone.
 
     Example:
