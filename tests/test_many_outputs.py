@@ -72,8 +72,8 @@ def test_nothing_leaks_more_than_the_capacity(mechanism: dl.Mechanism) -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [
-        dl.mechanisms.geometric(COUNT(2896), epsilon=0.001),
-        dl.mechanisms.laplace(COUNT(20_000), epsilon=0.0001),
+        pytest.param(dl.mechanisms.geometric(COUNT(2896), epsilon=0.001), marks=pytest.mark.nightly),
+        pytest.param(dl.mechanisms.laplace(COUNT(20_000), epsilon=0.0001), marks=pytest.mark.nightly),
         dl.mechanisms.gaussian(COUNT(5000), sigma=2000),
         dl.mechanisms.geometric(dl.queries.total(3000, [0, 1, 5]), epsilon=0.0005),
     ],

@@ -219,19 +219,19 @@ def test_a_reference_survives_a_round_trip_and_has_words(tmp_path: Path) -> None
 @pytest.mark.parametrize("law", [[0.9, 0.1], [0.5, 0.5]])
 def test_one_law_among_very_many_records(law: list[float]) -> None:
     large, dense = both("geometric(epsilon=0.7)", "count(n=12)")
-    for knowledge in (0.0, 0.1, 1.0):
+    for knowledge in (0.0, 1.0):
         mine = dl.audit(large, knowledge=knowledge, reference=law, tolerance=1e-3)
-        exact = dl.audit(dense, knowledge=knowledge, reference=law, tolerance=1e-2, time_limit=0.5)
+        exact = dl.audit(dense, knowledge=knowledge, reference=law, tolerance=1e-2, time_limit=0.2)
         meet(mine, exact)
         assert mine.lower >= exact.lower - 1e-3
         assert dl.verify(mine).verified
-    million = dl.mechanisms.geometric(dl.queries.count(n=10**4), epsilon=1)
-    answer = dl.audit(million, knowledge=0.1, reference=law)
+    many = dl.mechanisms.geometric(dl.queries.count(n=4000), epsilon=1)
+    answer = dl.audit(many, knowledge=0.1, reference=law)
     assert 0.09 < answer.lower <= answer.upper < 0.11
     assert dl.verify(answer).verified
-    for other in ([law, *[[0.4, 0.6]] * (10**4 - 1)], np.eye(1, 16)[0]):
+    for other in ([law, *[[0.4, 0.6]] * 3999], np.eye(1, 16)[0]):
         with pytest.raises(dl.InputError, match="reference"):
-            dl.audit(million, knowledge=0.1, reference=other)
+            dl.audit(many, knowledge=0.1, reference=other)
 
 
 def test_entropy_and_the_papers_method_take_no_reference() -> None:

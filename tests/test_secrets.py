@@ -149,7 +149,7 @@ def test_the_papers_method_knows_single_records_only() -> None:
         dl.audit(SMALL[0], knowledge=0.3, secret=[0, 1], method="paper")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("n", [4000])
 def test_groups_among_very_many_records(n: int) -> None:
     """With little noise beside the spread of the sum, what is known is what leaks, up to what the group can hold."""
@@ -169,10 +169,10 @@ def test_large_and_small_audits_of_a_group_agree(mechanism: str, query: str, law
     large, dense = both(mechanism, query)
     k = dense.records[0]
     reference = None if law is None else [0.7, *[0.3 / (k - 1)] * (k - 1)]
-    for knowledge in (0.0, 0.2, 1.0):
+    for knowledge in (0.0, 0.5):
         asked: dict[str, Any] = {"knowledge": knowledge, "secret": [0, 3], "reference": reference}
         mine = dl.audit(large, tolerance=1e-3, **asked)
-        exact = dl.audit(dense, tolerance=1e-2, time_limit=0.5, **asked)
+        exact = dl.audit(dense, tolerance=1e-2, time_limit=0.2, **asked)
         assert mine.lower <= exact.upper + 1e-12
         assert exact.lower <= mine.upper + 1e-12
         assert mine.lower >= exact.lower - 1e-2

@@ -210,8 +210,8 @@ class _Choice:
             law = np.exp(point[1:] - logsumexp(point[1:]))
             law = np.maximum(law, 1e-12) / np.maximum(law, 1e-12).sum()
             sigma = expansion(self.rows, law, self.settings) if use_sigma else 0.0
-            # Below e^-25 it is as good as none. Without knowledge it costs nothing, and a search would not end.
-            excess = math.exp(min(point[0], 300.0)) if point[0] > -25 else 0.0  # noqa: PLR2004
+            # Without knowledge a larger excess is always better: beyond the limit sums of floats would cancel.
+            excess = math.exp(min(point[0], self.settings.log_excess_limit)) if point[0] > -25 else 0.0  # noqa: PLR2004 - as good as none
             upper, lam = self.at(law, sigma, excess)
             return Product(upper, self.eta, sigma, lam, law)
 

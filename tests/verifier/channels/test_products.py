@@ -4,6 +4,7 @@ import copy
 import json
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -125,10 +126,15 @@ def test_looks_are_the_capacity_of_all_equal_data() -> None:
     assert float(kinds.looks(8, 1 / (1 + arb(1).exp()))) == pytest.approx(0.49352, abs=1e-5)
 
 
-def certificate(mechanism: str = CASES[0][0], query: str = CASES[0][1], **options: Json) -> Json:
+@cache
+def text_of(mechanism: str, query: str, secret: tuple[int, ...] | None) -> str:
     by_formula = dl.Settings(locals=Locals(bellman_records=0))
-    options = {"knowledge": 0.3, "settings": by_formula, **options}
-    return json.loads(dl.audit(both_local(mechanism, query)[0], **options).certificate.text())
+    audit = dl.audit(both_local(mechanism, query)[0], knowledge=0.3, settings=by_formula, secret=secret)
+    return audit.certificate.text()
+
+
+def certificate(mechanism: str = CASES[0][0], query: str = CASES[0][1], secret: tuple[int, ...] | None = None) -> Json:
+    return json.loads(text_of(mechanism, query, secret))
 
 
 FORGERIES: list[tuple[Callable[[Json], object], str]] = [
@@ -178,7 +184,7 @@ def test_looks_are_for_one_bit_only() -> None:
     data = certificate("randomized_response(epsilon=3)", "histogram(n=3, k=3)")
     data["proofs"][0] = {"record": 0, "kind": "looks", "upper": 5.0}
     assert "a bit through a symmetric channel" in dl.verify({**data, "upper": 5.0}).reason
-    data = certificate(secret=[0, 1])
+    data = certificate(secret=(0, 1))
     data["proofs"][0] = {"kind": "looks", "upper": 5.0}
     assert "a bit through a symmetric channel" in dl.verify({**data, "upper": 5.0}).reason
 
@@ -201,7 +207,7 @@ def test_groups_and_laws_of_records() -> None:
 
 
 def test_sigma_is_for_one_record() -> None:
-    data = certificate(secret=[0, 2])
+    data = certificate(secret=(0, 2))
     data["proofs"][0]["sigma"] = 0.1
     assert "sigma must be 0 for a group" in dl.verify(data).reason
 
