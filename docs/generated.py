@@ -18,7 +18,6 @@ import dalenius
 from dalenius import settings
 from dalenius.cli import main
 from dalenius.gallery.families import FAMILIES
-from dalenius.verifier.kinds import KINDS
 
 MARK = re.compile(r"<!-- generated: (?P<what>\w+)(?P<names>[^>]*?) -->")
 # Where users find the gallery: `dalenius.queries`, `dalenius.mechanisms` and `dalenius.paper`.
@@ -128,15 +127,6 @@ def _comments(group: type) -> dict[str, str]:
     return found
 
 
-def kinds(_: list[str]) -> str:
-    """What each kind of proof states, from the docstring of the function that checks it."""
-    lines = ["| kind | statement |", "|---|---|"]
-    for name, check in KINDS.items():
-        statement = (inspect.getdoc(check) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
-        lines.append(f"| `{name}` | {statement} |")
-    return "\n".join(lines)
-
-
 GENERATED: dict[str, Callable[[list[str]], str]] = {
     "functions": functions,
     "classes": classes,
@@ -145,7 +135,6 @@ GENERATED: dict[str, Callable[[list[str]], str]] = {
     "paper": paper,
     "commands": commands,
     "settings": setting_tables,
-    "kinds": kinds,
 }
 
 

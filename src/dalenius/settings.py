@@ -520,7 +520,7 @@ class Locals(_Checked):
     excess_starts: tuple[float, ...] = (0.3, 1e-6)
     search_steps: int = 400
     # The largest logarithm of that excess. Without knowledge the bound falls for ever as it grows: at e^20 it is 2e-9
-    above  # its limit, and further out sums of floats cancel.
+    # above its limit, and further out sums of floats cancel.
     log_excess_limit: float = 20.0
     # lambda of one record alone where sigma is 0 in floats, as of 50 values at epsilon 0.01: it costs this share of the
     # knowledge.
