@@ -8,7 +8,7 @@ dl.audit(mechanism, entropy=2.2)
 # Nothing is imported here: the command starts quickly, and Ctrl-C finds it ready (see __main__.py).
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dalenius import paper, settings
+    from dalenius import paper, settings, sklearn
     from dalenius.adapters.curves import from_privacy_curve
     from dalenius.adapters.diffprivlib import from_diffprivlib
     from dalenius.adapters.opendp import from_opendp
@@ -71,6 +71,7 @@ __all__ = [
     "paper",
     "queries",
     "settings",
+    "sklearn",
     "verify",
 ]
 
@@ -98,6 +99,7 @@ _HOME = {
     "load": "dalenius.api",
     "paper": "dalenius.paper",
     "settings": "dalenius.settings",
+    "sklearn": "dalenius.sklearn",
     # What they take and return.
     "Account": "dalenius.tools.account",
     "Adversary": "dalenius.model.adversary",
@@ -127,7 +129,7 @@ if not TYPE_CHECKING:
         from importlib import import_module  # noqa: PLC0415 - only here
 
         module = import_module(_HOME[name])
-        return module if name in ("queries", "mechanisms", "paper", "settings") else getattr(module, name)
+        return module if name in ("queries", "mechanisms", "paper", "settings", "sklearn") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

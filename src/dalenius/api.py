@@ -19,6 +19,7 @@ from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.sampled import Sampled
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion
@@ -48,6 +49,7 @@ from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
+from dalenius.results.sampled_answers import sampled_answer
 from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
@@ -74,7 +76,7 @@ def audit(  # noqa: PLR0913 - the public surface
     relative: float = 0.0,
     nodes: int | None = None,
     jobs: object = 1,
-    time_limit: float = 60.0,
+    time_limit: float | None = None,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
     verify: checking.Verify = "auto",
@@ -111,7 +113,8 @@ def audit(  # noqa: PLR0913 - the public surface
         nodes: most nodes of trees, a limit that is the same on every machine.
         jobs: number of processes that bound the nodes of long trees, or a Dask client. The certificate does not depend
             on it.
-        time_limit: seconds after which the best bracket so far is returned; Ctrl-C does the same.
+        time_limit: seconds after which the best bracket so far is returned; Ctrl-C does the same. 60 by default; with
+            `nodes` and no time limit no clock decides.
         seed: seed of the random starts.
         progress: True for a line on standard error, or a function that receives the bracket on the way.
         verify: whether the certificate is checked at once, within the time limit: "auto" checks it where the estimate
@@ -153,8 +156,8 @@ def audit(  # noqa: PLR0913 - the public surface
     )
     problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
-    answer = solve(problem, replace(options, time_limit=checking.searching(time_limit, verify)))
-    return checking.checked(answer, verify, time_limit - (time.monotonic() - began))
+    answer = solve(problem, replace(options, time_limit=checking.searching(options.time_limit, verify)))
+    return checking.checked(answer, verify, options.time_limit - (time.monotonic() - began))
 
 
 def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] | None = None) -> Audit:
@@ -162,6 +165,17 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
 
     known: what was found against other adversaries of the same mechanism, secret and reference.
     """
+    if isinstance(problem.mechanism, Sampled):
+        if options.paper:
+            message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
+            raise InputError(message)
+        above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known)
+        return sampled_answer(problem.mechanism, above)
+    return _solved(problem, options, known)
+
+
+def _solved(problem: AuditProblem, options: Options, known: dict[int, WarmStart] | None) -> Audit:
+    """Answer an audit of a channel that is known."""
     crew = _crew(options)
     limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew)
     with crew, limits as deadline, np.errstate(all="ignore"):
@@ -256,7 +270,7 @@ def curve(
     began = time.monotonic()
     for k, adversary in enumerate(adversaries):
         left = wanted.time_limit
-        if "time_limit" in options:
+        if options.get("time_limit") is not None:
             left = (wanted.time_limit - (time.monotonic() - began)) / (len(adversaries) - k)
         here = replace(wanted, time_limit=max(left, 1e-3))
         audits.append(solve(replace(first, adversary=adversary), here, known))

@@ -26,6 +26,9 @@ from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings, checked
 
+# Seconds.
+MINUTE, DAY = 60.0, 86_400.0
+
 Method = Literal["certified", "paper"]
 Believes = Literal["bounded", "independent"]
 Report = Callable[[Progress], None]
@@ -75,7 +78,7 @@ class Options:
         *,
         unit: str,
         tolerance: float,
-        time_limit: float,
+        time_limit: float | None,
         seed: int,
         progress: bool | Report,
         settings: Settings | None = None,
@@ -84,7 +87,12 @@ class Options:
         jobs: object = 1,
         least_tolerance: float = 1e-300,
     ) -> "Options":
-        """Check every option; a tolerance below `least_tolerance` would vanish in floats."""
+        """Check every option; a tolerance below `least_tolerance` would vanish in floats.
+
+        time_limit: where there is none, a limit in nodes stands alone, so that no clock decides; a day is none.
+        """
+        if time_limit is None:
+            time_limit = MINUTE if nodes is None else DAY
         return cls(
             approach=approach or Approach(),
             unit=checks.choice("unit", unit, tuple(NATS_PER_UNIT)),

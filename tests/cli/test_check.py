@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.studies.gate import exit_code, verdict_of
+from dalenius.studies.gate import exit_code, read_checks, verdict_of, words
+from dalenius.studies.task import Work
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHECK = """
@@ -124,4 +125,49 @@ def test_an_audit_decides_by_its_exit_code(budget: float, code: int, verdict: st
     assert (found, out.splitlines()[-1].split()[:2]) == (code, ["Verdict", f"{verdict}:"])
     found, out, _ = run("audit", *asked, "--json")
     assert found == code
-    assert json.loads(out)["unit"] == "nats"
+    answer = json.loads(out)
+    assert (answer["unit"], answer["budget"], answer["verdict"]) == ("nats", budget, verdict)
+
+
+@pytest.mark.parametrize("budget", ["nan", "inf", "-0.1"])
+def test_a_budget_that_decides_nothing_is_refused_before_any_work(budget: str) -> None:
+    asked = ("--query", "count(n=2)", "--mechanism", "geometric(epsilon=1)", "--knowledge", 0.5, "--at-most", budget)
+    code, out, err = run("audit", *asked)
+    assert (code, out) == (2, "")
+    assert "a budget is a finite number of at least 0" in err
+
+
+def test_an_interrupt_ends_the_checks_and_is_said_by_the_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = Work.answer(read_checks(write(tmp_path, (0.6, "")))[0][1])
+    stopped.numbers["stopped"] = "interrupted"
+    monkeypatch.setattr(Work, "answer", lambda _: stopped)
+    code, out, _ = run("check", write(tmp_path, (0.6, ""), (0.1, "")), "--json")
+    answer = json.loads(out)
+    assert (code, answer["exit"], [one["name"] for one in answer["checks"]]) == (130, 130, ["c0"])
+
+
+@pytest.mark.parametrize(
+    ("stopped", "remedy"), [("nodes", "more time or nodes"), ("gap", "smaller"), ("method", "noise")]
+)
+def test_what_is_undecided_says_what_would_decide_it(stopped: str, remedy: str) -> None:
+    assert remedy in words(0.1, 0.3, 0.2, "nats", stopped)
+
+
+def test_a_budget_kept_by_samples_is_kept_with_their_confidence(tmp_path: Path) -> None:
+    query = dl.queries.count(n=2)
+    dl.Mechanism.from_samples({a: [0, 1, 2] * 2000 for a in range(3)}, query, confidence=0.99).save(tmp_path / "m.json")
+    spec = tmp_path / "gate.toml"
+    spec.write_text(
+        '[[check]]\nname = "a"\nload = "m.json"\nknowledge = 0.5\nbudget = 0.2\n'
+        '[[check]]\nname = "b"\nload = "m.json"\nknowledge = 0.5\nbudget = 0.001\n'
+    )
+    result = CliRunner().invoke(main, ["check", str(spec), "--json"])
+    found = json.loads(result.stdout)
+    assert [check["verdict"] for check in found["checks"]] == ["kept", "undecided"]
+    assert [check["confidence"] for check in found["checks"]] == [0.99, 0.99]
+    said = CliRunner().invoke(main, ["check", str(spec)]).stdout
+    assert "nats with confidence 0.99, the budget is 0.2" in said
+    assert "draw more samples" in said
+    assert result.exit_code == 3

@@ -20,6 +20,7 @@ GOOD = {
     "seconds": 0.01,
     "quantity": "L",
     "unit": "nats",
+    "confidence": None,
 }
 FORGED = {**GOOD, "verified": False, "lower": math.nan, "upper": math.inf, "reason": "The prior attains only 0.07."}
 
@@ -104,7 +105,17 @@ def test_a_design_certificate_is_checked(certificate: Path, tmp_path: Path) -> N
     assert "0.000000 <= D(L,b) <= 0.500001\n" in result.stdout
     assert "the mechanism is a channel of expected distortion at most 0.5000001" in result.stdout
     content = json.loads(run(certificate, "--json").stdout)
-    assert list(content) == ["verified", "lower", "upper", "reason", "problem", "quantity", "unit", "seconds"]
+    assert list(content) == [
+        "verified",
+        "lower",
+        "upper",
+        "reason",
+        "problem",
+        "quantity",
+        "unit",
+        "confidence",
+        "seconds",
+    ]
     mechanisms.constant(queries.count(n=2)).save(tmp_path / "m.json")
     assert run(certificate, "--mechanism", tmp_path / "m.json").exit_code == 0
     mechanisms.constant(queries.count(n=3)).save(tmp_path / "m.json")
@@ -129,7 +140,17 @@ def test_json_has_the_agreed_keys(verifier: Verifier, certificate: Path, answer:
     result = run(certificate, "--json")
     assert result.exit_code == code
     content = json.loads(result.stdout)
-    assert list(content) == ["verified", "lower", "upper", "reason", "problem", "quantity", "unit", "seconds"]
+    assert list(content) == [
+        "verified",
+        "lower",
+        "upper",
+        "reason",
+        "problem",
+        "quantity",
+        "unit",
+        "confidence",
+        "seconds",
+    ]
     assert content["verified"] is answer["verified"]
     assert content["lower"] == (None if code else GOOD["lower"])
     assert result.stderr == ""

@@ -50,6 +50,11 @@ def test_a_report_opens_from_disk_draws_and_switches_units(browser: Any, tmp_pat
     assert float(after) <= audit.upper / 0.6931471805599453 + 2e-6
     assert page.locator(".verdict .unit").first.text_content() == "bits"
     assert "bits" in page.locator("#said").text_content()
+    mark = page.locator("svg.chart g[data-low]").nth(1)
+    mark.hover()
+    said = page.locator(".read").first.text_content()
+    assert said.endswith(" bits")
+    assert said == mark.get_attribute("aria-label")
     with page.expect_download() as download:
         page.get_by_role("link", name="certificate.json").click()
     assert dl.verify(download.value.path().rename(tmp_path / "c.json")).verified

@@ -46,6 +46,8 @@ def shown_as_another(rng: random.Random) -> str:
     problem = {k: v for k, v in data["problem"].items() if k != "quadrature"}
     mine, other = judge.mechanism_of(problem), judge.mechanism_of(_changed(rng, problem))
     same = mine.describe() == other.describe() or _same_rows(mine, other)
+    # A channel above what was sampled is another thing than that channel itself.
+    same &= "samples" not in problem
     verdict = dl.verify(data, other)
     assert verdict.verified <= same, f"{mine.describe()} passed for {other.describe()}"
     return "the same" if verdict.verified else "refused"
@@ -53,6 +55,8 @@ def shown_as_another(rng: random.Random) -> str:
 
 def _changed(rng: random.Random, problem: Json) -> Json:
     changed = copy.deepcopy(problem)
+    if "samples" in changed:
+        return changed
     if "rows" in changed:
         row = rng.choice(changed["rows"])
         i, j = rng.sample(range(len(row)), 2)

@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.sampled import Sampled
 from dalenius.model.storage import mechanism_from
 
 Floats = NDArray[np.float64]
@@ -132,7 +133,12 @@ def rho_of(records: Sequence[int], reference: Json) -> Floats:
 
 
 def mechanism_of(problem: Json) -> Mechanism:
-    """The channel that a certificate describes, by the code of the model and not of the verifier."""
+    """The channel that a certificate describes, or the one above it, by the code of the model and not the verifier."""
+    if "samples" in problem:
+        width = sum(len(part["counts"][0]) for part in problem["samples"]["counted"])
+        found = mechanism_from({**problem, "labels": list(range(width))})
+        assert isinstance(found, Sampled)
+        return found.above
     if "rows" in problem:
         return mechanism_from({**problem, "labels": list(range(len(problem["rows"][0])))})
     return parse_mechanism(problem["mechanism"], parse_query(problem["query"]))

@@ -102,6 +102,15 @@ def two_outputs() -> dl.Mechanism:
     return random_channel([2, 2], 2, 7)
 
 
+def sampled(**options: Json) -> Sample:
+    """A noisy count known by samples, outputs beyond its range among them; nothing is true of it from below."""
+    query = dl.queries.count(n=2)
+    noisy = dl.mechanisms.geometric(query, epsilon=1, clamp=False)
+    known = dl.Mechanism.from_samples(lambda x, size: noisy.sample(x, size, rng=int(sum(x))), query, 0.9, draws=2000)
+    found, above = audited(lambda: known, **options), dl.audit(known.above, **options, tolerance=1e-5, time_limit=1)
+    return Sample(found.data, above.lower, 0.0)
+
+
 def unwritten(mechanism: str, **options: Json) -> Sample:
     """A noisy count that is never written out; what is true of it is known from the same channel with its rows."""
     return beside(*large_samples.both(mechanism, "count(n=12)"), **options)
@@ -190,6 +199,9 @@ def samples() -> dict[str, Sample]:
         "design beside": designed_beside(),
         "independent": audited(small, adversary="independent"),
         "independent, shift": audited(count, adversary="independent"),
+        "independent, indicators": audited(
+            lambda: named("histogram(n=2, k=3)", "geometric(epsilon=1)"), adversary="independent"
+        ),
         "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),
         "independent, knowledge": audited(small, adversary="independent", knowledge=0.2),
         "attributes": audited(
@@ -199,6 +211,8 @@ def samples() -> dict[str, Sample]:
         "real records, gaussian": continuous("gaussian(sigma=0.7)", knowledge=0.0),
         "real records, bins": continuous("laplace(epsilon=1)", knowledge=0.1, secret={"record": 1, "edges": [0.5]}),
         "real records, independent": continuous("laplace(scale=0.5)", adversary="independent"),
+        "samples": sampled(knowledge=0.3),
+        "samples, independent": sampled(adversary="independent"),
         "saved": saved(small, knowledge=2.0),
     }
 

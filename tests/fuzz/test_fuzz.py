@@ -4,7 +4,15 @@ import pytest
 
 from fuzz.attack import FUZZERS, run
 
-SLICE = {"certificates": 200, "forgeries": 60, "inputs": 600, "saved": 150, "differential": 25, "numerics": 60}
+SLICE = {
+    "certificates": 200,
+    "forgeries": 60,
+    "inputs": 600,
+    "saved": 150,
+    "joint": 100,
+    "differential": 25,
+    "numerics": 60,
+}
 
 
 @pytest.mark.slow

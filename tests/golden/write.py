@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cases import named
-from fuzz import pool
+from fuzz import joint, pool
 
 import dalenius as dl
 from dalenius.results.audit import Audit
@@ -50,6 +50,8 @@ def certificates() -> dict[str, pool.Json]:
     found["symmetric, trivial"] = pool.reshaped(
         pool.symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3), "trivial", 1.4
     ).data
+    found["joint"] = joint.honest(None)
+    found["joint, knowledge"] = joint.honest(0.5)
     found["saved"] = saved(dl.audit(named("count(n=3)", "geometric(epsilon=1)"), entropy=1.0, tolerance=1e-3))
     found["saved design"] = saved(dl.design(dl.queries.count(n=2), distortion=0.3, entropy=0.5, tolerance=1e-3))
     return found

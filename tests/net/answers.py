@@ -34,7 +34,7 @@ def of(result: dl.Audit | dl.Design) -> Answer:
 def difference(known: Answer, found: Answer) -> str:
     """Say what differs beyond the order of floating-point work: kinds, nodes by 2 %, bounds by 1e-9.
 
-    The search of a design ends at a tolerance, so that its bounds differ between processors by up to 3e-8: 1e-6 is allowed.
+    The search of a design ends at a tolerance, and its bounds differ between processors by up to 3e-8: 1e-6 is allowed.
     """
     if known["kinds"] != found["kinds"]:
         return f"kinds {found['kinds']}, were {known['kinds']}"

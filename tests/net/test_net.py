@@ -1,4 +1,4 @@
-"""A change of the solver leaves the answers where they were: kinds of proof, nodes within 2 %, bounds within 1e-9 (of designs 1e-6)."""
+"""A change of the solver leaves the answers where they were: kinds of proof, nodes within 2 %, bounds as on record."""
 
 import pytest
 

@@ -17,14 +17,14 @@ from dalenius.gallery.families import FAMILIES
 from pages.blocks import ROOT, copy_examples, difference
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
-SPACES = ("mechanisms", "paper", "queries", "settings")
+SPACES = ("mechanisms", "paper", "queries", "settings", "sklearn")
 FUNCTIONS = {name: getattr(dl, name) for name in dl.__all__ if inspect.isfunction(getattr(dl, name))}
 CLASSES = {name: getattr(dl, name) for name in dl.__all__ if inspect.isclass(getattr(dl, name))}
 GALLERY = {
     **{f"queries.{name}": f for name, f in vars(dl.queries).items() if inspect.isfunction(f) and name[0] != "_"},
     **{f"mechanisms.{name}": getattr(dl.mechanisms, name) for name in FAMILIES},
 }
-METHODS = {f"Mechanism.{name}": getattr(dl.Mechanism, name) for name in ("from_matrix", "from_rows")}
+METHODS = {f"Mechanism.{name}": getattr(dl.Mechanism, name) for name in ("from_matrix", "from_rows", "from_samples")}
 CALLED = {
     **FUNCTIONS,
     **{name: f for name, f in GALLERY.items() if f.__module__.startswith("dalenius.gallery")},

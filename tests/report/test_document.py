@@ -1,8 +1,11 @@
 """Reports: one page that carries everything, asks for nothing, and keeps names as text."""
 
 import base64
+import html
 import json
+import math
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from click.testing import CliRunner
 import dalenius as dl
 from dalenius.cli import main
 from dalenius.errors import InputError
-from dalenius.report.charts import number
+from dalenius.report.charts import Axis, brackets, number
 from dalenius.report.document import write_document
 
 QUERY = dl.queries.count(n=2)
@@ -75,21 +78,57 @@ def test_names_stay_text(tmp_path: Path) -> None:
 def test_digits_on_the_page_are_outward() -> None:
     assert ">0.330262<" in number(0.3302614, 1.0, "up")
     assert ">0.330261<" in number(0.3302619, 1.0, "down")
-    assert ">0.000000012342<" in number(1.23412e-8, 1.0, "up")
+    assert ">1.24e-8<" in number(1.23412e-8, 1.0, "up")
     assert ">0<" in number(0.0, 1.0, "down")
 
 
-def test_every_kind_of_result_has_a_page(audit: dl.Audit, tmp_path: Path) -> None:
-    design = dl.design(QUERY, distortion=0.5, entropy=1.0, tolerance=1e-2)
-    curve = dl.curve(audit.mechanism, entropies=[0.5, 1.0], tolerance=1e-3)
-    profile = audit.mechanism.profile([1.0])
-    calibration = dl.calibrate("geometric", QUERY, leakage=0.1, entropy=1.0, accuracy=0.1)
-    frontier = dl.frontier(QUERY, entropy=1.0, points=2, named=False, tolerance=1e-2)
-    write_document([audit, design, curve, profile, calibration, frontier], tmp_path / "all.html")
-    page, reader = read(tmp_path / "all.html")
-    assert not reader.loads
-    assert page.count("<h2") >= 20
-    assert "6. Leakage against distortion" in page
+def test_every_kind_of_result_has_a_page_whose_command_runs(audit: dl.Audit, tmp_path: Path) -> None:
+    results = {
+        "audit": audit,
+        "design": dl.design(QUERY, distortion=0.5, entropy=1.0, tolerance=1e-2),
+        "curve": dl.curve(audit.mechanism, knowledges=[0.5, 1.0], tolerance=1e-3),
+        "profile": audit.mechanism.profile([1.0], unit="bits"),
+        "calibrate": dl.calibrate("geometric", QUERY, leakage=0.1, entropy=1.0, accuracy=0.1),
+        "frontier": dl.frontier(QUERY, entropy=1.0, points=2, named=False, tolerance=1e-2),
+    }
+    for kind, result in results.items():
+        write_document([result], tmp_path / f"{kind}.html")
+        page, reader = read(tmp_path / f"{kind}.html")
+        assert not reader.loads
+        assert page.index("<h2") == page.index('<h2 id="s0">Verdict')
+        assert "What was assumed" in page
+        assert f"Computed by dalenius {dl.__version__}" in page
+        assert "download=" in page
+        command = re.search(r'<pre class="command">(.*?)\n\nimport dalenius as dl\n\n(.*?)</pre>', page, re.DOTALL)
+        assert command is not None
+        arguments = shlex.split(html.unescape(command[1]))
+        assert arguments[:2] == ["dalenius", kind]
+        assert "--seed 0" in command[1]
+        run = CliRunner().invoke(main, [*arguments[1:], "--json"])
+        assert run.exit_code == 0, run.stderr
+        compile(html.unescape(command[2]), kind, "exec")
+    write_document(list(results.values()), tmp_path / "all.html")
+    assert "6. Leakage against distortion" in (tmp_path / "all.html").read_text()
+
+
+def test_what_was_read_from_a_file_is_not_said_to_be_of_this_version(audit: dl.Audit, tmp_path: Path) -> None:
+    audit.save(tmp_path / "a.json")
+    dl.load(tmp_path / "a.json").report(tmp_path / "r.html")
+    assert "Read from a file; this page was made by" in (tmp_path / "r.html").read_text()
+
+
+def test_a_bracket_without_an_end_is_drawn_and_said() -> None:
+    drawn = brackets(["a", "<b>"], [0.1, 0.2], [math.inf, 0.3], Axis("leakage", "nats"), "x")
+    assert "unbounded" in drawn
+    assert "inf" not in drawn.replace('class="info"', "")
+    assert "&lt;b&gt;: 0.199999 to 0.300000 nats" in drawn or "&lt;b&gt;: 0.200000 to 0.300000 nats" in drawn
+
+
+@pytest.mark.parametrize("value", [1e-11, 9.9999e-8, 3e-300])
+def test_tiny_numbers_are_short_and_outward(value: float) -> None:
+    low, high = (re.sub("<.*?>", "", number(value, None, way)) for way in ("down", "up"))
+    assert float(low) <= value <= float(high) <= 1.02 * value
+    assert len(high) <= 9
 
 
 def test_what_is_no_result_and_what_is_no_page_is_refused(audit: dl.Audit, tmp_path: Path) -> None:
@@ -131,7 +170,8 @@ def test_a_ledger_has_a_page(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["report", str(tmp_path / "book.json"), "--out", str(tmp_path / "r.html")])
     assert run.exit_code == 0
     page, reader = read(tmp_path / "r.html")
-    assert "The 1 release of this ledger together tell" in page
+    assert "The release of this ledger tells" in page
+    assert "dalenius ledger show" in page
     assert "is kept" in page
     assert "<h1>Leakage report: 1 release about 2 records of 2 values</h1>" in page
     assert "b" not in reader.tags

@@ -151,7 +151,7 @@ def test_a_curve_lists_its_brackets() -> None:
 
 def test_frames_need_pandas_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="pip install pandas"):
+    with pytest.raises(InputError, match="dalenius\\[pandas\\]"):
         _curve().to_frame()
 
 

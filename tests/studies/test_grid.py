@@ -80,6 +80,7 @@ def test_ranges_have_both_ends_and_equal_steps(low: float, high: float, steps: i
         ),
         ("knowledge = {", "knowledg = {", ["line 11, vary.knowledg", "did you mean 'knowledge'?"]),
         ("n = [2, 3]", "n = []", ["line 10, vary.n", "without points"]),
+        ("[vary]", "[vary]\n[fix.none]", ["line 9, vary: nothing is varied"]),
         ("n = [2, 3]", "m = [2, 3]", ["line 10, vary.m", "{n} is in a text, and [vary] has no n"]),
         ("steps = 3", "steps = 1", ["line 11", "steps", "at least 2"]),
         ("steps = 3", "step = 3", ["there is no key 'step'", "did you mean 'steps'?"]),

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,15 @@ def test_a_pool_that_is_stopped_begins_nothing_more() -> None:
         found += few
         pool.stop()
     assert 1 <= len(found) <= 3
+
+
+@pytest.mark.slow
+def test_a_script_need_not_guard_itself_against_processes(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from dalenius.studies.pool import Pool\n"
+        "print('began')\n"
+        "print([one.result for few in Pool(abs, 1).run([-1]) for one in few], __file__ != '')\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)  # noqa: S603
+    assert (done.stdout, done.stderr) == ("began\n[1] True\n", "")

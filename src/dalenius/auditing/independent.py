@@ -2,7 +2,8 @@
 
 With X_i independent of the others the channel from X_i to Y is linear in the law of the others, and I is convex in the
 channel: the worst prior knows the others, and L = max_i max_{x'} of the capacity of q(.|., x'). For every x' a law r of
-outputs proves it, I <= max_a D( q(.|a,x') || r ). Integer noise on a sum needs one r only: see `by_shift`. Where the
+outputs proves it, I <= max_a D( q(.|a,x') || r ). Integer noise on a sum needs one r only: see `by_shift`. Geometric
+noise on every count of a histogram has a closed form: see `by_indicators`. Where the
 others follow a law exactly, it is the capacity of the channel averaged over it.
 """
 
@@ -14,11 +15,12 @@ import numpy as np
 
 from dalenius.bounds.capacity import bracket
 from dalenius.errors import InputError
-from dalenius.gallery.parse import unwritten
+from dalenius.gallery.parse import unwritten, unwritten_counts
 from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import Geometric, Laplace
-from dalenius.model.channels.noisy_histogram import NoisyCount
+from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
+from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.numerics.deferred import rel_entr
@@ -90,6 +92,41 @@ def by_shift(
     lower = float(law @ _divergences(seen, law))
     proof = {"kind": "shift", "weights": law.tolist(), "reach": reach}
     return IndependentRecord(members, lower, upper, law, tuple(others.tolist()), proof, reach)
+
+
+def seen_through_bits(k: int, rate: float) -> float:
+    """Return the capacity of one value out of k seen as k noisy bits, flipped with chance alpha/(1+alpha) each.
+
+    log k - 2 rate alpha/(1+alpha) - E log( B + (k-B) alpha^2 ), alpha = exp(-rate), B the number of ones
+    (docs/mathematics.md 10).
+    """
+    alpha = math.exp(-rate)
+    if alpha == 0:
+        return math.log(k)
+    flipped = alpha / (1 + alpha)
+    others = np.exp(log_binomial(k - 1, (1 - flipped, flipped)))
+    ones = np.convolve(others, [flipped, 1 - flipped])
+    counts = np.arange(k + 1)
+    mean = float(ones @ np.log(counts + (k - counts) * alpha**2))
+    return max(0.0, math.log(k) - 2 * rate * flipped - mean)
+
+
+def by_indicators(noisy: NoisyHistogram, members: range | tuple[int, ...]) -> IndependentRecord:
+    """Bracket a record of geometric noise on every count, whatever the number of records.
+
+    Given the counts t' of the others, Y_v tells of the record only whether it is above t'_v.
+    """
+    assert isinstance(noisy.noise, Geometric)  # noqa: S101 - for the type checker: `as_counts` returns no other
+    k = noisy.k
+    value = seen_through_bits(k, noisy.noise.rate)
+    others = (*(0,) * (k - 1), noisy.n - 1)
+    return IndependentRecord(members, value, value, np.full(k, 1 / k), others, {"kind": "indicators"})
+
+
+def as_counts(mechanism: Mechanism) -> NoisyHistogram | None:
+    """Return a mechanism as geometric noise on every count of a histogram, if it is that."""
+    noisy = mechanism if isinstance(mechanism, NoisyHistogram) else unwritten_counts(mechanism)
+    return noisy if noisy is not None and isinstance(noisy.noise, Geometric) else None
 
 
 def _reach(noisy: Additive, hidden: float) -> int:

@@ -1,7 +1,7 @@
 """dalenius audit: the maximal leakage about a record, with both bounds."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Any prior that knows at most K, or any under which the records are independent.",
 )
-@solving(tolerance=1e-6, time_limit=60.0)
+@solving(tolerance=1e-6, time_limit=None)
 @RELATIVE
 @click.option(
     "--nodes", type=int, metavar="N", help="Stop after this many nodes of trees, however fast the machine is."
@@ -75,7 +75,7 @@ def audit(  # noqa: PLR0913 - one parameter per option
     nodes: int | None,
     jobs: int,
     at_most: float | None,
-    time_limit: float,
+    time_limit: float | None,
     seed: int,
     certificate: Path | None,
     adversary: Literal["bounded", "independent"],
@@ -107,6 +107,10 @@ def audit(  # noqa: PLR0913 - one parameter per option
     if adversary == "bounded":
         exactly_one(entropy=entropy, knowledge=knowledge)
     group = secret_from(secret)
+    if at_most is not None:
+        from dalenius.studies.gate import checked_budget  # noqa: PLC0415 - pydantic
+
+        checked_budget(at_most)
     described = source.described()
     known = reference_from(reference, described)
 
@@ -136,10 +140,18 @@ def audit(  # noqa: PLR0913 - one parameter per option
     code = finish(
         answer,
         as_json=as_json,
+        more={} if at_most is None else _verdict(answer, at_most),
         certificate=certificate,
         files=[(certificate, answer.certificate.save), (save, answer.save), (plot, write_picture(answer.plot))],
     )
     return code if at_most is None or code == INTERRUPTED else _decide(answer, at_most, as_json=as_json)
+
+
+def _verdict(answer: "Audit", budget: float) -> dict[str, Any]:
+    """Return what JSON says of a budget."""
+    from dalenius.studies.gate import verdict_of  # noqa: PLC0415 - pydantic
+
+    return {"budget": budget, "verdict": verdict_of(answer.lower, answer.upper, budget)}
 
 
 def _decide(answer: "Audit", budget: float, *, as_json: bool) -> int:
@@ -148,6 +160,6 @@ def _decide(answer: "Audit", budget: float, *, as_json: bool) -> int:
 
     verdict = verdict_of(answer.lower, answer.upper, budget)
     if not as_json:
-        said = words(answer.lower, answer.upper, budget, answer.unit, answer.stopped)
+        said = words(answer.lower, answer.upper, budget, answer.unit, answer.stopped, answer.confidence)
         click.echo(f"Verdict    {verdict}: {said}")
     return EXIT[verdict]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dalenius.cli.common import AS_JSON, FILE, print_json
+from dalenius.cli.common import AS_JSON, FILE, INTERRUPTED, print_json
 from dalenius.errors import printable
 
 
@@ -22,7 +22,7 @@ def check(*, spec: Path, as_json: bool) -> int:
       dalenius check examples/gate.toml
 
     Exit codes: 0 every upper bound is within its budget, 1 some lower bound is above it, 3 undecided within the
-    limits, 2 bad input (found before any work).
+    limits, 2 bad input (found before any work), 130 interrupted.
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     from dalenius.studies.gate import exit_code, read_checks, run_checks  # noqa: PLC0415 - pydantic
 
@@ -32,7 +32,8 @@ def check(*, spec: Path, as_json: bool) -> int:
         done.append(checked)
         if not as_json:
             click.echo(printable(str(checked)))
-    code = exit_code([one.verdict for one in done])
+    interrupted = done[-1].stopped == "interrupted"
+    code = INTERRUPTED if interrupted else exit_code([one.verdict for one in done])
     if as_json:
         print_json({"checks": [one.to_dict() for one in done], "exit": code})
     return code

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -76,7 +76,7 @@ def options(*listed: Callable[[Command], Command]) -> Callable[[Command], Comman
 
 
 def solving(
-    tolerance: float, time_limit: float, methods: Sequence[str] = ("certified", "paper")
+    tolerance: float, time_limit: float | None, methods: Sequence[str] = ("certified", "paper")
 ) -> Callable[[Command], Command]:
     """Return the options of every command that solves: the adversary, the method, and how long to try."""
     return options(
@@ -114,9 +114,10 @@ def solving(
             "--time-limit",
             type=float,
             default=time_limit,
-            show_default=True,
+            show_default=time_limit is not None,
             metavar="S",
-            help="Seconds after which the best bracket so far is the answer.",
+            help="Seconds after which the best bracket so far is the answer"
+            + ("; default 60, with --nodes none." if time_limit is None else "."),
         ),
         click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts."),
     )
@@ -300,8 +301,18 @@ def _ending(option: str, path: Path) -> str:
     return "" if known is None or path.suffix.lower() in known else f"{what} in {', '.join(known)}"
 
 
-def finish(answer: Any, *, as_json: bool, certificate: Path | None, files: Sequence[Write]) -> int:  # noqa: ANN401 - with summary() and to_dict()
-    """Write the files asked for, print the answer whatever happens to them, and return the exit code."""
+def finish(
+    answer: Any,  # noqa: ANN401 - with summary() and to_dict()
+    *,
+    as_json: bool,
+    certificate: Path | None,
+    files: Sequence[Write],
+    more: Mapping[str, Any] | None = None,
+) -> int:
+    """Write the files asked for, print the answer whatever happens to them, and return the exit code.
+
+    more: what its JSON says besides.
+    """
     if getattr(signal.getsignal(signal.SIGINT), "until_answered", False):
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is an answer to lose
     written = []
@@ -312,7 +323,7 @@ def finish(answer: Any, *, as_json: bool, certificate: Path | None, files: Seque
                 check = f"; check it with: dalenius verify {path}" if path == certificate else ""
                 written.append(f"Wrote      {path}{check}")
     finally:  # a full disk does not cost the answer
-        print_json(answer.to_dict()) if as_json else click.echo(answer.summary())
+        print_json({**answer.to_dict(), **(more or {})}) if as_json else click.echo(answer.summary())
     if not as_json:
         for line in written:
             click.echo(printable(line))

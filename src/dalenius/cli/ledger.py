@@ -1,7 +1,7 @@
 """dalenius ledger: what has been released about one dataset, and what may still be."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -52,6 +52,13 @@ def ledger() -> None:
 @click.option("--n", type=int, metavar="N", help="How many records there are, with --columns.")
 @click.option("--entropy", type=float, metavar="B", help="Least entropy of the adversary's prior.")
 @click.option("--knowledge", type=float, metavar="K", help="Most the adversary knows: entropy = log|X| - K.")
+@click.option(
+    "--adversary",
+    type=click.Choice(["bounded", "independent"]),
+    default="bounded",
+    show_default=True,
+    help="Whom the account is against; independent: records are, and entropy and knowledge are left out.",
+)
 @REFERENCE
 @UNIT
 @click.option("--budget", type=float, metavar="L", help="Most that all releases together may leak about a record.")
@@ -67,6 +74,7 @@ def new(  # noqa: PLR0913 - one parameter per option
     n: int | None,
     entropy: float | None,
     knowledge: float | None,
+    adversary: Literal["bounded", "independent"],
     reference: Path | None,
     unit: str,
     budget: float | None,
@@ -83,7 +91,8 @@ def new(  # noqa: PLR0913 - one parameter per option
     if path.exists():
         message = f"{path} is there already; a new ledger does not replace one: choose another name"
         raise InputError(message)
-    exactly_one(entropy=entropy, knowledge=knowledge)
+    if adversary == "bounded":
+        exactly_one(entropy=entropy, knowledge=knowledge)
     data = _data(query, records, columns, n)
 
     from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
@@ -94,6 +103,7 @@ def new(  # noqa: PLR0913 - one parameter per option
         **data,
         entropy=entropy,
         knowledge=knowledge,
+        adversary=adversary,
         unit=unit,
         reference=known,
         budget=budget,

@@ -54,7 +54,7 @@ def verify(*, certificate: Path, mechanism: Path | None, memory: int, time_limit
 
     verdict = check(certificate, mechanism=about, memory=memory, time_limit=time_limit)
     if as_json:
-        keys = ("verified", "lower", "upper", "reason", "problem", "quantity", "unit", "seconds")
+        keys = ("verified", "lower", "upper", "reason", "problem", "quantity", "unit", "confidence", "seconds")
         print_json({key: _plain(getattr(verdict, key)) for key in keys})
     else:
         click.echo(_words(verdict))
@@ -71,6 +71,7 @@ def _words(verdict: "Verification") -> str:
     digits = decimals(verdict.upper)
     lower, upper = round_down(verdict.lower, digits), round_up(verdict.upper, digits)
     bounds = f"{lower} <= {verdict.quantity} <= {upper} {verdict.unit}".rstrip()
+    bounds += "" if verdict.confidence is None else f" with confidence {verdict.confidence:.12g}"
     return "\n".join(
         [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {printable(verdict.reason)}"]
     )

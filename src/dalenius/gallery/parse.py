@@ -12,6 +12,7 @@ from dalenius.gallery.families import FAMILIES
 from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.channels.unclamped import UnclampedSum
 from dalenius.model.query import Query
 
@@ -64,6 +65,21 @@ def unwritten(mechanism: Mechanism) -> Additive | None:
         return None
     kind = Additive if arguments.pop("clamp", family.clamped) else UnclampedSum
     return kind(query, name, noise(query, **arguments))
+
+
+def unwritten_counts(mechanism: Mechanism) -> NoisyHistogram | None:
+    """Return a named mechanism as noise on every count of a histogram, without its rows; None where it is not that.
+
+    It has the same description, so that whatever is certified of one is certified of the other.
+    """
+    query, name = mechanism.query, mechanism.name
+    if mechanism.route != "rows" or query is None or name is None or not (query.named and NoisyHistogram.fits(query)):
+        return None
+    build, arguments = _call(name, "mechanism", MECHANISMS, skip=1)
+    noise = FAMILIES[build.__name__].noise
+    if noise is None or arguments.pop("output", "integer") != "integer" or not arguments.pop("clamp", True):
+        return None
+    return NoisyHistogram(query, name, noise(query, **arguments))
 
 
 def local(mechanism: Mechanism) -> Local | None:

@@ -181,6 +181,8 @@ class Reference:
         group = secrets.members(secret)
         if group is not None and self._in_closed_form(statistic):
             return self._closed(statistic, group)
+        if group is not None and self._known_outside(statistic, group):
+            return self._beside_known(statistic, group)
         return self._added_up(statistic, secret)
 
     def mean_log(self, statistic: Statistic, secret: Secret) -> Floats:
@@ -201,6 +203,8 @@ class Reference:
             return mean
         if isinstance(statistic, Part):
             return statistic.mean_log(self._log_law_in(statistic), self._mean_outside(statistic))
+        if group is not None and self._known_outside(statistic, group):
+            return np.where(held, self._log_values(group, statistic.records[0])[:, None], 0.0)
         if group is None or not self._in_closed_form(statistic):
             log_x = self.log_table(statistic.records)
             cell = secrets.table(secret, statistic.records) * statistic.size + statistic.class_table()
@@ -303,6 +307,23 @@ class Reference:
         """Whether rho(a,t) of groups of records needs no list of datasets."""
         counts = isinstance(statistic, Histogram) and len(self.laws) <= 1
         return self.weights is None and (isinstance(statistic, Sum) or counts)
+
+    def _known_outside(self, statistic: Statistic, group: tuple[int, ...]) -> bool:
+        """Whether all records of a histogram but those of a group are certain."""
+        several = isinstance(statistic, Histogram) and self.weights is None and len(self.laws) > 1
+        certain = {law: sum(p > 0 for p in law) == 1 for law in set(self.laws)} if several else {}
+        return several and all(certain[law] for i, law in enumerate(self.laws) if i not in group)
+
+    def _beside_known(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:
+        """log P(X_group = a) at the class of a and the records outside, which are certain."""
+        k = statistic.records[0]
+        x = np.array([max(range(k), key=law.__getitem__) for law in self.laws])
+        mass = self._log_values(group, k)
+        result = np.full((mass.size, statistic.size), -np.inf)
+        for row, values, log_p in zip(result, product(range(k), repeat=len(group)), mass.tolist(), strict=True):
+            x[list(group)] = values
+            row[int(statistic.class_of(x))] = log_p
+        return result
 
     def _log_values(self, group: tuple[int, ...], k: int) -> Floats:
         """log P_rho(X_group = a), by the values of the group in lexicographic order."""

@@ -18,6 +18,7 @@ from dalenius.model.statistic import Histogram, Table
 
 if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.query import Query
 
 Floats = NDArray[np.float64]
 
@@ -112,6 +113,9 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
         if named.route != "rows":
             return named
+    own = parse_query(_field(content, "query", str)) if "query" in content else None
+    if "samples" in content:
+        return _sampled(content, own)
     rows, labels = _field(content, "rows", list), _labels(content)
     if "mechanism" in content:
         query = parse_query(_field(content, "query", str))
@@ -121,19 +125,31 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
             message = f"the rows stored are not those of {mechanism.name} of {query}; the file was altered"
             raise InputError(message)
         return mechanism
-    own = parse_query(_field(content, "query", str)) if "query" in content else None
-    if "statistic" in content:
-        return Written(_histogram(content, own.records if own else None), rows, labels, own)
-    if own is not None:
+    if own is not None and "statistic" not in content:
         return of_rows(own, rows, labels)
-    records = _field(content, "records", list)
+    if "statistic" not in content and content.get("classes") is None:
+        return of_matrix(rows, _field(content, "records", list), labels)
+    statistic = _histogram(content, own.records if own else None) if "statistic" in content else _table(content)
+    return Written(statistic, rows, labels, own)
+
+
+def _table(content: dict[str, Any]) -> Table:
     classes = content.get("classes")
-    if classes is None:
-        return of_matrix(rows, records, labels)
     if not isinstance(classes, list) or not all(type(c) is int for c in classes):
         message = '"classes" must be null or a list of whole numbers'
         raise InputError(message)
-    return Written(Table(records, np.array(classes)), rows, labels)
+    return Table(_field(content, "records", list), np.array(classes))
+
+
+def _sampled(content: dict[str, Any], query: "Query | None") -> "Mechanism":
+    from dalenius.model.channels.sampled import restored  # noqa: PLC0415 - it knows mechanisms
+
+    statistic = _table(content) if query is None else query.statistic
+    try:
+        return restored(_field(content, "samples", dict), _labels(content), query, statistic)
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        message = f'"samples" are not sound ({type(error).__name__}: {error})'
+        raise InputError(message) from error
 
 
 def _histogram(content: dict[str, Any], records: Sequence[int] | None) -> Histogram:

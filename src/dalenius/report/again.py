@@ -3,26 +3,78 @@
 import math
 from collections.abc import Mapping
 
-from dalenius.results.audit import Audit
-from dalenius.results.design import Design
+from dalenius.results.audit import Audit, Curve
+from dalenius.results.calibration import Calibration
+from dalenius.results.design import Design, Frontier
+from dalenius.results.profile import Profile
 
 LOADED = "# The certificate holds the channel. To audit it again, load the saved result:\ndl.load(FILE).mechanism"
 # Measures of distortion that have a name of their own on the command line, by their words.
 MEASURES = {"absolute error": "absolute", "squared error": "squared", "share of wrong answers": "zero-one"}
 
-Asked = Mapping[str, str | float]
+LOADED_DESIGNS = "# The certificates hold the designs. Load the saved result:\ndl.load(FILE).designs"
+Asked = Mapping[str, str | float | list[float]]
 
 
 def audit_again(audit: Audit) -> str:
     """Return the command and the Python of an audit."""
+    return _about_mechanism(audit, "audit", _adversary(audit), "audit = dl.audit(mechanism, {})")
+
+
+def curve_again(curve: Curve) -> str:
+    """Return the command and the Python of a curve."""
+    first = curve.audits[0]
+    given = [(a.entropy if first.adversary.given == "entropy" else a.knowledge) for a in curve.audits]
+    listed = {"entropies" if first.adversary.given == "entropy" else "knowledges": given}
+    return _about_mechanism(first, "curve", listed, "curve = dl.curve(mechanism, {})")
+
+
+def profile_again(profile: Profile) -> str:
+    """Return the command and the Python of a profile."""
+    first = profile.leakage.audits[0]
+    listed = {"entropies": list(profile.leakage.entropies)} if first.reference.uniform else {}
+    return _about_mechanism(first, "profile", listed, "profile = mechanism.profile({})")
+
+
+def frontier_again(frontier: Frontier) -> str:
+    """Return the command and the Python of a frontier; how to load it where its query has no name."""
+    first = frontier.designs[0]
+    if not frontier.query.named:
+        return LOADED_DESIGNS
+    named = {} if frontier.named else {"named": False}
+    options = {**_adversary(first.leakage), "points": len(frontier.designs), **named, **_wanted(first)}
+    command = f'dalenius frontier --query "{frontier.query}" {_command(options)}'
+    return _both(first.leakage, command, f"frontier = dl.frontier(dl.queries.{frontier.query}, {_python(options)})")
+
+
+def calibration_again(calibration: Calibration) -> str:
+    """Return the command and the Python of a calibration; those of its audit where a ledger found it."""
+    audit, query = calibration.leakage, calibration.mechanism.query
+    if calibration.together is not None or query is None or not query.named:
+        return audit_again(audit)
+    unit = {} if audit.unit == "nats" else {"unit": audit.unit}
+    options = {
+        "leakage": calibration.budget,
+        **_adversary(audit),
+        **unit,
+        "accuracy": calibration.accuracy,
+        "seed": audit.seed,
+    }
+    command = f'dalenius calibrate --family {calibration.family} --query "{query}" {_command(options)}'
+    python = f'calibration = dl.calibrate("{calibration.family}", dl.queries.{query}, {_python(options)})'
+    return _both(audit, command, python)
+
+
+def _about_mechanism(audit: Audit, verb: str, given: Asked, python: str) -> str:
+    """The command and the Python of what is asked about a mechanism, beside how it was wanted."""
     query, name = audit.mechanism.query, audit.mechanism.name
     if query is None or name is None or not query.named:
         return LOADED
-    options = {**_adversary(audit), **_wanted(audit)}
+    options = {**given, **_wanted(audit)}
     family, arguments = str(name).split("(", 1)
     mechanism = f"mechanism = dl.mechanisms.{family}(dl.queries.{query}, {arguments}"
-    command = f'dalenius audit --query "{query}" --mechanism "{name}" {_command(options)}'
-    return _both(audit, command, f"{mechanism}\naudit = dl.audit(mechanism, {_python(options)})")
+    command = f'dalenius {verb} --query "{query}" --mechanism "{name}" {_command(options)}'
+    return _both(audit, command, f"{mechanism}\n{python.format(_python(options))}")
 
 
 def design_again(design: Design) -> str:
@@ -61,7 +113,15 @@ def _wanted(result: Audit | Design) -> Asked:
 
 
 def _command(options: Asked) -> str:
-    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
+    flags = {False: "--no-{}", True: "--{}"}
+    return " ".join(
+        flags[value].format(name) if isinstance(value, bool) else f"--{name.replace('_', '-')} {_listed(value)}"
+        for name, value in options.items()
+    )
+
+
+def _listed(value: str | float | list[float]) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _python(options: Asked) -> str:
@@ -69,5 +129,5 @@ def _python(options: Asked) -> str:
     return ", ".join(f"{name}={value}" for name, value in shown.items())
 
 
-def _quoted(value: str | float) -> str:
+def _quoted(value: str | float | list[float]) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -8,11 +8,12 @@ import html
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 
 from dalenius.results.units import NATS_PER_UNIT
 
 WIDTH, HEIGHT = 640, 320
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 20, 46
+LEFT, RIGHT, TOP, BOTTOM = 64, 16, 30, 46
 # Marks that tell series apart without colour, by the order of the series.
 MARKS = ("circle", "square", "triangle", "diamond")
 
@@ -52,15 +53,19 @@ def number(value: float, nats: float | None, rounding: str = "near") -> str:
     rounding: "up", "down" or "near", which the script keeps when it switches.
     """
     shown = _digits(value, rounding)
-    if nats is None:
+    if nats is None or not math.isfinite(value):
         return f"<span>{shown}</span>"
     return f'<span class="info" data-nats="{value * nats!r}" data-round="{rounding}">{shown}</span>'
 
 
 def _digits(value: float, rounding: str, digits: int = 6) -> str:
-    """Return a number with this many decimals, or five significant digits where it is small."""
+    """Return a number with this many decimals; five significant digits where it is small, powers where it is tiny."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "unbounded"
+    if abs(value) < 10.0**-digits:
+        # In decimals, exactly: a product with a power of ten would be rounded itself.
+        way = {"up": ROUND_CEILING, "down": ROUND_FLOOR}.get(rounding, ROUND_HALF_EVEN)
+        return f"{Context(prec=3, rounding=way).create_decimal_from_float(value):.2e}"
     places = digits if abs(value) >= 10 ** (2 - digits) else digits - 2 - math.floor(math.log10(abs(value)))
     scaled = value * 10.0**places
     whole = {"up": math.ceil, "down": math.floor}.get(rounding, round)(scaled)
@@ -85,28 +90,42 @@ def line_chart(series: Sequence[Series], x: Axis, y: Axis, about: str) -> str:
 
     parts = [_frame(x, [(t, across(t)) for t in x_ticks], y, [(t, down(t)) for t in y_ticks])]
     for k, one in enumerate(series):
-        parts += _drawn(one, k, x.label, across, down)
+        parts += _drawn(one, k, (x, y), across, down)
     legend = _legend(series) if len(series) > 1 else ""
     return f"{_svg(about, parts)}{legend}"
 
 
 def _drawn(
-    one: Series, k: int, label: str, across: Callable[[float], float], down: Callable[[float], float]
+    one: Series,
+    k: int,
+    axes: tuple[Axis, Axis],
+    across: Callable[[float], float],
+    down: Callable[[float], float],
 ) -> Iterator[str]:
     """The brackets of the k-th series, and the line through their middles where it is joined."""
     middles = [(across(a), (down(b) + down(c)) / 2) for a, b, c in zip(one.x, one.low, one.high, strict=True)]
     if one.joined and len(middles) > 1:
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in middles)
         yield f'<polyline class="line s{k % len(MARKS)}" points="{path}"/>'
-    name = f"{text(one.name)}: " if one.name else ""
+    name, (x, y) = f"{one.name}: " if one.name else "", axes
     for place, low, high, (left, middle) in zip(one.x, one.low, one.high, middles, strict=True):
-        words = f"{name}{text(label)} {place:.6g}: {_digits(low, 'down')} to {_digits(high, 'up')}"
+        said = _said(f"{name}{x.label}", low, high, y, at=(place, x))
         bar = f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{down(low):.1f}" y2="{down(high):.1f}"/>'
-        yield (
-            f'<g class="point s{k % len(MARKS)}" tabindex="0" role="img" aria-label="{words}">'
-            f"<title>{words}</title>"
-            f"{bar}{_mark(k, left, middle)}</g>"
-        )
+        yield (f'<g class="point s{k % len(MARKS)}" {said}{bar}{_mark(k, left, middle)}</g>')
+
+
+def _said(about: str, low: float, high: float, axis: Axis, at: tuple[float, Axis] | None = None) -> str:
+    """The rest of a mark's tag: what it says when it is pointed at or focused, and the same as data for the switch."""
+    place = "" if at is None else f" {at[0]:.6g}" if at[1].unit is None else f" {at[0]:.6g} {at[1].unit}"
+    unit = "" if axis.unit is None else f" {axis.unit}"
+    words = f"{text(about)}{text(place)}: {_digits(low, 'down')} to {_digits(high, 'up')}{text(unit)}"
+    data = {}
+    if axis.nats is not None and math.isfinite(high):
+        data = {"low": repr(low * axis.nats), "high": repr(high * axis.nats), "about": about + place}
+        if at is not None and at[1].nats is not None:
+            data |= {"about": about, "at": repr(at[0] * at[1].nats)}
+    kept = "".join(f' data-{name}="{text(value)}"' for name, value in data.items())
+    return f'tabindex="0" role="img" aria-label="{words}"{kept}><title>{words}</title>'
 
 
 def heat_map(rows: Sequence[Sequence[float]], names: Sequence[str], columns: Sequence[str], about: str) -> str:
@@ -128,7 +147,7 @@ def heat_map(rows: Sequence[Sequence[float]], names: Sequence[str], columns: Seq
             words = f"{text(name)} → {text(column)}: {value:.6g}"
             digits = f"{value:.3f}".lstrip("0") if 0 < value < 1 else f"{value:.0f}"
             shown = (
-                f'<text class="{"on" if value > 0.5 else ""}" x="{left + width / 2:.1f}" '  # noqa: PLR2004 - dark
+                f'<text class="{"on" if value > 0.7 else ""}" x="{left + width / 2:.1f}" '  # noqa: PLR2004 - dark
                 f'y="{top + height / 2 + 4:.1f}" text-anchor="middle">{digits}</text>'
             )
             parts.append(
@@ -165,8 +184,9 @@ def bars(names: Sequence[str], values: Sequence[float], about: str) -> str:
 def brackets(names: Sequence[str], lows: Sequence[float], highs: Sequence[float], axis: Axis, about: str) -> str:
     """Draw named brackets under one another: full up to the lower bound, pale up to the upper one."""
     label, step = 230, 30
-    ticks = _ticks(0.0, max(highs))
-    end = max([*ticks, *highs, 1e-300])
+    finite = [high for high in highs if math.isfinite(high)]
+    ticks = _ticks(0.0, max([*finite, *lows]))
+    end = max([*ticks, *finite, *lows, 1e-300])
     room, parts = WIDTH - label - 150, []
     for tick in ticks:
         left = label + room * tick / end
@@ -174,10 +194,9 @@ def brackets(names: Sequence[str], lows: Sequence[float], highs: Sequence[float]
         parts.append(f'<line class="grid" x1="{left:.1f}" x2="{left:.1f}" y1="{TOP}" y2="{bottom}"/>')
         parts.append(f'<text x="{left:.1f}" y="{bottom + 16}" text-anchor="middle">{_tick(tick, axis)}</text>')
     for k, (name, low, high) in enumerate(zip(names, lows, highs, strict=True)):
-        top, to_low, to_high = TOP + k * step + 5, room * low / end, room * high / end
-        words = f"{text(name)}: {_digits(low, 'down')} to {_digits(high, 'up')}"
+        top, to_low, to_high = TOP + k * step + 5, room * low / end, room * min(high, end) / end
         parts.append(
-            f'<g tabindex="0" role="img" aria-label="{words}"><title>{words}</title>'
+            f"<g {_said(name, low, high, axis)}"
             f'<text x="{label - 8}" y="{top + 14}" text-anchor="end">{text(name)}</text>'
             f'<rect class="cell pale" x="{label}" y="{top}" width="{max(to_high, 1):.1f}" height="{step - 12}"/>'
             f'<rect class="cell" x="{label}" y="{top}" width="{max(to_low, 1):.1f}" height="{step - 12}"/>'
@@ -192,6 +211,8 @@ def _span_words(low: float, high: float, axis: Axis) -> str:
     shown = [
         f'<tspan class="info" data-nats="{value * (axis.nats or 1.0)!r}" data-round="{way}">'
         f"{_digits(value, way)}</tspan>"
+        if math.isfinite(value)
+        else _digits(value, way)
         for value, way in ((low, "down"), (high, "up"))
     ]
     return shown[0] if low == high else " to ".join(shown)
@@ -216,7 +237,7 @@ def _frame(x: Axis, x_places: Sequence[tuple[float, float]], y: Axis, y_places: 
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{level + 4:.1f}" text-anchor="end">{_tick(tick, y)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{_label(x)}</text>')
-    parts.append(f'<text x="8" y="{TOP - 2}" class="y">{_label(y)}</text>')
+    parts.append(f'<text x="8" y="{TOP - 14}" class="y">{_label(y)}</text>')
     return "".join(parts)
 
 

@@ -14,7 +14,7 @@ from dalenius.model import storage
 # A page that is opened from a disk loads nothing from elsewhere, and runs no script but ours.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 SWITCH = (
-    '<form class="units" hidden><fieldset><legend>Numbers of information in</legend>'
+    '<form class="units" hidden><fieldset><legend>Verdict and charts in</legend>'
     '<label><input type="radio" name="unit" value="nats"{nats}> nats</label>'
     '<label><input type="radio" name="unit" value="bits"{bits}> bits</label></fieldset></form>\n'
     '<p id="said" class="soft" aria-live="polite"></p>\n'
@@ -75,7 +75,8 @@ def write_report(path: str | os.PathLike[str], title: str, sections: Iterable[Se
     switch = (
         SWITCH.format(**{name: " checked" if name == unit else "" for name in ("nats", "bits")}) if switches else ""
     )
-    script = f"<script>{_own('page.js')}</script>\n" if switches else ""
+    drawn = switches or 'class="chart"' in body
+    script = f"<script>{_own('page.js')}</script>\n" if drawn else ""
     page = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'

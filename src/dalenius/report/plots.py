@@ -14,6 +14,7 @@ from dalenius.model.channels.density import Density
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.report.sampled_text import sampled_name
 from dalenius.report.text import counted, secret_name, secret_value
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.units import in_unit
@@ -263,7 +264,7 @@ def _ahead(bounds: Floats) -> Floats:
 
 def _title(audit: Audit) -> str:
     mechanism = audit.mechanism
-    name = mechanism.name or "a channel"
+    name = mechanism.name or sampled_name(mechanism) or "a channel"
     return f"{name} of {mechanism.query}" if mechanism.query is not None else f"{name} on {mechanism.n} records"
 
 

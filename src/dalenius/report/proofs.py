@@ -113,6 +113,11 @@ KINDS = {
         "What one record adds to the sum, with the noise: no release of the sum tells more, whatever the others are.",
         "10",
     ),
+    "indicators": Kind(
+        "the record seen as noisy bits",
+        "Through geometric noise on every count one record is seen as one noisy bit for each value, and no more.",
+        "10",
+    ),
     "averaged": Kind(
         "the capacity of the averaged channel",
         "The others follow the reference exactly: one channel from the record to the output.",

@@ -21,6 +21,7 @@ from dalenius.model.secret import Attributes, Bins, Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
+from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
 from dalenius.results.audit import Audit, Curve, Stopped
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
@@ -55,7 +56,11 @@ class Cell:
 
 def problem(mechanism: Mechanism) -> str:
     """Return what was audited: `symmetric(flip=0.3) of modular_sum(n=4, modulus=2), 4 records, 16 datasets`."""
-    name = mechanism.name or f"a channel of {mechanism.statistic.size} rows and {mechanism.n_outputs} outputs"
+    name = (
+        mechanism.name
+        or sampled_name(mechanism)
+        or f"a channel of {mechanism.statistic.size} rows and {mechanism.n_outputs} outputs"
+    )
     of = f" of {mechanism.query}" if mechanism.query is not None else ""
     records = "1 record" if mechanism.n == 1 else f"{mechanism.n} records"
     if isinstance(mechanism, Continuous):
@@ -115,7 +120,7 @@ def facts(audit: Audit) -> Facts:
         else ("Secret", from_file(audit, [_secret(audit)], certified=not isinstance(audit.secret, Function))),
         ("Adversary", [adversary_words(audit)]),
         ("Compare", from_file(audit, _compare(audit))),
-        ("Witness", _witness(audit)),
+        ("Witness", sampled_witness(_witness(audit)) if audit.proved == "upper" else _witness(audit)),
         ("Stopped", from_file(audit, _stopped(audit))),
         *loaded_words(audit),
     ]
@@ -129,7 +134,7 @@ def curve_facts(curve: Curve) -> Facts:
     for audit in curve.audits:
         digits = decimals(audit.upper)
         bracket = f"{round_down(audit.lower, digits)} <= L <= {round_up(audit.upper, digits)} {audit.unit}"
-        lines.append(f"{bracket} where it {adversary_words(audit)}")
+        lines.append(f"{bracket}{confidence_words(audit)} where it {adversary_words(audit)}")
     return [
         ("Audited", [problem(first.mechanism)]),
         ("Adversary", lines),
@@ -268,6 +273,8 @@ def _leakage(audit: Audit) -> list[str]:
             "the upper bound is the trivial one, min(log|A|, log|Y|), which holds for every mechanism",
             'local search may miss worse priors; method="certified" bounds the leakage from above',
         ]
+    if audit.proved == "upper":
+        return sampled_leakage(audit, checked_words(audit))
     lines = [f"{low} <= L <= {high} {audit.unit}; the gap is at most {short_up(audit.gap)}; {checked_words(audit)}"]
     if audit.upper_by == "trivial":
         most = "the trivial one, min(log|A|, log|Y|)"
@@ -319,7 +326,7 @@ def _records(audit: Audit) -> str:
         return f"record {audit.record}; {rest} leak the same, all being interchangeable".replace(
             "record leak", "record leaks"
         )
-    words = f"record {audit.record} attains the lower bound"
+    words = f"record {audit.record} {'leaks most' if audit.proved == 'upper' else 'attains the lower bound'}"
     if others:
         words += f", as do {others} records interchangeable with it"
     if audit.proved == "lower":
@@ -397,7 +404,7 @@ def _beyond(audit: Audit) -> str:
 
 def _compare(audit: Audit) -> list[str]:
     """Set the leakage beside that of the extreme adversaries, as far as it is known."""
-    if audit.extremes is None:
+    if audit.extremes is None or audit.proved == "upper":
         return []
     digits = decimals(audit.extremes.uniform)
     # The witness may be about one count of those that are released, or its leakage known from below only.
@@ -459,7 +466,9 @@ def _witness(audit: Audit) -> list[str]:
         lines.append(
             "it ties every value of the record to its own count; a guess from all noisy counts learns that much"
         )
-    if audit.prior.mechanism.part is not None:
+    if audit.prior.mechanism.part is not None and audit.adversary.kind == "independent":
+        lines.append("it knows all other records; what all noisy counts together tell of this one is the bound")
+    elif audit.prior.mechanism.part is not None:
         lines.append(
             f"it speaks of the noisy count of {counted(audit.mechanism.query, audit.prior.mechanism.part)} alone, "
             "which leaks so much already"
@@ -481,7 +490,7 @@ def _stopped(audit: Audit) -> list[str]:
             "independent records within a limit of knowledge have no formula: the upper bound is the lesser of that "
             "for independence alone and that for the knowledge alone, and no prior need attain either"
         )
-    if audit.stopped not in ("gap", "nearly"):
+    if audit.stopped not in ("gap", "nearly") and audit.proved != "upper":
         lines.append(f"the gap of {short_up(audit.gap)} is open: L lies between the bounds{more_time(audit)}")
     return lines
 

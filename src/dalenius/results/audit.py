@@ -121,7 +121,9 @@ class Audit:
         upper: what no prior leaks more than.
         stopped: "gap" only where `closed` is true; "nearly" where the gap is within 1e-5 and further progress was slow;
             "time_limit", "interrupted" or "method".
-        proved: "both"; "lower" with the paper's method, whose upper bound is only the trivial one.
+        proved: "both"; "lower" with the paper's method, whose upper bound is only the trivial one; "upper" for a
+            mechanism known by samples, where `upper` holds with `confidence`, `lower` is 0, and the prior is the worst
+            of the channel that stands above the mechanism.
         verified: True once the verifier has accepted the certificate, None before; `verify` checks it. `refused` says
             why it did not accept it, which is a defect of ours. A changed copy of the audit has neither.
         record: the record that attains `lower`; None for a group or a function.
@@ -144,7 +146,7 @@ class Audit:
     lower: float
     upper: float
     stopped: Stopped
-    proved: Literal["both", "lower"]
+    proved: Literal["both", "lower", "upper"]
     record: int | None
     records: Records
     prior: Prior
@@ -169,6 +171,11 @@ class Audit:
     def bounds(self) -> str:
         """The name of `upper_by` in version 0.1."""
         return self.upper_by
+
+    @property
+    def confidence(self) -> float | None:
+        """With which confidence upper holds, of a mechanism known by samples; None where it holds for certain."""
+        return self.mechanism.confidence
 
     @property
     def method(self) -> Literal["certified", "paper"]:
@@ -215,6 +222,7 @@ class Audit:
             "reference": self.reference.kind,
             "stopped": self.stopped,
             "proved": self.proved,
+            "confidence": self.confidence,
             "method": self.method,
             "repairs": list(self.repairs) if self.method == "paper" else None,
             "seconds": finite(self.seconds),
@@ -294,8 +302,11 @@ class Audit:
         write_document([self], path)
 
     def __repr__(self) -> str:
-        note = ("" if self.closed else ", gap open") + (", NOT verified" if self.refused else "")
+        note = ("" if self.closed or self.proved == "upper" else ", gap open") + (
+            ", NOT verified" if self.refused else ""
+        )
         note += ", read from a file" if self.loaded else ""
+        sure = "" if self.confidence is None else f" with confidence {self.confidence:g}"
         digits = decimals(self.upper)
         knows = (
             "independent records"
@@ -305,7 +316,7 @@ class Audit:
             else f"H(X) >= {self.entropy:.9g}"
         )
         return (
-            f"<Audit {round_down(self.lower, digits)} <= L <= {round_up(self.upper, digits)} {self.unit} at "
+            f"<Audit {round_down(self.lower, digits)} <= L <= {round_up(self.upper, digits)} {self.unit}{sure} at "
             f"{knows}: {name(self.prior.secret)}, proved {self.proved}, stopped by {self.stopped}{note}>"
         )
 
@@ -358,7 +369,18 @@ class Curve:
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
         """Return a pandas DataFrame with one row per point."""
-        columns = ("entropy", "knowledge", "lower", "upper", "unit", "record", "stopped", "proved", "seconds")
+        columns = (
+            "entropy",
+            "knowledge",
+            "lower",
+            "upper",
+            "unit",
+            "record",
+            "stopped",
+            "proved",
+            "confidence",
+            "seconds",
+        )
         return frame([{key: getattr(audit, key) for key in columns} for audit in self.audits])
 
     def summary(self) -> str:
@@ -389,10 +411,11 @@ class Curve:
         widest = max(audit.gap for audit in self.audits)
         beyond = not self.audits[0].reference.uniform
         along, what = (self.knowledges, "knowledge <=") if beyond else (self.entropies, "H(X) >=")
+        sure = "" if self.audits[0].confidence is None else f", each with confidence {self.audits[0].confidence:g}"
         return (
             f"<Curve of {len(self.audits)} points, {what} {min(along):.4g} to {max(along):.4g}: "
             f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
-            f"widest gap {widest:.1e}>"
+            f"widest gap {widest:.1e}{sure}>"
         )
 
 
@@ -417,6 +440,6 @@ def frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFra
     try:
         pd = import_module("pandas")  # optional
     except ImportError:
-        message = "to_frame needs pandas, which is not installed; pip install pandas, or use to_dict()"
+        message = "to_frame needs pandas, which is not installed; pip install 'dalenius[pandas]'"
         raise InputError(message) from None
     return pd.DataFrame(rows)

@@ -6,12 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.auditing.independent import IndependentRecord, as_sum, averaged, by_lines, by_shift, within
+from dalenius.auditing.independent import (
+    IndependentRecord,
+    as_counts,
+    as_sum,
+    averaged,
+    by_indicators,
+    by_lines,
+    by_shift,
+    within,
+)
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
@@ -31,10 +41,11 @@ def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> A
             "or leave secret out for all of them"
         )
         raise InputError(message)
-    if mechanism.route not in ("rows", "sum"):
+    if mechanism.route not in ("rows", "sum") and as_counts(mechanism) is None:
         message = (
-            f'adversary="independent" needs a mechanism whose rows can be written out, or integer noise on a sum; '
-            f"{mechanism.name} of {mechanism.query} is neither: use fewer records, or leave output='real' out"
+            f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum, or '
+            f"geometric noise on every count; {mechanism.name} of {mechanism.query} is neither: use fewer records, or "
+            "leave output='real' out"
         )
         raise InputError(message)
     orbits: tuple[Any, ...] = ((secret,),) if isinstance(secret, int) else problem.reference.orbits(mechanism.statistic)
@@ -55,6 +66,9 @@ def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> Indepen
 def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
     """Independence alone: by one law for all sums of the others, or where that stays open by one for each."""
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
+    counts = as_counts(mechanism)
+    if counts is not None:
+        return by_indicators(counts, members)
     noisy = as_sum(mechanism)
     found = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings)
     if found is not None and (mechanism.route == "sum" or found.upper - found.lower <= tolerance):
@@ -188,8 +202,10 @@ def witness_prior(
         laws = [_certain(v, size) for v, size in zip(others, records, strict=True)]
     laws[record] = tuple(float(p) for p in law)
     held = Reference(tuple(laws))
-    masses = np.exp(held.log_joint(mechanism.statistic, record))
-    return Prior(mechanism, record, masses / masses.sum(), held)
+    # Of noisy counts that are never written out, the prior is held by one of them.
+    told = mechanism.cell(0) if isinstance(mechanism, NoisyHistogram) else mechanism
+    masses = np.exp(held.log_joint(told.statistic, record))
+    return Prior(told, record, masses / masses.sum(), held)
 
 
 def _law(reference: Reference, record: int, size: int) -> tuple[float, ...]:

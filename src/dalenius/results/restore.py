@@ -20,6 +20,7 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.sampled import Sampled
 from dalenius.model.channels.symmetric import EvenPrior, Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
@@ -233,7 +234,8 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
     if "bounds" in content:
         content = {"upper_by": content["bounds"], **content}  # its name in version 0.1
     plain = _plain(content, {**OF_AUDIT, "record": (int if one else type(None),)})
-    if plain["proved"] == "upper" or _short(plain["upper_by"]) != plain["upper_by"]:
+    sampled = isinstance(mechanism, Sampled)
+    if (plain["proved"] == "upper") != sampled or _short(plain["upper_by"]) != plain["upper_by"]:
         message = f"it is proved {plain['proved']!r}, the upper bound by {plain['upper_by']!r}"
         raise InputError(message)
     witness = certificate["witness"]
@@ -242,7 +244,9 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
     else:
         adversary = _adversary(content["adversary"], certificate, mechanism.records)
         about = witness["record"] if secret is None else secret
-        prior = _witness(mechanism, about, certificate, adversary.reference)
+        prior = _witness(
+            mechanism.above if isinstance(mechanism, Sampled) else mechanism, about, certificate, adversary.reference
+        )
     return Audit(
         mechanism=mechanism,
         adversary=adversary,

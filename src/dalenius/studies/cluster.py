@@ -12,6 +12,7 @@ from typing import Any
 
 from dalenius.errors import InputError
 from dalenius.model.files import read_bytes
+from dalenius.studies.pool import script_left_alone
 from dalenius.studies.running import answer
 from dalenius.studies.store import Entry
 from dalenius.studies.task import Task, Work
@@ -121,6 +122,7 @@ def connected(address: str, patience: float = 10.0) -> Iterator[Cluster]:
     if address.startswith("local"):
         many = _workers(address)
         with (
+            script_left_alone(),
             distributed.LocalCluster(n_workers=many, threads_per_worker=1, dashboard_address=None) as local,
             distributed.Client(local, timeout=patience) as client,
         ):

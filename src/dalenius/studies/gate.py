@@ -9,6 +9,7 @@ budget = 0.05
 certificate = "survey-certificate.json"
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,22 +48,26 @@ class Checked:
     budget: float
     unit: str
     stopped: str
+    confidence: float | None
     certificate: dict[str, Any] = field(repr=False)
 
     @classmethod
     def of(cls, check: Check, found: Answered) -> "Checked":
         """Decide: kept only where the upper bound is within the budget, exceeded only where the lower one is above."""
         numbers = {name: found.numbers[name] for name in ("lower", "upper", "unit", "stopped")}
+        numbers["confidence"] = found.numbers.get("confidence")
         verdict = verdict_of(numbers["lower"], numbers["upper"], check.budget)
         return cls(check.name, verdict, budget=check.budget, certificate=found.certificate, **numbers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of one check."""
         names = ("name", "verdict", "lower", "upper", "budget", "unit", "stopped")
-        return {name: getattr(self, name) for name in names}
+        sure = {} if self.confidence is None else {"confidence": self.confidence}
+        return {name: getattr(self, name) for name in names} | sure
 
     def __str__(self) -> str:
-        return f"{self.verdict:9}  {self.name}: {words(self.lower, self.upper, self.budget, self.unit, self.stopped)}"
+        said = words(self.lower, self.upper, self.budget, self.unit, self.stopped, self.confidence)
+        return f"{self.verdict:9}  {self.name}: {said}"
 
 
 def verdict_of(lower: float, upper: float, budget: float) -> Verdict:
@@ -70,17 +75,25 @@ def verdict_of(lower: float, upper: float, budget: float) -> Verdict:
     return "kept" if upper <= budget else "exceeded" if lower > budget else "undecided"
 
 
-def words(lower: float, upper: float, budget: float, unit: str, stopped: str) -> str:
+def words(  # noqa: PLR0913, PLR0917 - a bracket, its budget, and how it was found
+    lower: float, upper: float, budget: float, unit: str, stopped: str, confidence: float | None = None
+) -> str:
     """Return a bracket beside its budget, digits rounded outward, and what to do where it decides nothing."""
     digits = decimals(upper)
     low, high = round_down(lower, digits), round_up(upper, digits)
+    sure = "" if confidence is None else f" with confidence {confidence:.12g}"
+    # More work helps only where a limit ended it.
+    more = {
+        "gap": "the bracket is as narrow as its tolerance: give a smaller one",
+        "nearly": "the bracket is nearly as narrow as it can be: give it more noise",
+        "method": "every bound that applies was tried: give it more noise",
+    }.get(stopped, f"not decided within the limits (stopped by {stopped}): give it more time or nodes, or more noise")
+    if confidence is not None:
+        more = "draw more samples, or give it more noise: samples never show that a budget is exceeded"
     sentences: dict[Verdict, str] = {
-        "kept": f"leaks at most {high} {unit}, the budget is {budget:.9g}",
+        "kept": f"leaks at most {high} {unit}{sure}, the budget is {budget:.9g}",
         "exceeded": f"leaks at least {low} {unit}, the budget is {budget:.9g}",
-        "undecided": (
-            f"leaks between {low} and {high} {unit}, the budget is {budget:.9g}: not decided within the limits "
-            f"(stopped by {stopped}); give it more time_limit or nodes, or more noise"
-        ),
+        "undecided": f"leaks between {low} and {high} {unit}{sure}, the budget is {budget:.9g}; {more}",
     }
     return sentences[verdict_of(lower, upper, budget)]
 
@@ -138,19 +151,31 @@ def _check_target(check: Check, folder: Path) -> None:
 
 
 def run_checks(checks: Sequence[tuple[Check, Work]]) -> Iterator[Checked]:
-    """Answer check by check. Each certificate is verified, and written where the check asks for it."""
+    """Answer check by check, until Ctrl-C. Each certificate is verified, and written where the check asks for it."""
     from dalenius.certificates.certificate import Certificate  # noqa: PLC0415 - numpy
+    from dalenius.options import DAY, MINUTE  # noqa: PLC0415 - the same
     from dalenius.verifier.verify import verify  # noqa: PLC0415 - python-flint
 
     for check, work in checks:
         checked = Checked.of(check, work.answer())
-        verdict = verify(checked.certificate)
+        # As the search, its check is not to depend on how busy the machine is where the limit is in nodes.
+        verdict = verify(checked.certificate, time_limit=DAY if check.nodes is not None else MINUTE)
         if not verdict.verified:
             message = f"the certificate of {check.name!r} was not accepted: {verdict.reason}; nothing is decided by it"
             raise InputError(message)
         if check.certificate is not None:
             Certificate(checked.certificate).save(work.folder / check.certificate)
         yield checked
+        if checked.stopped == "interrupted":
+            return
+
+
+def checked_budget(budget: float) -> float:
+    """Refuse a budget that no leakage can be compared with."""
+    if not budget >= 0 or math.isinf(budget):
+        message = f"--at-most {budget:g}: a budget is a finite number of at least 0"
+        raise InputError(message)
+    return budget
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:

@@ -102,6 +102,9 @@ def read_grid(source: Source) -> tuple[Head, tuple[Point, ...]]:
             ranges[name] = _range(given)
         except InputError as error:
             mistakes.append((("vary", name), str(error)))
+    if not tables["vary"]:
+        example = "write [vary] on a line, and below it what changes, such as knowledge = [0.1, 0.5]"
+        mistakes.append((("vary",), f"nothing is varied; {example}"))
     # Counted before they are listed: a range may be longer than the memory.
     many = math.prod(one.steps if isinstance(one, Range) else len(one) for one in ranges.values())
     if many > MOST_POINTS:

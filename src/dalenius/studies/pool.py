@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -10,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import active_children, connection, get_context, parent_process
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dalenius.search.processes import ONE_THREAD
 
@@ -59,13 +60,11 @@ class Pool(Generic[Item, Result]):
         strangers = set(active_children())
         lanes = [_lane() for _ in range(min(self.workers, len(queue)))]
         try:
-            # Processes start as they are given work, and inherit the environment.
-            with environment(ONE_THREAD):
-                while (queue and not self.stopping) or self._running:
-                    self._submit(queue, lanes)
-                    ended = self._collect(queue, lanes)
-                    self._submit(queue, lanes)
-                    yield ended
+            while (queue and not self.stopping) or self._running:
+                self._submit(queue, lanes)
+                ended = self._collect(queue, lanes)
+                self._submit(queue, lanes)
+                yield ended
         finally:
             # Left on the way: what is half done is not waited for.
             if self._running:
@@ -77,16 +76,18 @@ class Pool(Generic[Item, Result]):
 
     def _submit(self, queue: deque[tuple[Item, int]], lanes: list[ProcessPoolExecutor]) -> None:
         free = set(range(len(lanes))) - {number for number, _, _ in self._running.values()}
-        for number in sorted(free):
-            if queue and not self.stopping:
-                item, deaths = queue.popleft()
-                try:
-                    future = lanes[number].submit(self.function, item)
-                except BrokenProcessPool:
-                    # It died while it had nothing to do: no point is to blame.
-                    lanes[number] = _lane()
-                    future = lanes[number].submit(self.function, item)
-                self._running[future] = number, item, deaths
+        # Processes start as they are given work, and inherit the environment.
+        with environment(ONE_THREAD), script_left_alone():
+            for number in sorted(free):
+                if queue and not self.stopping:
+                    item, deaths = queue.popleft()
+                    try:
+                        future = lanes[number].submit(self.function, item)
+                    except BrokenProcessPool:
+                        # It died while it had nothing to do: no point is to blame.
+                        lanes[number] = _lane()
+                        future = lanes[number].submit(self.function, item)
+                    self._running[future] = number, item, deaths
 
     def _collect(self, queue: deque[tuple[Item, int]], lanes: list[ProcessPoolExecutor]) -> list[Ended[Item, Result]]:
         ended = []
@@ -136,6 +137,22 @@ def environment(changes: dict[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def script_left_alone() -> Iterator[None]:
+    """Within: a process that starts does not run the user's script, which need not guard against that.
+
+    A spawned process imports the module that was started as a program, found by these two names; points need nothing
+    of it.
+    """
+    names = vars(sys.modules["__main__"])
+    hidden: dict[str, Any] = {name: names.pop(name) for name in ("__file__", "__spec__") if name in names}
+    names["__spec__"] = None
+    try:
+        yield
+    finally:
+        names.update(hidden)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ brought to the disk (synchronous=FULL), since a killed machine may not lose what
 
 import json
 import sqlite3
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -67,6 +68,9 @@ class Store:
         fresh = not path.exists()
         if problem := obstacle(path):
             message = f"store {path}: {problem}"
+            raise InputError(message)
+        if problem := _unwritable(path):
+            message = f"store {path}: {problem}; {remedy}"
             raise InputError(message)
         if not fresh:
             check(path, name, remedy)
@@ -162,6 +166,18 @@ def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[st
         )
         raise InputError(message)
     return meta
+
+
+def _unwritable(path: Path) -> str:
+    """Return why nothing can be written beside this file, or nothing: SQLite keeps its log there."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        return f"there is no directory {folder}"
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return f"nothing can be written in {folder}: {error.strerror}"
 
 
 @contextmanager

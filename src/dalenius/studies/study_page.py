@@ -4,8 +4,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.report.audit_page import EACH, MOST_CARRIED, gzip
 from dalenius.report.charts import Axis, Series, line_chart, number, text
-from dalenius.report.document import MOST_CARRIED, gzip
 from dalenius.report.page import Download, Section, Table
 from dalenius.report.profile_text import BOUNDED, INDEPENDENT
 from dalenius.results.units import NATS_PER_UNIT
@@ -120,5 +120,4 @@ def _certificates(study: "Study") -> Section:
     content = gzip("".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in wanted).encode())
     if not wanted or len(content) > MOST_CARRIED:
         return Section("Certificates", (beside,))
-    words = "one certificate a line, in the order of the table; unpack it with gunzip"
-    return Section("Certificates", (beside,), downloads=(Download("certificates.jsonl.gz", content, words),))
+    return Section("Certificates", (beside,), downloads=(Download("certificates.jsonl.gz", content, EACH),))

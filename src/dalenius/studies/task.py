@@ -16,7 +16,6 @@ from dalenius.model.files import read_bytes
 if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism
 
-DAY = 86_400.0
 TaskName = Literal["audit", "design", "calibrate"]
 
 
@@ -118,9 +117,7 @@ class Task(BaseModel):
             "entropy", "knowledge", "unit", "tolerance", "relative", "time_limit", "nodes", "seed", "method",
             "distortion", "leakage", "adversary",
         )  # fmt: skip
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        # A limit in nodes is there so that no clock decides; a day is none.
-        return given | {"time_limit": self.time_limit or DAY} if "nodes" in given else given
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True)
@@ -197,6 +194,7 @@ def _audit(work: Work) -> Answered:
         "proved": found.proved,
         "upper_by": found.upper_by,
         "nodes": found.nodes,
+        **({} if found.confidence is None else {"confidence": found.confidence}),
     }
     return Answered(numbers, found.seconds, found.certificate.data)
 
@@ -253,7 +251,7 @@ def check_question(work: Work) -> None:
     from dalenius.options import Options, adversary_of, audit_problem  # noqa: PLC0415 - numpy
 
     task, mechanism = work.task, _mechanism(work)
-    options = Options.from_user(unit=task.unit, tolerance=1e-6, time_limit=DAY, seed=0, progress=False)
+    options = Options.from_user(unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
     against = adversary_of(
         mechanism,
         options,

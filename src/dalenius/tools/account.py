@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from dalenius.certificates.certificate import Certificate
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, stacked
 from dalenius.results.audit import Audit, finite
 
-Bound = Literal["audit", "chain rule", "trivial"]
+Bound = Literal["audit", "chain rule", "people", "trivial"]
 
 HOW: dict[str, str] = {
     "audit": "by an audit of all releases together",
     "chain rule": "a sound bound: what an audited part leaks, plus what the others can tell at all",
+    "people": "a sound bound: what each release tells of a record beside all others, and how they may depend on it",
     "trivial": "only the trivial bound, log|A|: the releases may tell everything about a record",
 }
 TRUSTED = (
@@ -29,8 +31,8 @@ class Account:
 
     Attributes:
         releases: k.
-        bound: how `upper` was proved: by an "audit" of the whole composition, by the "chain rule", or "trivial",
-            log|A|.
+        bound: how `upper` was proved: by an "audit" of the whole composition, by the "chain rule", by "people"
+            (what each release tells of a record beside all others), or "trivial", log|A|.
         added: how much the last release has added to the leakage, at least and at most.
         entropy_left: the least average entropy H(X | Y_1..Y_k) that such an adversary still has; an average over
             outputs, not for every output. nan with a reference prior, from which entropy does not count.
@@ -53,6 +55,14 @@ class Account:
     entropy_left: float
     audit: Audit | None = None
     loaded: bool = False
+    joint: Certificate | None = None
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What `verify` re-checks: of all releases together; None where upper is no more than added up."""
+        if self.joint is not None:
+            return self.joint
+        return self.audit.certificate if self.audit is not None and self.exact else None
 
     @property
     def exact(self) -> bool:

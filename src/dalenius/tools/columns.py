@@ -21,6 +21,9 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Sum, Table
 from dalenius.numerics.types import Ints
 
+# Queries that are about whole records as they are about columns: values that agree in them add the same.
+SUMS = ("count", "total")
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -69,16 +72,28 @@ class Columns:
         sizes = [self.sizes[i][1] for i in order]
         return np.ravel_multi_index([places[i] for i in order], sizes).astype(np.int64)
 
-    def lifted(self, mechanism: Mechanism, names: tuple[str, ...]) -> Mechanism:
-        """Return a mechanism over some columns as one over whole records, with the same outputs and rows."""
-        of = self.projection(names)
-        wanted = (int(of.max()) + 1,) * self.n
-        if mechanism.records != wanted:
+    def check(self, mechanism: Mechanism, names: tuple[str, ...]) -> None:
+        """Refuse a mechanism that is not about these columns of all records."""
+        values = math.prod(dict(self.sizes)[name] for name in names)
+        if mechanism.records != (values,) * self.n:
             message = (
-                f"a release about {', '.join(names)} is over {self.n} records of {wanted[0]} values; this mechanism is "
+                f"a release about {', '.join(names)} is over {self.n} records of {values} values; this mechanism is "
                 f"over {len(mechanism.records)} of {' or '.join(map(str, sorted(set(mechanism.records))))}"
             )
             raise InputError(message)
+
+    def lifts(self, mechanism: Mechanism, names: tuple[str, ...], most: int) -> bool:
+        """Whether a mechanism about these columns is one over whole records of at most so many datasets, or a sum."""
+        if mechanism.route == "counts":
+            return False
+        summed = mechanism.query is not None and mechanism.query.name in SUMS
+        whole = names == tuple(name for name, _ in self.sizes)
+        return summed or whole or self.n * math.log(self.values) <= math.log(most)
+
+    def lifted(self, mechanism: Mechanism, names: tuple[str, ...]) -> Mechanism:
+        """Return a mechanism over some columns as one over whole records, with the same outputs and rows."""
+        self.check(mechanism, names)
+        of = self.projection(names)
         if np.array_equal(of, np.arange(self.values)):
             return mechanism
         query = _lifted_query(mechanism, of)
@@ -101,7 +116,7 @@ class Columns:
 def _lifted_query(mechanism: Mechanism, of: Ints) -> Query | None:
     """The same count or total, of whole records: values that agree in the columns add the same."""
     query = mechanism.query
-    if query is None or query.name not in ("count", "total") or mechanism.statistic != query.statistic:
+    if query is None or query.name not in SUMS or mechanism.statistic != query.statistic:
         return None
     added = np.asarray(cast("Sum", query.statistic).contributions)[of]
     return queries.total(query.n, added.tolist())

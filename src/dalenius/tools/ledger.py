@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from numpy.typing import ArrayLike
 
@@ -17,7 +17,7 @@ from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
-from dalenius.model.reference import Reference
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
 from dalenius.options import Options, check_named, distortion_of
 from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
@@ -25,9 +25,10 @@ from dalenius.results import checking
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
-from dalenius.results.units import NATS_PER_UNIT, in_unit
+from dalenius.results.units import NATS_PER_UNIT, down, in_unit, up
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
+from dalenius.tools import people
 from dalenius.tools.account import Account, Bound, account_facts, counted
 from dalenius.tools.calibration import search_noise
 from dalenius.tools.columns import Columns
@@ -54,7 +55,8 @@ class Release:
     """A mechanism that was run; `capacity` bounds what it can tell about the whole dataset, I(X;Y), in the unit.
 
     columns: what it looks at, in a ledger with columns; None for whole records.
-    lifted: then the same mechanism over whole records.
+    lifted: then the same mechanism over whole records; None where it is accounted for beside the others only (apart).
+    alone: what it leaks against independent records. In a ledger against those, capacity is that.
     """
 
     name: str
@@ -62,6 +64,12 @@ class Release:
     capacity: float
     columns: tuple[str, ...] | None = None
     lifted: Mechanism | None = None
+    alone: Audit | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether it cannot be audited together with others."""
+        return self.columns is not None and self.lifted is None
 
     @property
     def whole(self) -> Mechanism:
@@ -88,6 +96,9 @@ class Ledger:
         n: number of records, with `columns`.
         entropy: as for `audit`; give exactly one of entropy and knowledge.
         knowledge: as for `audit`.
+        adversary: "independent" for any prior under which the records are independent, in place of entropy and
+            knowledge. Releases then add up: each counts for what it tells beside all other records, and
+            `account().certificate` proves the sum.
         unit: "nats" or "bits".
         reference: what everybody knows, as for `audit`, with `knowledge`.
         budget: the most that all releases together may leak about a record. A release that cannot be proved to keep it
@@ -118,6 +129,7 @@ class Ledger:
         n: int | None = None,
         entropy: float | None = None,
         knowledge: float | None = None,
+        adversary: Literal["bounded", "independent"] = "bounded",
         unit: str = "nats",
         reference: object = None,
         budget: float | None = None,
@@ -128,15 +140,21 @@ class Ledger:
         """Begin an empty ledger."""
         check_named(bare, "dl.Ledger(data")
         self.columns, self.records = _data(data, columns, n)
-        self.adversary = Adversary.from_user(
-            self.records,
-            entropy=entropy,
-            knowledge=knowledge,
-            unit=unit,
-            reference=Reference.from_user(reference, self.records),
-        )
-        given = entropy if knowledge is None else knowledge
-        self._given = {self.adversary.given: math.inf if given is None else float(given)}
+        checks.choice("unit", unit, ("nats", "bits"))
+        self._given: dict[str, float | bool] = {"independent": True}
+        if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
+            _check_alone(entropy=entropy, knowledge=knowledge, reference=reference)
+            self.adversary = Adversary.independent(self.records, None, unit, UNIFORM)
+        else:
+            self.adversary = Adversary.from_user(
+                self.records,
+                entropy=entropy,
+                knowledge=knowledge,
+                unit=unit,
+                reference=Reference.from_user(reference, self.records),
+            )
+            given = entropy if knowledge is None else knowledge
+            self._given = {self.adversary.given: math.inf if given is None else float(given)}
         self.unit = unit
         self.budget = None if budget is None else checks.real("budget", budget, 0.0, math.inf)
         self.tolerance = checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True)
@@ -244,7 +262,7 @@ class Ledger:
         self._remember(new, account)
         if account.audit is not None and account.audit.mechanism is best.mechanism:
             return answer(account.audit, None)
-        alone = self._audit([(new.whole, 1)], limits.left, options)
+        alone = new.alone or self._audit([(new.whole, 1)], limits.left, options)
         return answer(alone, (account.lower, account.upper))
 
     def design(  # noqa: PLR0913 - the public surface
@@ -268,6 +286,12 @@ class Ledger:
         about everything together. `tolerance` is in units of distortion; options as for dl.design.
         """
         budget = self._limit()
+        if self.independent:
+            message = (
+                'a design is against adversaries of bounded knowledge; with adversary="independent" use '
+                "ledger.calibrate"
+            )
+            raise InputError(message)
         task = distortion_of(query, measure, outputs, p0)
         if query.records != self.records:
             message = (
@@ -371,9 +395,29 @@ class Ledger:
         self, mechanism: Mechanism, name: str | None, columns: Sequence[str] | None, deadline: Deadline
     ) -> Release:
         chosen, lifted = self._lifted(mechanism, columns)
-        whole = mechanism if lifted is None else lifted
         called = _checked_name(name) or problem(mechanism).split(":")[0]
-        return Release(called, mechanism, self._capacity(whole, deadline), chosen, lifted)
+        new = Release(called, mechanism, math.inf, chosen, lifted)
+        audit = self._alone(mechanism, deadline) if self.independent or new.apart else None
+        most = audit.upper if audit is not None and self.independent else self._capacity(new.whole, deadline)
+        return replace(new, capacity=most, alone=audit)
+
+    @property
+    def independent(self) -> bool:
+        """Whether the adversary is one under whose prior the records are independent."""
+        return self.adversary.kind == "independent"
+
+    def _alone(self, mechanism: Mechanism, deadline: Deadline) -> Audit | None:
+        """What a release leaks against independent records; None where that needs more than a formula, and may fail."""
+        known = [r.alone for r in self._releases if r.alone is not None and same_channel(r.mechanism, mechanism)]
+        if known:
+            return known[0]
+        options = replace(self._options(min(self.tolerance, 1e-6), max(self.least_seconds, deadline.left)), seed=0)
+        try:
+            return people.alone(mechanism, options)
+        except InputError:
+            if self.independent:
+                raise
+            return None
 
     def _lifted(
         self, mechanism: Mechanism, columns: Sequence[str] | None
@@ -389,6 +433,9 @@ class Ledger:
             message = f"columns = {columns!r}, but this ledger has none; begin it with Ledger(columns={{...}}, n=...)"
             raise InputError(message)
         chosen = self.columns.chosen(columns)
+        self.columns.check(mechanism, chosen)
+        if self.independent or not self.columns.lifts(mechanism, chosen, self.most_entries):
+            return chosen, None
         lifted = self.columns.lifted(mechanism, chosen)
         self.adversary.reference.check(lifted.statistic)
         return chosen, lifted
@@ -416,6 +463,8 @@ class Ledger:
     def _after(self, new: Release, options: Options) -> Account:
         """The account after one more release; see `account` for what is proved."""
         before, releases, deadline = self._account, (*self._releases, new), Deadline(options.time_limit)
+        if self.independent or any(r.apart for r in releases):
+            return self._by_people(releases, deadline)
         groups = _grouped(releases)
         part = groups if self._fits(groups, DEFAULT.portfolio.most_outputs) else self._auditable(groups)
         lower, told = before.lower, math.fsum(r.capacity for r in releases)
@@ -436,6 +485,48 @@ class Ledger:
         added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
         left = self._left(told)
         return Account(len(releases), self.unit, lower, upper, bound, added, left, whole, before.loaded)
+
+    def _by_people(self, releases: Sequence[Release], deadline: Deadline) -> Account:
+        """The account by what each release tells of one record beside all others (docs/mathematics.md 10.1).
+
+        Where records may depend on each other it is that and the knowledge; or what all releases tell at all.
+        """
+        before, told = self._account, math.fsum(r.capacity for r in releases)
+        unit = NATS_PER_UNIT[self.unit]
+        ways: list[tuple[float, Bound]] = [
+            (self._in_unit(math.log(max(self.records))), "trivial"),
+            (told * (1 + ROUNDING), "people" if self.independent else "chain rule"),
+        ]
+        sizes, audits = self._sizes(), [r.alone or self._alone(r.mechanism, deadline) for r in releases]
+        knowledge = None if self.independent else self._known()
+        proof, lower = None, before.lower
+        if sizes and all(audit is not None for audit in audits):
+            runs = [(audit, r.columns or tuple(sizes)) for r, audit in zip(releases, audits, strict=True) if audit]
+            proof = people.certificate(runs, sizes, len(self.records), knowledge)
+            lower = max(lower, down(proof.lower, unit))
+            ways.append((up(proof.upper, unit), "people"))
+        upper, bound = min(ways)
+        audit = None
+        if bound == "chain rule":
+            proof = None
+        elif bound == "people" and self.independent and len(releases) == 1:
+            audit, bound = audits[0], "audit"
+        added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
+        left = math.nan if self.independent else self._left(told)
+        return Account(
+            len(releases), self.unit, lower, max(lower, upper), bound, added, left, audit, before.loaded, joint=proof
+        )
+
+    def _known(self) -> float:
+        """Guarantee: result >= the adversary's knowledge, in nats; the number that was given, where it was given."""
+        adversary = self.adversary
+        return adversary.value if adversary.given == "knowledge" else math.nextafter(adversary.knowledge, math.inf)
+
+    def _sizes(self) -> dict[str, int]:
+        """The columns of a record; a record is one where there are none, and nothing where records differ."""
+        if self.columns is not None:
+            return dict(self.columns.sizes)
+        return {"record": self.records[0]} if len(set(self.records)) == 1 else {}
 
     def _options(self, tolerance: float, time_limit: float) -> Options:
         return Options.from_user(unit=self.unit, tolerance=tolerance, time_limit=time_limit, seed=0, progress=False)
@@ -543,6 +634,8 @@ class Ledger:
         named = dict(content["adversary"])
         laws = named.pop("reference", None)
         given: dict[str, Any] = {k: math.inf if v is None else v for k, v in named.items()}
+        if given.pop("independent", False) is True:
+            given["adversary"] = "independent"
         settings = {key: content[key] for key in ("unit", "tolerance", "time_limit", "most_entries")}
         reference = None if laws is None else next(iter(laws.values()))
         data: dict[str, Any] = {"data": content["records"]}
@@ -589,7 +682,13 @@ class Ledger:
     def _repr_html_(self) -> str:
         return as_html(self._facts())
 
+    def _adversary(self) -> str:
+        """The adversary, for a sentence."""
+        return f"an adversary with {self._knows()}" if not self.independent else self._knows()
+
     def _knows(self) -> str:
+        if self.independent:
+            return "any prior under which the records are independent"
         ((given, value),) = self._given.items()
         if not self.adversary.reference.uniform:
             return f"knowledge <= {value:.6g} {self.unit} beyond {reference_words(self.adversary.reference)}"
@@ -599,7 +698,8 @@ class Ledger:
 
     def _facts(self) -> Facts:
         shown = [
-            f"{k}. {r.name}{r.about}: at most {round_up(r.capacity)} {self.unit} about the data"
+            f"{k}. {r.name}{r.about}: at most {round_up(r.capacity)} {self.unit} about "
+            f"{'a record' if self.independent else 'the data'}"
             for k, r in enumerate(self._releases, 1)
         ]
         shown = from_file(self._account, shown)
@@ -638,6 +738,14 @@ def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tup
         message = f"n = {n!r} goes with columns=; the data say how many records there are"
         raise InputError(message)
     return None, data.records if isinstance(data, Query) else checks.alphabets(data)
+
+
+def _check_alone(**given: object) -> None:
+    """Refuse what does not go with independence alone."""
+    for name, value in given.items():
+        if value is not None:
+            message = f'{name} = {value!r} with adversary="independent"; a ledger against independent records has none'
+            raise InputError(message)
 
 
 def _checked_name(name: str | None) -> str | None:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 # More releases than these are in the table alone.
 MOST_DRAWN = 30
+AGAIN = """dalenius ledger show LEDGER.json --verify
+
+import dalenius as dl
+
+dl.Ledger.load("LEDGER.json", verify=True).account()"""
 TWO_KINDS = "Each alone is bounded about the whole data, all together about one record."
 
 
@@ -24,7 +29,8 @@ def sections(ledger: "Ledger") -> list[Section]:
         (str(k), release.name, ", ".join(release.columns or ()) or "all", round_up(release.capacity))
         for k, release in enumerate(releases, 1)
     )
-    table = Table(("", "release", "columns", f"tells at most about the data, {unit}"), rows)
+    about = "a record" if ledger.independent else "the data"
+    table = Table(("", "release", "columns", f"tells at most about {about}, {unit}"), rows)
     drawn = ""
     if 0 < len(releases) <= MOST_DRAWN:
         names = [*(f"{k}. {release.name}" for k, release in enumerate(releases, 1)), "all together, about a record"]
@@ -36,10 +42,11 @@ def sections(ledger: "Ledger") -> list[Section]:
         Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger._facts())),  # noqa: SLF001
         Section(
             "Releases",
-            (TWO_KINDS,),
+            () if ledger.independent else (TWO_KINDS,),
             drawn=drawn,
             table=table,
         ),
+        Section("How to reproduce it", ("From the ledger's file, every number is computed again:",), commands=AGAIN),
     ]
 
 
@@ -47,7 +54,10 @@ def _verdict(ledger: "Ledger") -> str:
     account, nats = ledger.account(), NATS_PER_UNIT[ledger.unit]
     unit = f'<span class="unit">{text(ledger.unit)}</span>'
     low, high = number(account.lower, nats, "down"), number(account.upper, nats, "up")
-    said = f"The {counted(account.releases)} of this ledger together tell {low} to {high} {unit} about any one record."
+    who = "The release of this ledger tells"
+    if account.releases != 1:
+        who = f"The {counted(account.releases)} of this ledger together tell"
+    said = f"{who} {low} to {high} {unit} about any one record."
     if ledger.budget is None:
         return said
     left = number(ledger.remaining(), nats, "down")
@@ -58,7 +68,7 @@ def _verdict(ledger: "Ledger") -> str:
 def _assumed(ledger: "Ledger") -> tuple[str, ...]:
     account = ledger.account()
     return (
-        f"What was assumed: an adversary with {ledger._knows()}, and releases run independently.",  # noqa: SLF001
+        f"What was assumed: {ledger._adversary()}, and releases run independently.",  # noqa: SLF001
         f"How the upper bound was found: {HOW[account.bound]}.",
         *((f"These numbers are {TRUSTED}.",) if account.loaded else ()),
     )

@@ -47,8 +47,8 @@ def profile(  # noqa: PLR0913 - the public surface
     points = _adversaries(mechanism, entropies, unit, rho)
     rho.check(mechanism.statistic)
     at = checks.real("epsilon", 1.0 if epsilon is None else epsilon, 0.0, math.inf)
-    # Hardly a measure is left where outputs are real numbers: `written` says so.
-    if mechanism.n_outputs == math.inf:
+    # Hardly a measure is left where outputs are real numbers, or known by samples: `written` says so.
+    if mechanism.n_outputs == math.inf or mechanism.confidence is not None:
         mechanism.written()
     notes: list[str] = []
     scale = options.nats

@@ -49,6 +49,7 @@ def _words(verdict: Verification) -> str:
     if not verdict.verified:
         return f"NOT VERIFIED: {verdict.reason}"
     bounds = f"{verdict.lower!r} <= {verdict.quantity} <= {verdict.upper!r} {verdict.unit}".rstrip()
+    bounds += "" if verdict.confidence is None else f" with confidence {verdict.confidence!r}"
     return f"VERIFIED {bounds}: {verdict.reason}. Problem: {verdict.problem}"
 
 

@@ -19,12 +19,22 @@ since D( pq || r ) >= 0. QED
 function of c_a + N and s tells no more of a than c_a + N does, for which one r serves, whatever s and n are. Outputs
 beyond `reach` of the c_a are put together, which loses at most 2 P(N >= reach) log k, and nothing where they are
 proportional: see named.widened.
+"indicators": geometric noise on every count of a histogram, alpha = exp(-rate). Given the others' counts t', all that
+Y_v tells of a is whether it is above t'_v: beyond that outputs are proportional. Clamping to 0..n keeps it, since
+0 <= t'_v < n. So a is seen through k bits, bit v being 1 with chance 1/(1+alpha) if a = v and alpha/(1+alpha) if not,
+whatever n and t' are. The bits may be renamed with the values, so that the capacity is at the uniform law, and r its
+output law: with B ones among the bits,
+
+    C = log k - 2 rate alpha/(1+alpha) - E log( B + (k-B) alpha^2 ),
+
+B one bit that is 1 with chance 1/(1+alpha) and k - 1 bits with chance alpha/(1+alpha), added up.
 "averaged": one r for the channel Q, with the reference as the law of the others.
 
 With knowledge as well, D(prior || rho) <= K, every bound on all independent priors holds, and so does every proof about
 all priors in the ball.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +42,7 @@ from typing import Any
 from flint import arb
 
 from .balls import ONE, ZERO, Ball, precision, short, xlogx
-from .channels import named
+from .channels import named, unwritten_histograms
 from .channels.channel import Channel
 from .channels.counting import Histogram, Statistic, Sum
 from .limits import largest, tick
@@ -43,7 +53,7 @@ from .reference import Product, Reference, Uniform, Weights
 from .secret import Group
 
 Rows = list[list[Ball]]
-KINDS = ("lines", "shift", "averaged")
+KINDS = ("lines", "shift", "averaged", "indicators")
 
 
 @dataclass(frozen=True)
@@ -88,10 +98,49 @@ def shifted(problem: dict[str, Any]) -> Shifted:
 
 
 @dataclass(frozen=True)
+class Indicators:
+    """Geometric noise on every count of a histogram, of which one record is seen as k noisy bits."""
+
+    noisy: unwritten_histograms.Noisy
+
+    @property
+    def statistic(self) -> Statistic:
+        return self.noisy.statistic
+
+    @property
+    def text(self) -> str:
+        return self.noisy.text
+
+    def capacity(self) -> Ball:
+        """C of the module's words; log k where there is no noise."""
+        k, rate = self.noisy.statistic.k, self.noisy.noise.parameter
+        if rate is None:
+            return arb(k).log()
+        alpha = (-rate).exp()
+        kept, flipped = 1 / (1 + alpha), alpha / (1 + alpha)
+        # chance[j]: of j ones among the bits of the other values.
+        chance = [arb(math.comb(k - 1, j)) * flipped**j * kept ** (k - 1 - j) for j in range(k)]
+        mean = ZERO
+        for ones in range(k + 1):
+            tick()
+            both = (chance[ones - 1] * kept if ones else ZERO) + (chance[ones] * flipped if ones < k else ZERO)
+            mean += both * (ones + (k - ones) * alpha**2).log()
+        return arb(k).log() - 2 * rate * flipped - mean
+
+
+def indicators(problem: dict[str, Any]) -> Indicators:
+    """Return the channel of a description by names: geometric noise on every count."""
+    noisy = unwritten_histograms.rebuild(problem)
+    if noisy.noise.family != "geometric":
+        refuse(f"a proof by indicators is for geometric noise, not for {noisy.noise.text}")
+    return Indicators(noisy)
+
+
+@dataclass(frozen=True)
 class Independent:
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
-    channel: Channel | Shifted
+    channel: Channel | Shifted | Indicators
     reference: Reference
     follows: bool  # the others follow the reference exactly
     knowledge: Knowledge | None
@@ -102,7 +151,14 @@ class Independent:
 
     def check_witness(self, witness: dict[str, Any], record: int, lower: float) -> None:
         """Guarantee: some prior with independent records that the adversary may hold leaks at least `lower`."""
-        law = law_of(field(witness, "law", "the witness"), self.statistic.alphabet(record), "the law of the witness")
+        given = field(witness, "law", "the witness")
+        law = law_of(given, self.statistic.alphabet(record), "the law of the witness")
+        if isinstance(self.channel, Indicators):
+            if len(set(given)) > 1:
+                refuse("a witness of noisy counts has the same chance for every value of its record")
+            self._counted(witness)
+            _attains(self.channel.capacity(), lower)
+            return
         if "others" in witness:
             if self.follows or not (self.knowledge is None or self.knowledge.free):
                 refuse("the witness knows the other records, but they follow the reference")
@@ -113,8 +169,7 @@ class Independent:
             rows = self._averaged(record, law)
             self._held(law, record)
         leaked = sum((p * d for p, d in zip(law, divergences(rows, law), strict=True) if not p.is_zero()), ZERO)
-        if lower > 0 and not leaked >= lower:
-            refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
+        _attains(leaked, lower)
 
     def _held(self, law: list[Ball], record: int) -> None:
         """Refuse a law of the record that is farther from the reference than the adversary's knowledge."""
@@ -135,10 +190,7 @@ class Independent:
         """The rows q(.|a,x') of the others that the witness knows."""
         statistic, k = self.statistic, self.statistic.alphabet(record)
         if isinstance(statistic, (Sum, Histogram)):
-            listed = sequence(witness["others"], "the others of the witness", k)
-            counts = [whole(c, "a count of the others", 0, statistic.n) for c in listed]
-            if sum(counts) != statistic.n - 1:
-                refuse(f"the others of the witness are {sum(counts)} records, not {statistic.n - 1}")
+            counts = self._counted(witness)
             moved = [tuple(c + (v == a) for v, c in enumerate(counts)) for a in range(k)]
             if isinstance(self.channel, Shifted):
                 return self._window(witness, moved)
@@ -159,6 +211,15 @@ class Independent:
                 classes.append(statistic.classes[index])
         return self._rows(classes)
 
+    def _counted(self, witness: dict[str, Any]) -> list[int]:
+        """How many of the others have each value, as the witness knows."""
+        statistic = self.statistic
+        listed = sequence(field(witness, "others", "the witness"), "the others of the witness", statistic.alphabet(0))
+        counts = [whole(c, "a count of the others", 0, statistic.n) for c in listed]
+        if sum(counts) != statistic.n - 1:
+            refuse(f"the others of the witness are {sum(counts)} records, not {statistic.n - 1}")
+        return counts
+
     def _window(self, witness: dict[str, Any], moved: list[tuple[int, ...]]) -> Rows:
         """Outputs beyond `reach` of the answers put together, which tells no more."""
         channel = self.channel
@@ -176,8 +237,8 @@ class Independent:
 
     def _averaged(self, record: int, law: Sequence[Ball]) -> Rows:
         """Q(.|a) for every value a of the record; any row for values that no law within the knowledge has."""
-        if isinstance(self.channel, Shifted):
-            refuse("the others of noise on a sum follow no law here; its rows are needed")
+        if not isinstance(self.channel, Channel):
+            refuse("the others of noise that is never written out follow no law here; its rows are needed")
         nothing = Knowledge(ZERO, none=True, free=False)
         question = Question(self.channel, Group((record,)), nothing, self._free_at(record))
         shares, result = self.channel.cells(question.shares), []
@@ -211,7 +272,7 @@ class Independent:
         """
         kind = field(proof, "kind", where)
         if kind not in KINDS:
-            if self.knowledge is None or isinstance(self.channel, Shifted):
+            if self.knowledge is None or not isinstance(self.channel, Channel):
                 refuse(f"{where}: its kind is none of {', '.join(KINDS)}")
             question = Question(self.channel, Group((record,)), self.knowledge, self.reference)
             return check(question, proof, where)
@@ -225,7 +286,12 @@ class Independent:
         if kind == "shift":
             yield from self._shift(proof, k, where)
             return
-        if isinstance(self.channel, Shifted):
+        if kind == "indicators":
+            if not isinstance(self.channel, Indicators):
+                refuse(f"{where}: it is for geometric noise on every count, and all proofs are by indicators or none")
+            yield self.channel.capacity()
+            return
+        if not isinstance(self.channel, Channel):
             refuse(f"{where}: it needs the rows of the channel")
         lost = self.channel.lost * arb(k).log()
         given = sequence(field(proof, "weights", where), f"weights of {where}")
@@ -248,7 +314,8 @@ class Independent:
     def _shift(self, proof: dict[str, Any], k: int, where: str) -> Iterator[Ball]:
         """max_a D( c_a + N || r ) with outputs beyond `reach` put together."""
         channel = self.channel
-        assert isinstance(channel, Shifted)  # noqa: S101 - for the type checker
+        if not isinstance(channel, Shifted):
+            refuse(f"{where}: it is for noise on a sum")
         reach = whole(field(proof, "reach", where), f"the reach of {where}", 1, largest().reach)
         added = channel.statistic.contributions
         if max(added) - min(added) > largest().reach:
@@ -258,6 +325,12 @@ class Independent:
         proportional = channel.noise.family in ("geometric", "laplace")
         lost = ZERO if proportional else 2 * channel.noise.tail(reach) * arb(k).log()
         yield from (d + lost for d in divergences(rows, law))
+
+
+def _attains(leaked: Ball, lower: float) -> None:
+    """Refuse a lower bound above what the witness leaks."""
+    if lower > 0 and not leaked >= lower:
+        refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
 
 
 def lines(statistic: Statistic, record: int) -> Iterator[list[int]]:

@@ -9,6 +9,7 @@ from .limits import MEMORY, MIB, too_large
 
 AUDIT = "dalenius/audit-certificate"  # formats
 DESIGN = "dalenius/design-certificate"
+JOINT = "dalenius/joint-certificate"
 LARGEST_INTEGER = 2**53  # up to here floats hold every integer
 
 

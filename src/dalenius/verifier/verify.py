@@ -25,7 +25,7 @@ from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import design, independent, process, reference, saved, secret, work
+from . import design, independent, joint, process, reference, saved, secret, work
 from .balls import ZERO, Ball, precision, short
 from .channels import (
     continuous,
@@ -42,13 +42,18 @@ from .channels.counting import Statistic
 from .limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .proofs import check
 from .question import Audited, Knowledge, Question, held, information, prior_of
-from .reading import AUDIT, DESIGN, Refused, field, mapping, number, read, refuse, sequence, show
+from .reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
 from .reference import UNIFORM, Reference
 from .secret import Group, Secret
 
 VERSION = 1
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
+# Channels that are not written out against independent records, by the kind of their proofs.
+INDEPENDENT: dict[str, Callable[[dict[str, Any]], independent.Shifted | independent.Indicators]] = {
+    "shift": independent.shifted,
+    "indicators": independent.indicators,
+}
 
 
 class Describes(Protocol):
@@ -85,12 +90,15 @@ class Verification:
     seconds: float
     quantity: str = "L"
     unit: str = "nats"
+    # With which confidence the upper bound holds, of a mechanism known by samples; None where it holds for certain.
+    confidence: float | None = None
 
     def __bool__(self) -> bool:
         return self.verified
 
     def __repr__(self) -> str:
         bounds = f"{self.lower!r} <= {self.quantity} <= {self.upper!r} {self.unit}".rstrip()
+        bounds += "" if self.confidence is None else f" with confidence {self.confidence!r}"
         verdict = f"verified {bounds}" if self.verified else "NOT verified"
         return f"<Verification: {verdict}: {self.reason}. Problem: {self.problem or 'unknown'}>"
 
@@ -103,12 +111,13 @@ class _Report:
     problem: str = ""
     quantity: str = "L"
     unit: str = "nats"
+    confidence: float | None = None
     knowledge: Ball = ZERO
     universe: Ball | None = None  # log|X|, where entropy counts
 
     def fields(self) -> dict[str, Any]:
         """Return them by name."""
-        return {key: getattr(self, key) for key in ("lower", "upper", "problem", "quantity", "unit")}
+        return {key: getattr(self, key) for key in ("lower", "upper", "problem", "quantity", "unit", "confidence")}
 
 
 def verify(
@@ -172,8 +181,8 @@ def _verdict(
 
 def _check(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
     """Return what a certificate of either kind establishes."""
-    if content.get("format") == DESIGN:
-        return _design(content, mechanism, report)
+    if content.get("format") in (DESIGN, JOINT):
+        return (_design if content["format"] == DESIGN else _joint)(content, mechanism, report)
     if "cells" in mapping(content.get("witness", {}), "the witness"):
         return _continuous_audit(content, mechanism, report)
     if "independent" in mapping(content.get("adversary", {}), "the adversary"):
@@ -240,9 +249,10 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
         _same_channel(description, channel, mechanism)
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    report.confidence = _nothing_from_below(channel, lower)
     question = Question(channel, posed.about, posed.knowledge, posed.reference)
     _witness(content["witness"], question, lower)
-    reason = _established(lower, upper, posed, _proved(content, posed, question, upper))
+    reason = _established(lower, upper, posed, _proved(content, posed, question, upper), channel.confidence)
     return Audited(channel, posed.knowledge, posed.reference, upper, reason, report.problem)
 
 
@@ -268,14 +278,15 @@ def _independent_audit(content: dict[str, Any], mechanism: Description | None, r
     description = mapping(field(content, "problem", "the certificate"), "the problem")
     witness = mapping(field(content, "witness", "the certificate"), "the witness")
     listed = sequence(field(content, "proofs", "the certificate"), "proofs")
-    by_shift = any(mapping(proof, "a proof").get("kind") == "shift" for proof in listed)
-    channel = independent.shifted(description) if by_shift else rebuild(description)
+    kinds = [mapping(proof, "a proof").get("kind") for proof in listed]
+    channel = next((build for kind, build in INDEPENDENT.items() if kind in kinds), rebuild)(description)
     report.problem = channel.text
     asked = _independent(mapping(content["adversary"], "the adversary"), channel, report)
     if mechanism is not None and mechanism != description:
         _same_independent(description, channel, mechanism)
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    report.confidence = _nothing_from_below(channel, lower) if isinstance(channel, Channel) else None
     about = secret.read(content["secret"], channel.statistic) if "secret" in content else None
     if about is not None and (not isinstance(about, Group) or len(about.records) > 1):
         refuse("independent records are audited one by one; the secret must be a record")
@@ -288,11 +299,11 @@ def _independent_audit(content: dict[str, Any], mechanism: Description | None, r
         return asked.check_proof(proof, one.records[0], where)
 
     proofs = _proofs(listed, posed, channel.statistic, check_one, upper)
-    return _established(lower, upper, posed, proofs)
+    return _established(lower, upper, posed, proofs, report.confidence)
 
 
 def _independent(
-    adversary: dict[str, Any], channel: Channel | independent.Shifted, report: _Report
+    adversary: dict[str, Any], channel: Channel | independent.Shifted | independent.Indicators, report: _Report
 ) -> independent.Independent:
     """Read what the adversary with independent records may hold, and write it down in words."""
     if adversary["independent"] is not True or not set(adversary) <= {"independent", "reference", "knowledge"}:
@@ -315,11 +326,18 @@ def _independent(
 
 
 def _same_independent(
-    description: dict[str, Any], channel: Channel | independent.Shifted, mechanism: Description
+    description: dict[str, Any],
+    channel: Channel | independent.Shifted | independent.Indicators,
+    mechanism: Description,
 ) -> None:
     """Refuse unless the mechanism is the channel that the certificate is about."""
     if isinstance(channel, Channel):
         _same_channel(description, channel, mechanism)
+        return
+    if isinstance(channel, independent.Indicators):
+        difference = channel.noisy.difference(independent.indicators(dict(mechanism)).noisy)
+        if difference is not None:
+            refuse(f"the certificate is about another channel than the mechanism given: {difference}")
         return
     other = independent.shifted(dict(mechanism))
     same = named.same_answers(channel.asked, other.asked) and channel.noise.exact == other.noise.exact
@@ -374,21 +392,12 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
 
-    def inner(audit: dict[str, Any]) -> tuple[float, float]:
-        inside = _Report()
-        try:
-            _check(audit, None, inside)
-        except Refused as reason:
-            refuse(f"the audit of {inside.problem or 'whole numbers'} inside: {reason}")
-        assert inside.lower is not None and inside.upper is not None  # noqa: S101, PT018 - a certificate has both
-        return inside.lower, inside.upper
-
     # Records have one law and are interchangeable, so that one of them stands for all.
     about = secret.alone(content.get("secret"), problem.n)
     asked = real_records.with_bins(asked, content.get("secret"), problem)
-    continuous.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, inner)
+    continuous.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, _inner)
     proofs = sequence(field(content, "proofs", "the certificate"), "proofs", 1)
-    claimed = continuous.check_proof(mapping(proofs[0], "the proof"), problem, asked, inner, "the proof")
+    claimed = continuous.check_proof(mapping(proofs[0], "the proof"), problem, asked, _inner, "the proof")
     if claimed > upper:
         refuse(f"the proof: its bound {claimed!r} exceeds the certificate's {upper!r}")
     of = "any record" if about is None else f"record {about}"
@@ -398,6 +407,34 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
         f"every number was recomputed: a prior that leaks at least {lower!r} nats of a real-valued record, and a proof "
         f"that no prior leaks more than {upper!r} nats of {of}"
     )
+
+
+def _inner(audit: dict[str, Any]) -> tuple[float, float]:
+    """Check an audit inside another certificate, and return its bounds."""
+    inside = _Report()
+    try:
+        _check(audit, None, inside)
+    except Refused as reason:
+        refuse(f"the audit of {inside.problem or 'whole numbers'} inside: {reason}")
+    if inside.confidence is not None:
+        refuse("the audit inside is of a mechanism known by samples, and holds with a confidence only")
+    assert inside.lower is not None and inside.upper is not None  # noqa: S101, PT018 - a certificate has both
+    return inside.lower, inside.upper
+
+
+def _joint(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+    """Check the certificate of several releases together; see joint.py.
+
+    Guarantee: lower <= L <= upper, the most that all of them together leak of any record.
+    """
+    lower, upper = _bounds(content, JOINT, report)
+    asked = joint.Joint(content)
+    report.problem = f"{asked.people} records with columns {', '.join(map(show, asked.columns))}; {asked.words}"
+    if mechanism is not None:
+        refuse("the certificate is about several releases together; check it without a mechanism")
+    if lower > upper:
+        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    return asked.check(content, lower, upper, _inner)
 
 
 def _large_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
@@ -432,8 +469,20 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     return _established(lower, upper, posed, proofs)
 
 
-def _established(lower: float, upper: float, posed: _Posed, proofs: str) -> str:
+def _nothing_from_below(channel: Channel, lower: float) -> float | None:
+    """Return the confidence of a channel above the true one; it leaks more, so that no prior bounds that from below."""
+    if channel.confidence is not None and lower > 0:
+        refuse(f"samples show nothing from below, and the lower bound is {lower!r}")
+    return channel.confidence
+
+
+def _established(lower: float, upper: float, posed: _Posed, proofs: str, confidence: float | None = None) -> str:
     of, no_more = (posed.about.text, "of any record") if posed.secret is None else ("the secret", "of it")
+    if confidence is not None:
+        return (
+            f"every number was recomputed: lower limits from counts of samples, below none of which the truth lies "
+            f"with confidence {confidence!r}, and {proofs} that then no prior leaks more than {upper!r} nats {no_more}"
+        )
     return (
         f"every number was recomputed: a prior that leaks at least {lower!r} nats of {of}, "
         f"and {proofs} that no prior leaks more than {upper!r} nats {no_more}"
@@ -452,6 +501,8 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
         if "secret" in audit:
             refuse("it is about one secret; a design bounds the leakage of every record")
         audited = _audit(audit, mechanism, inside)
+        if audited.channel.confidence is not None:
+            refuse("it is of a mechanism known by samples; a design states its mechanism")
     except Refused as reason:
         report.problem = inside.problem
         refuse(f"the audit of the mechanism: {reason}")

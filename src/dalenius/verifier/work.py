@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .balls import PRECISION
-from .channels import named
+from .channels import named, samples
 from .channels.counting import Histogram, Sum, Table
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
-from .reading import DESIGN, Refused
+from .reading import AUDIT, DESIGN, JOINT, Refused
 
 T = TypeVar("T")
 
@@ -102,6 +102,8 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
         audit = content.get("audit")
         inside = estimate(audit, mechanism) if isinstance(audit, dict) else Work()
         return inside + _part(lambda: _design(content))
+    if content.get("format") == JOINT:
+        return _part(lambda: _joint(content))
     whole = _without_rows(content, mechanism)
     if whole is not None:
         return Work(0.0, COST.start) + whole
@@ -112,6 +114,7 @@ def estimate(content: dict[str, Any], mechanism: dict[str, Any] | None = None) -
     if shape is None:
         return Work()
     parts = Work(0.0, COST.start) + _rebuilt(shape) + _part(lambda: _enumerated(content))
+    parts += _part(lambda: _limits(content["problem"]))
     if mechanism is not None and not real:
         parts += _part(lambda: _rebuilt(_shape(mechanism, None)))
     if real and isinstance(witness, dict) and "quadrature" in witness:
@@ -137,6 +140,15 @@ def _without_rows(content: dict[str, Any], mechanism: dict[str, Any] | None) -> 
     return Work() if "uniform" in held else None
 
 
+def _joint(content: dict[str, Any]) -> Work:
+    """The audits inside, one after the other; others than audits are refused before they are looked at."""
+    audits = [release["audit"] for release in content["releases"]]
+    found = [estimate(audit) for audit in audits if audit["format"] == AUDIT]
+    runs = sum(len(release["columns"]) for release in content["releases"])
+    seconds = sum(work.seconds for work in found) + COST.operation * runs
+    return Work(max((work.bytes for work in found), default=0.0), seconds)
+
+
 def _continuous(content: dict[str, Any]) -> Work:
     """The certificates about whole numbers inside, one after the other; laws of grids in rational numbers."""
     parts = [content["witness"], *content["proofs"]]
@@ -157,6 +169,9 @@ def _independent(content: dict[str, Any], mechanism: dict[str, Any] | None) -> W
         reach = sum(proof["reach"] for proof in proofs) + content["witness"].get("reach", 0)
         wide = len(added) * (max(added) - min(added) + 2 * reach) * (len(proofs) + 1)
         return Work(COST.ball * wide, 4 * COST.function * wide)
+    if any(proof["kind"] == "indicators" for proof in proofs):
+        values = named.query(content["problem"]["query"], listed=False).statistic.alphabet(0)
+        return Work(COST.ball * values, 8 * COST.function * values * (len(proofs) + 1))
     shape = _shape(content["problem"], content.get("secret"))
     parts = _rebuilt(shape) + (_part(lambda: _rebuilt(_shape(mechanism, None))) if mechanism is not None else Work())
     lines = sum(len(proof["weights"]) for proof in proofs if proof["kind"] == "lines")
@@ -202,7 +217,8 @@ def _shape(problem: dict[str, Any], secret: Any) -> Shape:  # noqa: ANN401 - JSO
     else:
         records = problem["records"]
         values, datasets = max(records), sum(math.log2(max(k, 1)) for k in records)
-        classes, outputs = _written(problem["rows"])
+        classes, outputs = _written(_rows(problem))
+        classes = max(classes, 1 + max(problem["classes"])) if "samples" in problem else classes
         balls = classes * outputs
     if isinstance(secret, dict):
         listed = secret.get("records")
@@ -229,6 +245,17 @@ def _enumerated(content: dict[str, Any]) -> Work:
     return Work(bits / 2, bits * COST.bit)
 
 
+def _rows(problem: dict[str, Any]) -> Sequence[Any]:
+    rows: Sequence[Any] = problem["samples"]["rows"] if "samples" in problem else problem["rows"]
+    return rows
+
+
+def _limits(problem: dict[str, Any]) -> Work:
+    """A tail of a binomial law for every count of samples."""
+    sets, outputs = _written(_rows(problem)) if "samples" in problem else (0, 0)
+    return Work(0.0, sets * outputs * (4 * samples.TERMS * COST.operation + 4 * COST.function))
+
+
 def _written(rows: Sequence[Any]) -> tuple[int, int]:
     return len(rows), max((len(row) for row in rows), default=0)
 
@@ -236,8 +263,8 @@ def _written(rows: Sequence[Any]) -> tuple[int, int]:
 def _named(problem: dict[str, Any], asked: named.Query) -> tuple[int, int, int]:
     """Classes, outputs and balls of its own of a named query's mechanism."""
     classes = _classes(asked)
-    if "rows" in problem:
-        outputs = _written(problem["rows"])[1]
+    if "rows" in problem or "samples" in problem:
+        outputs = _written(_rows(problem))[1]
         return classes, outputs, classes * outputs
     name, _ = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
     data = asked.statistic

@@ -4,9 +4,9 @@ import html
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
 
 if TYPE_CHECKING:
+    from dalenius.model.channels.sampled import Sampled
     from dalenius.model.channels.written import Label, Written
     from dalenius.results.profile import Profile
     from dalenius.search.deadline import Progress
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 # How an audit goes about a mechanism: by its rows, by noise on a sum or on every count of a histogram that is never
 # written out, by the channel that each record has to itself, by the closed form of one record through a symmetric
-# channel, by finitely many points in place of the real line, or by cells in place of real-valued records.
-Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells"]
+# channel, by finitely many points in place of the real line, by cells in place of real-valued records, or by samples.
+Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells", "samples"]
 
 
 class Mechanism(Described, ABC):
     """A channel q(y | x), which depends on x through a statistic T alone.
 
-    Build one by `from_matrix`, `from_rows`, `load` or dl.mechanisms. A mechanism whose rows are all there is a
-    `Written`. Noise on very many records, or with real outputs, has no rows: `written` says why.
+    Build one by `from_matrix`, `from_rows`, `from_samples`, `load` or dl.mechanisms. A mechanism whose rows are all
+    there is a `Written`. Noise on very many records, or with real outputs, has no rows: `written` says why.
 
     Attributes:
         statistic: T, which groups datasets into classes with equal rows.
@@ -53,6 +54,8 @@ class Mechanism(Described, ABC):
     name: str | None
     # The way of its audits: the tables ROUTES have a line for each.
     route: ClassVar[Route]
+    # With which confidence upper bounds hold, where only samples are known; None where they hold for certain.
+    confidence: float | None = None
     # Limits of the full matrix and of the digits in a table.
     most_entries: ClassVar[int] = 2**24
     most_digits: ClassVar[int] = 50
@@ -126,6 +129,52 @@ class Mechanism(Described, ABC):
         from dalenius.model.channels.written import of_rows  # noqa: PLC0415 - it knows this class
 
         return of_rows(query, rows, labels)
+
+    @classmethod
+    def from_samples(  # noqa: PLR0913 - the public surface
+        cls,
+        samples: "Mapping[Any, Any] | Callable[..., Any]",
+        query: Query,
+        confidence: float = 0.999,
+        *,
+        draws: int = 100_000,
+        outputs: "Sequence[Label] | None" = None,
+        seed: int = 0,
+    ) -> "Sampled":
+        """Return a mechanism that is known by its samples alone: audits bound it from above.
+
+        Guarantee: with a chance of at least `confidence` over the draws, no audit's upper bound is below the truth.
+        `lower` is 0 and `proved` is "upper": samples do not show that anything leaks.
+
+        Args:
+            samples: a dict from every answer of the query to outputs drawn independently at one dataset with that
+                answer; or a function (dataset, size) that draws them, called with one dataset of every class and size
+                = draws. That all datasets with one answer have one law of outputs is yours to say: give a finer query
+                where they have not.
+            query: what the mechanism looks at.
+            confidence: chance that the upper bounds hold.
+            draws: how many outputs a function is to draw at each dataset.
+            outputs: those to be counted, listed before anything was drawn; other outputs count as if they revealed the
+                answer. By default the query's range; a tenth of the draws, chosen by chance, shows which others there
+                are, and these are counted in the rest. Real numbers have to be rounded or put into bins first.
+            seed: seed of that choice.
+
+        Returns:
+            A Mechanism that can be audited, not sampled.
+
+        Raises:
+            InputError: an answer has no samples, or an argument is wrong.
+
+        Example:
+            >>> import numpy as np
+            >>> coin = lambda dataset, size: (np.random.default_rng(dataset[0]).random(size) < 0.5) ^ bool(dataset[0])
+            >>> sampled = dl.Mechanism.from_samples(coin, dl.queries.identity(k=2), draws=2000)
+            >>> dl.audit(sampled, knowledge=0.5).proved
+            'upper'
+        """
+        from dalenius.model.channels.sampled import of_samples  # noqa: PLC0415 - it knows this class
+
+        return of_samples(samples, query, confidence=confidence, draws=draws, outputs=outputs, seed=seed)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Mechanism":

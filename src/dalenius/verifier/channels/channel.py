@@ -5,7 +5,7 @@ import math
 import struct
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flint import arb
@@ -15,7 +15,7 @@ from dalenius.verifier.limits import SLACK, largest, tick
 from dalenius.verifier.reading import field as entry
 from dalenius.verifier.reading import numbers, refuse, sequence, show, whole
 
-from . import named
+from . import named, samples
 from .counting import Histogram, Shares, Statistic, Table, histogram
 
 # Radius of balls that pass for the same number where they overlap.
@@ -38,6 +38,8 @@ class Channel:
     _phi: dict[int, Ball] = field(default_factory=dict)
     # The entries of `rows` as they were given, one after the other; None where rows come from a formula.
     given: "array[float] | None" = None
+    # With which confidence the true channel is a degraded version of this one; None where it is this one.
+    confidence: float | None = None
     # What kinds/grid.py remembers of its last grid.
     grids: dict[int, Any] = field(default_factory=dict)
 
@@ -67,6 +69,8 @@ class Channel:
 
         Guarantee: where the result is None, no two entries differ by more than 4 SAME.
         """
+        if self.confidence != other.confidence:
+            return "one of them is known by samples, or with another confidence"
         if not _same(self.lost, other.lost):
             return "outputs beyond its range are told apart in one of them"
         if self.outputs != other.outputs:
@@ -115,6 +119,8 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         asked = named.query(problem["query"])
         raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)
         return _numeric(asked.statistic, raw, f"{_people(asked.statistic)}; {asked.text}")
+    if "samples" in keys:
+        return _sampled(problem, keys)
     if keys in ({"query", "statistic", "rows"}, {"records", "statistic", "rows"}):
         vectors, words = _count_vectors(problem)
         raw = sequence(problem["rows"], "rows of the problem", vectors.size)
@@ -123,6 +129,28 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, keys))))}, which describe no channel")
     table = _table(problem)
     return _numeric(table, problem["rows"], _people(table))
+
+
+def _sampled(problem: dict[str, Any], keys: set[str]) -> Channel:
+    """The channel above one that is known by samples."""
+    if keys == {"query", "samples"}:
+        asked = named.query(problem["query"])
+        statistic, words = asked.statistic, f"{_people(asked.statistic)}; {asked.text}"
+    elif keys == {"records", "classes", "samples"}:
+        statistic = _table({**problem, "rows": _rows_of_classes(problem["classes"])})
+        words = _people(statistic)
+    else:
+        refuse("samples need a query, or records and classes")
+    rows, confidence, draws = samples.rows_above(problem["samples"], statistic.size)
+    above = _numeric(statistic, rows, words)
+    text = f"{above.text} above a channel known by {draws} samples, with confidence {confidence!r}"
+    return replace(above, text=text, confidence=confidence)
+
+
+def _rows_of_classes(classes: object) -> list[None]:
+    """A place for every class; which ones there are is checked with the table."""
+    listed = sequence(classes, "classes of the problem")
+    return [None] * (1 + max((whole(t, "a class of the problem", 0, len(listed) - 1) for t in listed), default=-1))
 
 
 def _people(statistic: Statistic) -> str:

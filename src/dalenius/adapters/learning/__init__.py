@@ -1,0 +1,1 @@
+"""Estimators for scikit-learn; users import them from dalenius.sklearn."""

@@ -1,0 +1,32 @@
+"""Against whom an estimator is certified, and what of its budget is left for the releases themselves."""
+
+import math
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+
+Against = dict[str, object]  # the arguments of a Ledger
+
+
+def against(adversary: object, knowledge: object, leakage: float) -> tuple[Against, float]:
+    """Return the adversary as a ledger takes it, and the leakage that all releases may add up to.
+
+    Under independent records they add up. An adversary of bounded knowledge may have spent that knowledge on how
+    people depend on each other, and learns so much more (docs/mathematics.md 10.1).
+    """
+    if adversary is not None:
+        checks.choice("adversary", adversary, ("bounded", "independent"))
+    known = None if knowledge is None else checks.real("knowledge", knowledge, 0.0, math.inf)
+    if adversary == "independent" or (adversary is None and known is None):
+        return {"adversary": "independent"}, leakage
+    if known is None:
+        message = 'adversary="bounded" needs knowledge=, what the adversary knows at most, in nats'
+        raise InputError(message)
+    if leakage <= known:
+        message = (
+            f"leakage = {leakage:g} is not certified against an adversary that knows {known:g} nats: it may know that "
+            "much of how a person depends on all others, and learn as much of that person from what is told of them, "
+            'unless noise hides them all; give a leakage above the knowledge, or adversary="independent"'
+        )
+        raise InputError(message)
+    return {"knowledge": known}, leakage - known

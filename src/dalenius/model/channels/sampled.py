@@ -1,0 +1,412 @@
+"""A mechanism of which only samples are known: what it leaks at most, with a stated confidence.
+
+From counts of outputs come lower limits of their probabilities, and from these a channel of which the true one is a
+degraded version: rows [limits, rest], where the rest of the probability tells the class. See docs/mathematics.md 12.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import numpy as np
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.channels.mechanism import Mechanism, Route
+from dalenius.model.channels.written import Label, Written
+from dalenius.model.datasets import commas
+from dalenius.model.query import Query
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+from dalenius.numerics.binomial import lower_limits
+from dalenius.numerics.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+# Of the chance of error, the share that goes to outputs known before sampling where others may turn up, and the part of
+# the draws in which those are looked for. The first keeps limits within 0.5 % of what they are without the others.
+KNOWN_SHARE = 0.9
+LOOKED_AT = 0.1
+MOST_OUTPUTS = 2**12
+# Values of answers or outputs that a message lists.
+SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Outputs that were drawn at one dataset: output k is labels[codes[k]]."""
+
+    labels: tuple[Label, ...]
+    codes: Ints
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.codes.size
+
+    @cached_property
+    def found(self) -> dict[Label, int]:
+        """How often each output came; 1 and 1.0 are one output."""
+        many: dict[Label, int] = {}
+        for y, often in zip(self.labels, np.bincount(self.codes, minlength=len(self.labels)).tolist(), strict=True):
+            if often:
+                many[y] = many.get(y, 0) + often
+        return many
+
+    def split(self, rng: np.random.Generator) -> "tuple[Column, Column]":
+        """Return a part to look for outputs in, and the rest: by chance, even where draws came in order."""
+        codes, cut = rng.permutation(self.codes), max(1, int(LOOKED_AT * self.size))
+        return Column(self.labels, codes[:cut]), Column(self.labels, codes[cut:])
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """How often outputs that were listed before these draws came: counts (sets, outputs), of `draws` for each set.
+
+    share: which part of the chance of error is for them.
+    """
+
+    share: float
+    draws: tuple[int, ...]
+    counts: Ints
+
+    def limits(self, confidence: float) -> Floats:
+        """Guarantee: with a chance of at most share (1 - confidence) is any of these above its probability."""
+        cells = self.counts.size
+        if not cells:
+            return np.zeros(self.counts.shape)
+        error = float(Fraction(self.share) * (1 - Fraction(confidence)) / cells)
+        return lower_limits(np.array(self.draws)[:, None], self.counts, error)
+
+    def describe(self) -> dict[str, object]:
+        """Return plain data."""
+        return {"share": self.share, "draws": list(self.draws), "counts": self.counts.tolist()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sampled(Mechanism):
+    """q(y|x) known by samples alone; its audits have an upper bound that holds with `confidence`, and no lower one.
+
+    sets: which set of samples each class of the statistic has. rows: one per set; a column per listed output, then one
+    per set, which tells it.
+    """
+
+    query: Query | None
+    statistic: Statistic
+    confidence: float = field()
+    counted: tuple[Counted, ...]
+    sets: Ints
+    rows: Floats
+    labels: tuple[Label, ...]
+    name: str | None = field(default=None, init=False)
+    route: ClassVar[Route] = "samples"
+
+    @property
+    def n_outputs(self) -> float:
+        """The number of outputs that were listed."""
+        return len(self.labels)
+
+    @property
+    def draws(self) -> int:
+        """How many outputs were drawn in all."""
+        return sum(max(part.draws[s] for part in self.counted) for s in range(len(self.rows)))
+
+    @cached_property
+    def above(self) -> Written:
+        """The channel that leaks at least as much as this one, with the confidence stated."""
+        told = tuple(f"other output {s}" for s in range(len(self.rows)))
+        return Written(self.statistic, self.rows[self.sets], (*map(str, self.labels), *told), self.query)
+
+    def describe(self) -> dict[str, object]:
+        """Return the problem in plain data: what was counted, and the rows that follow from it."""
+        same = np.array_equal(self.sets, np.arange(len(self.rows)))
+        samples = {
+            "confidence": self.confidence,
+            "sets": None if same else self.sets.tolist(),
+            "counted": [part.describe() for part in self.counted],
+            "rows": self.rows.tolist(),
+        }
+        if self.query is not None and self.query.named:
+            return {"query": str(self.query), "samples": samples}
+        return {"records": list(self.records), "classes": self.statistic.class_table().tolist(), "samples": samples}
+
+    def stored(self) -> dict[str, object]:
+        """Return the outputs that were listed."""
+        return {"labels": list(self.labels)}
+
+    @cached_property
+    def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
+        return json.dumps(self.describe(), sort_keys=True), self.labels
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        message = f"{what} is not known of a mechanism of which there are only samples; {remedy}"
+        raise InputError(message)
+
+    def written(self) -> Written:
+        """Raise InputError: the rows are not known."""
+        self._refuse(
+            "the channel",
+            "audit it, or sample what you want to know of: the joint outputs of several releases, or outputs "
+            "processed further",
+        )
+
+    def sample(self, dataset: "ArrayLike", size: int = 1, rng: object = None, *, secure: bool = False) -> NoReturn:  # noqa: ARG002
+        """Raise InputError: there is a sampler already."""
+        self._refuse("the law of outputs", "run the sampler itself")
+
+    def dp_epsilon(self) -> NoReturn:
+        """Raise InputError: an output that was never seen may tell everything."""
+        self._refuse("epsilon", "no number of samples bounds it: an output never seen may tell everything")
+
+    def dp_delta(self, epsilon: float = 1.0) -> NoReturn:  # noqa: ARG002
+        """Raise InputError: the law is not known."""
+        self._refuse("delta", "audit it for what it leaks")
+
+    def expected_distortion(self) -> None:
+        """Return None: the law is not known."""
+        return
+
+    def __repr__(self) -> str:
+        of = f" of {self.query}" if self.query is not None else ""
+        return (
+            f"<Mechanism known by {self.draws} samples{of}: {self.n} records, {len(self.rows)} sets of samples x "
+            f"{len(self.labels)} outputs, confidence {self.confidence:g}>"
+        )
+
+
+def of_samples(  # noqa: PLR0913 - the public surface
+    samples: Mapping[Any, Any] | Callable[..., Any],
+    query: Query,
+    *,
+    confidence: float,
+    draws: int,
+    outputs: Sequence[Label] | None,
+    seed: int,
+) -> Sampled:
+    """Return the mechanism of which these are samples; see `Mechanism.from_samples`."""
+    if not isinstance(query, Query):
+        message = f"from_samples needs a Query as its second argument, not {type(query).__name__}; see dl.queries"
+        raise InputError(message)
+    level = checks.real("confidence", confidence, 0.0, 1.0, open_low=True)
+    if level == 1:
+        message = f"confidence = {confidence} cannot be reached by samples; give one below 1, such as 0.999"
+        raise InputError(message)
+    if callable(samples):
+        drawn, sets = _drawn(samples, query, checks.size(draws, 1))
+    elif isinstance(samples, Mapping):
+        drawn, sets = _given(samples, query)
+    else:
+        message = (
+            f"samples are a dict from every answer of the query to its outputs, or a function (dataset, size) that "
+            f"draws outputs, not {type(samples).__name__}"
+        )
+        raise InputError(message)
+    few = [s for s, column in enumerate(drawn) if column.size < max(2, len(drawn))]
+    if few:
+        message = (
+            f"set {few[0]} has {drawn[few[0]].size} samples where there are {len(drawn)} classes of datasets; draw "
+            "many more for each, such as 100,000"
+        )
+        raise InputError(message)
+    rng = np.random.default_rng(checks.whole("seed", seed, 0))
+    return _counted(query, drawn, sets, confidence=level, outputs=outputs, rng=rng)
+
+
+def _counted(  # noqa: PLR0913 - what was drawn, and how it is counted
+    query: Query,
+    drawn: list[Column],
+    sets: Ints,
+    *,
+    confidence: float,
+    outputs: Sequence[Label] | None,
+    rng: np.random.Generator,
+) -> Sampled:
+    """Count outputs that are listed in advance, or else the query's range, and what a part of the draws shows."""
+    if outputs is not None:
+        listed = checks.listed(outputs, f"outputs = {outputs!r} must list the outputs to be counted")
+        known = list(dict.fromkeys(map(_label, listed)))
+        _check_width(len(known), len(drawn))
+        return sampled(query, confidence, [_part(1.0, drawn, {y: j for j, y in enumerate(known)})], sets, known)
+    range_of = {_label(y): j for j, y in enumerate(query.outputs)}
+    known = list(query.labels)
+    names = {**range_of, **{_label(y): j for j, y in enumerate(known)}}
+    parts_of = [column.split(rng) for column in drawn]
+    more = [y for first, _ in parts_of for y in first.found if y not in names]
+    more = list(dict.fromkeys(more))
+    _check_width(len(known) + len(more), len(drawn))
+    rest = [second for _, second in parts_of]
+    parts = [_part(KNOWN_SHARE, drawn, names, len(known))]
+    parts += [_part(1 - KNOWN_SHARE, rest, {y: j for j, y in enumerate(more)})] if more else []
+    return sampled(query, confidence, parts, sets, [*known, *more])
+
+
+def _check_width(outputs: int, sets: int) -> None:
+    if not 0 < outputs <= MOST_OUTPUTS:
+        message = (
+            f"there are {outputs} different outputs, where 1 to {MOST_OUTPUTS} can be counted; round real numbers "
+            "or put them into bins before you count them"
+        )
+        raise InputError(message)
+    checks.entries(sets, outputs + sets, "the table of counts")
+
+
+def _part(share: float, drawn: list[Column], place: Mapping[Label, int], width: int | None = None) -> Counted:
+    """Count the outputs that have a place; what else came is left to the rest of the probability."""
+    counts = np.zeros((len(drawn), len(place) if width is None else width), dtype=np.int64)
+    for s, column in enumerate(drawn):
+        for y, many in column.found.items():
+            if y in place:
+                counts[s, place[y]] += many
+    return Counted(share, tuple(column.size for column in drawn), counts)
+
+
+def sampled(query: Query, confidence: float, parts: Sequence[Counted], sets: Ints, labels: Sequence[Label]) -> Sampled:
+    """Return the mechanism of these counts, with its rows: lower limits, and on the diagonal what is left."""
+    limits = np.hstack([part.limits(confidence) for part in parts])
+    # Shares of two parts of the draws might together exceed one: any smaller limits are limits too.
+    limits /= np.maximum(1.0, limits.sum(axis=1, keepdims=True))
+    # Rounded up, so that a row divided by its sum has no entry above its limit.
+    left = [_up(1 - sum(map(Fraction, row), Fraction(0))) for row in limits.tolist()]
+    return Sampled(
+        query, query.statistic, confidence, tuple(parts), sets, np.hstack([limits, np.diag(left)]), tuple(labels)
+    )
+
+
+def _up(left: Fraction) -> float:
+    """A float that is not below this number."""
+    nearest = max(0.0, float(left))
+    return nearest if Fraction(nearest) >= left else float(np.nextafter(nearest, 2.0))
+
+
+def restored(content: dict[str, Any], labels: Sequence[Label], query: Query | None, statistic: Statistic) -> Sampled:
+    """Return the mechanism of a file; refused where its rows do not follow from its counts."""
+    parts = tuple(
+        Counted(
+            checks.real("share", part["share"], 0.0, 1.0),
+            tuple(checks.whole("draws", n) for n in part["draws"]),
+            np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
+        )
+        for part in content["counted"]
+    )
+    rows, many = np.array(content["rows"], dtype=float), len(content["rows"])
+    sets = np.arange(many) if content["sets"] is None else np.array(content["sets"], dtype=np.int64)
+    confidence = checks.real("confidence", content["confidence"], 0.0, 1.0, open_low=True)
+    width = sum(part.counts.shape[1] for part in parts)
+    whole = all(part.counts.shape[0] == many == len(part.draws) for part in parts) and len(labels) == width
+    fits = whole and rows.shape == (many, width + many) and sets.shape == (statistic.size,)
+    if not fits or set(sets.tolist()) != set(range(many)) or sum(Fraction(part.share) for part in parts) > 1:
+        message = "its counts, rows and labels do not belong together; the file was altered"
+        raise InputError(message)
+    limits = np.hstack([part.limits(confidence) for part in parts])
+    if (rows[:, :width] > limits * (1 + 1e-6)).any() or (rows[:, width:] * (1 - np.eye(many))).any():
+        message = "its rows do not follow from its counts; the file was altered"
+        raise InputError(message)
+    return Sampled(query, statistic, confidence, parts, sets, rows, tuple(labels))
+
+
+def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints]:
+    """Outputs by answer, in the order in which answers first appear among the classes."""
+    answers = [_label(a) for a in (query.answers.tolist() if isinstance(query.answers, np.ndarray) else query.answers)]
+    order = {a: s for s, a in enumerate(dict.fromkeys(answers))}
+    names = {name: query_value for query_value, name in enumerate(query.names)} if query.name == "identity" else {}
+    found: dict[Label, Any] = {}
+    for key, column in samples.items():
+        answer = _label(tuple(key) if isinstance(key, list) else key)
+        answer = names.get(answer, answer) if isinstance(answer, str) else answer
+        if answer not in order:
+            message = f"{key!r} is not an answer of {query}; its answers are {_some(order)}"
+            raise InputError(message)
+        found[answer] = column
+    missing = [a for a in order if a not in found]
+    if missing:
+        message = (
+            f"there are no samples for {len(missing)} of the {len(order)} answers of {query}: {_some(missing)}; draw "
+            "outputs at one dataset for each answer"
+        )
+        raise InputError(message)
+    return [_outputs(found[a], f"answer {a}") for a in order], np.array([order[a] for a in answers])
+
+
+def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[Column], Ints]:
+    """Outputs at one dataset of every class."""
+    size = query.statistic.size
+    checks.entries(size, draws, "the table of samples", 2**27)
+    drawn = []
+    for cls, dataset in enumerate(_datasets(query.statistic)):
+        where = f"the dataset {commas(dataset.tolist())}"
+        column = _outputs(sampler(dataset, draws), where)
+        if column.size != draws:
+            message = f"the sampler returned {column.size} outputs for {where}, and {draws} were asked for"
+            raise InputError(message)
+        if int(query.statistic.class_of(dataset)) != cls:
+            message = f"{where} is not of class {cls}"
+            raise AssertionError(message)
+        drawn.append(column)
+    return drawn, np.arange(size)
+
+
+def _datasets(statistic: Statistic) -> Iterable[Ints]:
+    """One dataset of every class."""
+    if isinstance(statistic, Histogram):
+        for counts in statistic.counts:
+            yield np.repeat(np.arange(counts.size), counts)
+    elif isinstance(statistic, Table):
+        _, first = np.unique(statistic.class_table(), return_index=True)
+        for k in first:
+            yield np.array(np.unravel_index(int(k), statistic.records), dtype=np.int64)
+    else:
+        assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: there are three
+        n, k = len(statistic.records), len(statistic.contributions)
+        laws, rng = np.full((n, k), -np.log(k)), np.random.default_rng(0)
+        for cls in range(statistic.size):
+            yield np.asarray(statistic.draw(np.full(n, -1), cls, laws, rng))
+
+
+def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users have
+    """Outputs as plain labels; vectors become tuples."""
+    values = column.to_numpy() if hasattr(column, "to_numpy") else column
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU":
+        found, codes = np.unique(values, return_inverse=True)
+        distinct = found.tolist()
+    else:
+        if isinstance(values, np.ndarray) and values.ndim > 1:
+            values = map(tuple, values.tolist())
+        listed = checks.listed(values, f"samples of {where} must be a list of outputs, not {type(column).__name__}")
+        place: dict[Any, int] = {}
+        codes = np.array([place.setdefault(_hashable(y), len(place)) for y in listed], dtype=np.int64)
+        distinct = list(place)
+    if not codes.size:
+        message = f"there are no samples for {where}; draw outputs at one dataset for each answer"
+        raise InputError(message)
+    try:
+        return Column(tuple(map(_label, distinct)), codes)
+    except InputError as error:
+        message = f"samples of {where}: {error}"
+        raise InputError(message) from error
+
+
+def _hashable(y: Any) -> Any:  # noqa: ANN401 - what users have
+    return tuple(map(_hashable, y)) if isinstance(y, (list, tuple, np.ndarray)) else y
+
+
+def _label(y: Any) -> Label:  # noqa: ANN401 - what users have
+    if isinstance(y, (str, int)):
+        return y
+    plain = y.item() if isinstance(y, np.generic) else y
+    if isinstance(plain, (list, tuple)) and plain:
+        return tuple(map(_label, plain))
+    if not isinstance(plain, (str, int, float)) or plain != plain:  # noqa: PLR0124 - nan
+        message = f"{y!r} is not an output; outputs are texts, numbers or tuples of them, and none may be missing"
+        raise InputError(message)
+    if plain in (float("inf"), float("-inf")):
+        message = f"{y!r} is not an output; name it by a text"
+        raise InputError(message)
+    return plain
+
+
+def _some(values: Iterable[Label]) -> str:
+    listed = list(values)
+    return ", ".join(map(repr, listed[:SHOWN])) + (", ..." if len(listed) > SHOWN else "")

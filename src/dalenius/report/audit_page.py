@@ -1,0 +1,227 @@
+"""What a report shows of one audit or one design, and what pages of several share."""
+
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import InputError
+from dalenius.model.channels.written import Written
+from dalenius.report.again import audit_again, design_again
+from dalenius.report.charts import Axis, bars, brackets, heat_map, number, text
+from dalenius.report.design_text import design_facts
+from dalenius.report.page import Download, Section
+from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
+from dalenius.report.sampled_text import ASSERTED, confidence_words
+from dalenius.report.text import (
+    adversary_words,
+    all_checked_words,
+    checked_words,
+    class_words,
+    facts,
+    heaviest,
+    problem,
+)
+from dalenius.results.audit import Audit
+from dalenius.results.design import Design
+from dalenius.results.units import NATS_PER_UNIT
+
+if TYPE_CHECKING:
+    from dalenius.certificates.certificate import Certificate
+    from dalenius.model.channels.mechanism import Mechanism
+
+# What a page may carry: a report is to be mailed.
+MOST_CARRIED = 600_000
+MOST_CELLS = 4096
+WITNESS = (
+    "An adversary with this prior learns the lower bound.",
+    "The bars are the likeliest combinations of the secret and what the release depends on.",
+)
+OF_SAMPLES = (
+    "Of the channel that the samples cannot tell from the true one, this prior leaks most.",
+    WITNESS[1],
+)
+# How to check certificates that came in one file.
+EACH = (
+    "one certificate a line, in the order of the points. Check them with: gunzip certificates.jsonl.gz; "
+    'split -l 1 certificates.jsonl point-; for f in point-*; do dalenius verify "$f"; done'
+)
+
+
+def bracket_words(lower: float, upper: float, unit: str) -> str:
+    """A bracket of information with its unit."""
+    nats = NATS_PER_UNIT[unit]
+    low, high = number(lower, nats, "down"), number(upper, nats, "up")
+    return f'{low} to {high} <span class="unit">{text(unit)}</span>'
+
+
+def most_words(upper: float, unit: str) -> str:
+    """An upper bound of information with its unit."""
+    return f'{number(upper, NATS_PER_UNIT[unit], "up")} <span class="unit">{text(unit)}</span>'
+
+
+def audit_sections(audit: Audit) -> list[Section]:
+    """What a report shows of an audit."""
+    return [
+        Section("Verdict", verdict=_audit_verdict(audit), paragraphs=assumed(audit)),
+        Section("Numbers", facts=plain_facts(facts(audit))),
+        adversaries(audit),
+        Section("The worst prior", WITNESS if audit.proved != "upper" else OF_SAMPLES, drawn=_witness_chart(audit)),
+        *channel_sections(audit.mechanism),
+        Section("How to reproduce it", commands=audit_again(audit)),
+        certificate_section(audit.certificate, checked_words(audit)),
+    ]
+
+
+def _audit_verdict(audit: Audit) -> str:
+    about = "any one record" if audit.secret is None else "the secret"
+    if audit.proved == "lower":
+        found = number(audit.lower, NATS_PER_UNIT[audit.unit], "down")
+        return (
+            f'This release tells at least {found} <span class="unit">{text(audit.unit)}</span> about {about}. '
+            "A local search found that; how much more it may tell is not known."
+        )
+    if audit.proved == "upper":
+        return (
+            f"This release tells at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
+            f"believes within the limit below. That holds{confidence_words(audit)} over the samples that it rests on. "
+            f"{text(checked_words(audit).capitalize())}."
+        )
+    return (
+        f"This release tells at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
+        f"believes within the limit below; the worst one learns {bracket_words(audit.lower, audit.upper, audit.unit)}. "
+        f"{text(checked_words(audit).capitalize())}."
+    )
+
+
+def assumed(audit: Audit) -> tuple[str, ...]:
+    """What was released, and what the adversary was taken to know."""
+    sampled = (f"Also assumed: {ASSERTED}.",) if audit.proved == "upper" else ()
+    return (
+        f"What was released: {problem(audit.mechanism)}.",
+        f"What was assumed: the adversary {adversary_words(audit)}.",
+        *sampled,
+    )
+
+
+def plain_facts(named: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:  # noqa: ANN401 - facts of any result
+    """Facts of a result, as a section holds them."""
+    return tuple((name, tuple(lines)) for name, lines in named)
+
+
+def adversaries(audit: Audit) -> Section:
+    """The adversary that was asked about, beside independent records and those who know nothing or everything."""
+    asked, other = ("as it was audited", audit.lower, audit.upper), _other(audit)
+    shown = [asked]
+    words = [f"As it was audited: {_believes(audit)}."]
+    if other is not None:
+        shown.append(("independent records", other.lower, other.upper))
+        words.append(f"Independent records: {_believes(other)}. {checked_words(other).capitalize()}.")
+    if audit.extremes is not None and audit.proved != "upper":
+        public = ("knows only what is public", audit.extremes.uniform, audit.extremes.uniform)
+        shown = [public, *shown, ("knows no limit", *audit.extremes.unconstrained)]
+        words.append("The first and the last adversary are computed in floating point and carry no certificate.")
+    if len(shown) > 1:
+        words.append("The full bar ends at the lower bound, the pale one at the upper bound.")
+    names, lows, highs = zip(*shown, strict=True)
+    drawn = brackets(names, lows, highs, Axis("leakage", audit.unit), "Leakage by adversary") if shown[1:] else ""
+    return Section("What adversaries believe", tuple(words), drawn=drawn)
+
+
+def _believes(audit: Audit) -> str:
+    """What the adversary of an audit believes, in one sentence."""
+    if audit.adversary.kind != "independent":
+        return BOUNDED
+    return INDEPENDENT if audit.reference.uniform else FOLLOWING
+
+
+def _other(audit: Audit, seconds: float = 5.0) -> Audit | None:
+    """The audit against independent records beside a bounded one, where it is cheap; None elsewhere."""
+    if audit.adversary.kind == "independent" or audit.secret is not None:
+        return None
+    if not isinstance(audit.mechanism, Written) or audit.mechanism.rows.size > MOST_CELLS:
+        return None
+    from dalenius.api import audit as audit_again  # noqa: PLC0415 - of a later room
+
+    reference = None if audit.reference.uniform else audit.reference
+    try:
+        return audit_again(
+            audit.mechanism,
+            adversary="independent",
+            reference=reference,
+            unit=audit.unit,
+            tolerance=max(audit.tolerance, 1e-6),
+            time_limit=seconds,
+        )
+    except InputError:
+        return None
+
+
+def _witness_chart(audit: Audit, most: int = 12) -> str:
+    cells, _ = heaviest(audit, most)
+    return bars([cell.words for cell in cells], [cell.mass for cell in cells], "The likeliest cells of the worst prior")
+
+
+def channel_sections(mechanism: "Mechanism") -> list[Section]:
+    """The mechanism as shades, where its rows are there and few enough to look at."""
+    if not isinstance(mechanism, Written) or mechanism.rows.size > MOST_CELLS:
+        return []
+    statistic = mechanism.statistic
+    names = [class_words(statistic, k, mechanism.query) for k in range(statistic.size)]
+    labels = [str(label) for label in mechanism.labels]
+    drawn = heat_map(mechanism.rows.tolist(), names, labels, "Probability of each output for each answer")
+    return [Section("The mechanism", ("Each row is what is released for one true answer.",), drawn=drawn)]
+
+
+def certificate_section(certificate: "Certificate", words: str, name: str = "certificate.json") -> Section:
+    """The certificate inside the page, compressed where it is large; left out where a page would be too heavy."""
+    content = certificate.text().encode()
+    if len(content) > MOST_CARRIED:
+        content, name = gzip(content), f"{name}.gz"
+    if len(content) > MOST_CARRIED:
+        mib = len(content) / 2**20
+        return Section(
+            "Certificate", (f"{words}. It is too large for this page ({mib:.1f} MiB compressed): save it beside it.",)
+        )
+    how = "check it with: dalenius verify certificate.json"
+    if name.endswith(".gz"):
+        how = f"unpack it with gunzip, then {how}"
+    return Section("Certificate", (f"{words.capitalize()}.",), downloads=(Download(name, content, how),))
+
+
+def gzip(content: bytes) -> bytes:
+    """Return a compressed file, the same bytes at any time."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    return packer.compress(content) + packer.flush()
+
+
+def design_sections(design: Design) -> list[Section]:
+    """What a report shows of a design."""
+    what = "leakage" if design.goal == "leakage" else "expected distortion"
+    nats = NATS_PER_UNIT[design.unit] if design.goal == "leakage" else None
+    unit = f' <span class="unit">{text(design.unit)}</span>' if nats else ""
+    verdict = (
+        f"The least {what} within the budget is between {number(design.lower, nats, 'down')} and "
+        f"{number(design.upper, nats, 'up')}{unit}; the mechanism below attains the upper end. "
+        f"{text(checked_words(design).capitalize())}."
+    )
+    channel, again = channel_sections(design.mechanism), design_again(design)
+    # The picture shows the rows, and lines of numbers would not stand below each other here.
+    named = [(name, lines) for name, lines in design_facts(design) if name != "Rows" or not channel]
+    return [
+        Section("Verdict", verdict=verdict, paragraphs=assumed(design.leakage)[1:]),
+        Section("Numbers", facts=plain_facts(named)),
+        adversaries(design.leakage),
+        *channel,
+        *([Section("How to reproduce it", commands=again)] if again else []),
+        certificate_section(design.certificate, checked_words(design)),
+    ]
+
+
+def certificates_section(results: Sequence[Audit | Design]) -> Section:
+    """Certificates of several results in one compressed file, where that is small enough to carry."""
+    words = f"{all_checked_words(results).capitalize()}."
+    content = gzip("".join(result.certificate.text() for result in results).encode())
+    if len(content) > MOST_CARRIED:
+        mib = len(content) / 2**20
+        return Section("Certificates", (words, f"They are too large for this page ({mib:.1f} MiB compressed)."))
+    return Section("Certificates", (words,), downloads=(Download("certificates.jsonl.gz", content, EACH),))

@@ -1,0 +1,32 @@
+"""What an audit of a mechanism known by samples says: an upper bound with its confidence, and nothing from below."""
+
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.sampled import Sampled
+from dalenius.numerics.rounding import decimals, round_up
+from dalenius.results.audit import Audit, Curve
+
+NOTHING_BELOW = "samples show nothing from below, so that the lower bound is 0; more draws lower the upper bound"
+ASSERTED = "that the draws are independent, and that all datasets with one answer have one law, is taken on trust"
+
+
+def sampled_name(mechanism: Mechanism) -> str | None:
+    """Return `a mechanism known by 500000 samples`; None where its channel is known."""
+    return f"a mechanism known by {mechanism.draws} samples" if isinstance(mechanism, Sampled) else None
+
+
+def confidence_words(result: Audit | Curve) -> str:
+    """Return ` with confidence 0.999`, or nothing where bounds hold for certain."""
+    audit = result.audits[0] if isinstance(result, Curve) else result
+    return "" if audit.confidence is None else f" with confidence {audit.confidence:.12g}"
+
+
+def sampled_leakage(audit: Audit, checked: str) -> list[str]:
+    """Return the lines on what leaks."""
+    most = round_up(audit.upper, decimals(audit.upper))
+    return [f"L <= {most} {audit.unit}{confidence_words(audit)}; {checked}", NOTHING_BELOW, ASSERTED]
+
+
+def sampled_witness(lines: list[str]) -> list[str]:
+    """Return the lines on the witness of an audit of the channel above, as what they are."""
+    what = "of the channel that the samples cannot tell from the true one, this prior leaks most"
+    return [lines[0].replace("this prior attains the lower bound", what), *lines[1:]]

@@ -1,0 +1,135 @@
+"""What a report shows of several answers together: curves, frontiers, profiles; and of calibrations."""
+
+from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.report.again import calibration_again, curve_again, frontier_again, profile_again
+from dalenius.report.audit_page import (
+    adversaries,
+    assumed,
+    audit_sections,
+    certificates_section,
+    channel_sections,
+    most_words,
+    plain_facts,
+)
+from dalenius.report.charts import Axis, Series, line_chart, text
+from dalenius.report.page import Section, Table
+from dalenius.report.profile_text import BOUNDED
+from dalenius.report.profile_text import facts as profile_facts
+from dalenius.report.sampled_text import confidence_words
+from dalenius.report.text import adversary_words, curve_facts
+from dalenius.results.audit import Audit, Curve
+from dalenius.results.calibration import Calibration
+from dalenius.results.design import Frontier
+from dalenius.results.profile import Profile
+
+
+def curve_sections(curve: Curve) -> list[Section]:
+    """What a report shows of a curve."""
+    last = max(curve.audits, key=lambda audit: audit.upper)
+    most = most_words(last.upper, curve.unit)
+    verdict = (
+        f"Against these {len(curve.audits)} adversaries this release tells at most {most}{confidence_words(curve)}. "
+        "Between the points nothing is certified but that leakage never falls with knowledge."
+    )
+    return [
+        Section("Verdict", verdict=verdict, paragraphs=(*assumed(last)[:1], _limits(curve))),
+        Section("Leakage against knowledge", drawn=_curve_chart(curve)),
+        Section("Numbers", facts=plain_facts(curve_facts(curve))),
+        adversaries(last),
+        *channel_sections(last.mechanism),
+        Section("How to reproduce it", commands=curve_again(curve)),
+        certificates_section(curve.audits),
+    ]
+
+
+def _limits(curve: Curve) -> str:
+    known = [audit.knowledge for audit in curve.audits]
+    least, most = (curve.audits[known.index(end(known))] for end in (min, max))
+    ends = f"The least able one {adversary_words(least)}, the most able {adversary_words(most)}"
+    return f"What was assumed: {BOUNDED}. {ends}."
+
+
+def _curve_chart(curve: Curve) -> str:
+    known, lows, highs = ([getattr(a, name) for a in curve.audits] for name in ("knowledge", "lower", "upper"))
+    across, up = Axis("knowledge of the adversary", curve.unit), Axis("leakage", curve.unit)
+    return line_chart([Series("", known, lows, highs)], across, up, "Leakage against knowledge")
+
+
+def frontier_sections(frontier: Frontier) -> list[Section]:
+    """What a report shows of a frontier."""
+    designs = frontier.designs
+    first, last = designs[0], designs[-1]
+    most, least = (most_words(one.upper, frontier.unit) for one in (first, last))
+    verdict = (
+        f"The mechanisms found for {text(frontier.query)} tell at most {most} about any one record at an expected "
+        f"distortion of {first.budget:.6g}, and at most {least} at {last.budget:.6g}. What no mechanism can do better "
+        "than is in the table below."
+    )
+    return [
+        Section("Verdict", verdict=verdict, paragraphs=assumed(first.leakage)[1:]),
+        Section("Leakage against distortion", drawn=_frontier_chart(frontier)),
+        Section("Numbers", table=_budgets(frontier)),
+        Section("How to reproduce it", commands=frontier_again(frontier)),
+        certificates_section(designs),
+    ]
+
+
+def _frontier_chart(frontier: Frontier, families: int = 3) -> str:
+    designs = frontier.designs
+    series = [
+        Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])
+    ]
+    for family in list(dict.fromkeys(point.family for point in frontier.named))[:families]:
+        points = [point for point in frontier.named if point.family == family]
+        lows, highs = ([getattr(p.leakage, end) for p in points] for end in ("lower", "upper"))
+        series.append(Series(family, [point.distortion for point in points], lows, highs))
+    across, up = Axis("expected distortion"), Axis("leakage", frontier.unit)
+    return line_chart(series, across, up, "Leakage against distortion")
+
+
+def _budgets(frontier: Frontier) -> Table:
+    """The bracket on the least leakage at every budget, digits rounded outward."""
+    rows = []
+    for design in frontier.designs:
+        places = decimals(design.upper)
+        bracket = round_down(design.lower, places), round_up(design.upper, places)
+        rows.append((f"{design.budget:.6g}", *bracket, design.stopped))
+    unit = frontier.unit
+    return Table(("distortion at most", f"least leakage from, {unit}", f"to, {unit}", "stopped"), tuple(rows))
+
+
+def calibration_sections(calibration: Calibration) -> list[Section]:
+    """What a report shows of a calibration: its own numbers, then the audit of the mechanism found."""
+    most, audit = most_words(calibration.leakage.upper, calibration.unit), calibration.leakage
+    verdict = f"{text(calibration.mechanism.name)} keeps the budget: it tells at most {most} about any one record."
+    if calibration.together is not None:
+        most = most_words(calibration.together[1], calibration.unit)
+        verdict = (
+            f"{text(calibration.mechanism.name)} keeps the budget: with all releases before it tells at most {most}."
+        )
+    again = Section("How to reproduce it", commands=calibration_again(calibration))
+    rest = [again if one.heading == again.heading else one for one in audit_sections(audit)[2:]]
+    numbers = Section("Numbers", facts=plain_facts(calibration._facts()))  # noqa: SLF001
+    return [Section("Verdict", verdict=verdict, paragraphs=assumed(audit)), numbers, *rest]
+
+
+def profile_sections(profile: Profile) -> list[Section]:
+    """What a report shows of a profile."""
+    audits: list[Audit] = list(profile.leakage.audits)
+    last = max(audits, key=lambda audit: audit.upper)
+    verdict = (
+        f"Against the {len(audits)} adversaries below this release tells at most "
+        f"{most_words(last.upper, profile.unit)} about any one record{confidence_words(last)}."
+    )
+    if profile.independent is not None:
+        most = most_words(profile.independent.upper, profile.unit)
+        verdict += f" One that takes the records for independent learns at most {most}."
+    certified = audits if profile.independent is None else [*audits, profile.independent]
+    return [
+        Section("Verdict", verdict=verdict, paragraphs=(*assumed(last)[:1], _limits(profile.leakage))),
+        Section("Numbers", facts=plain_facts(profile_facts(profile))),
+        Section("Leakage against knowledge", drawn=_curve_chart(profile.leakage)),
+        *channel_sections(profile.mechanism),
+        Section("How to reproduce it", commands=profile_again(profile)),
+        certificates_section(certified),
+    ]

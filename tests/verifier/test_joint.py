@@ -1,0 +1,221 @@
+"""Certificates of several releases together: what they prove, and forgeries that must not pass."""
+
+import copy
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+import dalenius as dl
+
+Json = Any
+M, Q = dl.mechanisms, dl.queries
+
+
+@cache
+def honest(knowledge: float | None = None) -> str:
+    against: Json = {"adversary": "independent"} if knowledge is None else {"knowledge": knowledge}
+    ledger = dl.Ledger(columns={"y": 2, "a": 2, "b": 3}, n=300, **against)
+    ledger.release(M.geometric(Q.histogram(n=300, k=4), epsilon=1.0), columns=["y", "a"])
+    certificate = ledger.release(M.geometric(Q.histogram(n=300, k=6), epsilon=0.5), columns=["y", "b"]).certificate
+    assert certificate is not None
+    return certificate.text()
+
+
+def of_one() -> Json:
+    ledger = dl.Ledger(columns={"a": 3, "b": 2}, n=1, adversary="independent")
+    ledger.release(M.symmetric(Q.identity(3), flip=0.2), columns=["a"])
+    certificate = ledger.release(M.symmetric(Q.identity(2), flip=0.2), columns=["b"]).certificate
+    assert certificate is not None
+    return json.loads(certificate.text())
+
+
+@pytest.mark.parametrize("knowledge", [None, 0.5])
+def test_an_honest_certificate_verifies(knowledge: float | None) -> None:
+    found = dl.verify(json.loads(honest(knowledge)))
+    assert found.verified, found.reason
+    assert "2 releases" in found.reason
+    assert ("independent" if knowledge is None else "0.5 nats beyond") in found.problem
+
+
+def inside(data: Json, release: int = 0) -> Json:
+    return data["releases"][release]["audit"]
+
+
+def lower_the_upper(data: Json) -> None:
+    data["upper"] *= 1 - 1e-9
+
+
+def raise_the_lower(data: Json) -> None:
+    data["lower"] = data["upper"]
+
+
+def forget_a_release(data: Json) -> None:
+    # The bounds stay: fewer releases leak less, but at least what was claimed is no longer attained.
+    data["releases"].pop(0)
+    data["lower"] = data["upper"]
+
+
+def run_twice(data: Json) -> None:
+    data["releases"][0]["columns"] *= 2
+
+
+def never_run(data: Json) -> None:
+    data["releases"][0]["columns"] = []
+
+
+def other_people(data: Json) -> None:
+    data["people"] = 299
+
+
+def more_values(data: Json) -> None:
+    data["columns"]["a"] = 3
+
+
+def other_columns(data: Json) -> None:
+    data["releases"][0]["columns"] = [["y", "c"]]
+
+
+def twice_a_column(data: Json) -> None:
+    data["releases"][0]["columns"] = [["y", "y"]]
+
+
+def claim_less_inside(data: Json) -> None:
+    inside(data)["upper"] = inside(data)["proofs"][0]["upper"] = 0.01
+    inside(data)["lower"] = data["lower"] = 0.0
+    data["upper"] -= 0.05
+
+
+def another_adversary_inside(data: Json) -> None:
+    inside(data)["adversary"] = {"knowledge": 0.5}
+
+
+def a_limited_adversary_inside(data: Json) -> None:
+    inside(data)["adversary"]["knowledge"] = 0.01
+
+
+def one_secret_inside(data: Json) -> None:
+    inside(data)["secret"] = {"records": [0]}
+
+
+def a_joint_certificate_inside(data: Json) -> None:
+    data["releases"][0]["audit"] = copy.deepcopy(data)
+
+
+def less_noise_inside(data: Json) -> None:
+    inside(data)["problem"]["mechanism"] = "geometric(epsilon=1.01)"
+
+
+def other_noise_inside(data: Json) -> None:
+    inside(data)["problem"]["mechanism"] = "laplace(epsilon=1.0)"
+
+
+def unequal_law_inside(data: Json) -> None:
+    inside(data)["witness"]["law"][0] *= 2
+
+
+def others_that_do_not_add_up(data: Json) -> None:
+    inside(data)["witness"]["others"][0] += 1
+
+
+def knowledge_for_nothing(data: Json) -> None:
+    data["adversary"] = {"knowledge": 0.5}
+
+
+def both_adversaries(data: Json) -> None:
+    data["adversary"]["knowledge"] = 0.0
+
+
+def no_columns(data: Json) -> None:
+    data["columns"] = {}
+
+
+FORGERIES: list[tuple[Callable[[Json], None], str]] = [
+    (lower_the_upper, "add up to"),
+    (raise_the_lower, "less than the claimed lower bound"),
+    (forget_a_release, "less than the claimed lower bound"),
+    (run_twice, "add up to"),
+    (never_run, "looks at nothing"),
+    (other_people, "300 people, the certificate about 299"),
+    (more_values, "about 4 values, and its columns have 6"),
+    (other_columns, "not at columns of the certificate"),
+    (twice_a_column, "looks at a column twice"),
+    (claim_less_inside, "inside"),
+    (another_adversary_inside, "against independent records and nothing else"),
+    (a_limited_adversary_inside, "against independent records and nothing else"),
+    (one_secret_inside, "of every record"),
+    (a_joint_certificate_inside, "has no audit certificate"),
+    (less_noise_inside, "inside"),
+    (other_noise_inside, "for geometric noise"),
+    (unequal_law_inside, "the same chance for every value"),
+    (others_that_do_not_add_up, "the others of the witness are 300 records"),
+    (knowledge_for_nothing, "less than the claimed lower bound"),
+    (both_adversaries, "'independent' true, or 'knowledge'"),
+    (no_columns, "there are 0 columns"),
+]
+
+
+@pytest.mark.parametrize(("forge", "reason"), FORGERIES, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_forgery_is_refused(forge: Callable[[Json], None], reason: str) -> None:
+    data = json.loads(honest())
+    forge(data)
+    found = dl.verify(data)
+    assert not found.verified
+    assert reason in found.reason
+
+
+def test_of_one_person_audits_against_any_prior_are_allowed_and_of_more_they_are_not() -> None:
+    data = of_one()
+    assert dl.verify(data).verified
+    data["releases"][0]["audit"]["adversary"] = {"entropy": 0.5}
+    assert "against independent records" in dl.verify(data).reason
+    count = dl.audit(M.geometric(Q.count(2), epsilon=1.0), entropy=0.0, verify=False).certificate.data
+    joint = {**of_one(), "people": 2, "columns": {"x": 2}, "releases": [{"columns": [["x"]], "audit": count}]}
+    assert "against independent records" in dl.verify(joint).reason
+
+
+def test_it_is_not_about_one_mechanism() -> None:
+    found = dl.verify(json.loads(honest()), M.geometric(Q.histogram(n=300, k=4), epsilon=1.0))
+    assert "without a mechanism" in found.reason
+
+
+def about_two(worst: int) -> dl.Audit:
+    """A release that tells much about one of two people and little about the other."""
+    clear, faint = [0.9, 0.1], [0.55, 0.45]
+    bits = [clear, faint] if worst == 0 else [faint, clear]
+    rows = [[bits[0][x] * bits[1][z], bits[0][x] * bits[1][1 - z], bits[0][1 - x] * bits[1][z],
+             bits[0][1 - x] * bits[1][1 - z]] for x in (0, 1) for z in (0, 1)]  # fmt: skip
+    return dl.audit(dl.Mechanism.from_matrix(rows, [2, 2]), adversary="independent")
+
+
+def test_what_two_people_tell_is_not_added_up() -> None:
+    """Release one tells of the first person, release two of the second: nobody's record is told by both."""
+    audits = [about_two(0), about_two(1)]
+    data: Json = {
+        "format": "dalenius/joint-certificate",
+        "version": 1,
+        "people": 2,
+        "columns": {"a": 2, "b": 2},
+        "adversary": {"independent": True},
+        "releases": [
+            {"columns": [[name]], "audit": json.loads(audit.certificate.text())}
+            for name, audit in zip("ab", audits, strict=True)
+        ],
+        "lower": max(audit.lower for audit in audits),
+        "upper": sum(audit.upper for audit in audits) + 1e-9,
+    }
+    assert dl.verify(data).verified
+    data["lower"] = sum(audit.lower for audit in audits)
+    assert "less than the claimed lower bound" in dl.verify(data).reason
+
+
+def test_samples_inside_are_refused_since_they_hold_with_a_confidence_only() -> None:
+    data = json.loads(honest())
+    sampled = dl.Mechanism.from_samples({0: [0] * 900 + [1] * 100, 1: [1] * 1000}, Q.count(n=1))
+    data.update(people=1, columns={"a": 2})
+    audit = json.loads(dl.audit(sampled, entropy=0).certificate.text())
+    data["releases"] = [{"columns": [["a"]], "audit": audit}]
+    data["lower"] = 0.0
+    assert "known by samples" in dl.verify(data).reason
