@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from cases import random_channel
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.studies import cluster
-from dalenius.studies.cluster import connected
+from dalenius.studies.cluster import Parcel, connected
 from dalenius.studies.running import answer
 from dalenius.studies.study import Study
 
@@ -67,13 +68,24 @@ def _parent(pid: int) -> int:
     return int(_read(Path(f"/proc/{pid}/stat")).rpartition(b")")[2].split()[1] or 0)
 
 
-def test_a_scheduler_that_does_not_answer_is_a_sentence() -> None:
-    address = "tcp://127.0.0.1:1"
-    with (
-        pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1 within 2 s"),
-        connected(address, 2.0),
-    ):
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("tcp://127.0.0.1:1", r"no Dask scheduler answers at tcp://127\.0\.0\.1:1: Connection refused"),
+        ("localhost:99999", r"an address as tcp://host:8786"),
+        ("local", r"write local:4"),
+    ],
+)
+def test_a_scheduler_that_does_not_answer_is_a_sentence(address: str, words: str) -> None:
+    with pytest.raises(InputError, match=words), connected(address, 2.0):
         pass
+
+
+def test_a_port_where_nobody_speaks_is_left_soon() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(InputError, match=r"nothing was heard within 0\.3 s"), connected(address, 0.3):
+            pass
 
 
 def test_workers_of_other_versions_are_refused_before_any_work(toml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,8 +93,19 @@ def test_workers_of_other_versions_are_refused_before_any_work(toml: Path, monke
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local:
         # This process looks at one package more than the workers do.
         monkeypatch.setattr(cluster, "VERSIONS", (*cluster.VERSIONS, "another-package"))
+        cluster.versions.cache_clear()
         with pytest.raises(InputError, match="has other versions"):
             Study.load(toml).run(dask=local.scheduler_address)
+    cluster.versions.cache_clear()
+
+
+def test_a_worker_that_joins_with_other_versions_answers_nothing(toml: Path) -> None:
+    point = Study.load(toml).points[0]
+    parcel = Parcel.of(point.key, point.work)
+    assert parcel.answer().status == "done"
+    refused = replace(parcel, versions={**parcel.versions, "numpy": "0.0"}).answer()
+    assert (refused.status, refused.certificate) == ("failed", None)
+    assert "(here 0.0)" in refused.reason
 
 
 def test_one_audit_on_a_cluster_has_the_certificate_of_one_process() -> None:

@@ -1,7 +1,11 @@
 """Estimators for scikit-learn: its own checks, the mathematics of what they release, and refusals."""
 
+import contextlib
+import io
 import math
 import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -184,7 +188,7 @@ def test_teachers_vote_until_the_budget_is_used_up() -> None:
     assert voting.leakage_ <= 2.0
     assert dl.verify(voting.certificate_).verified
     assert voting.questions_left_ == 10
-    with pytest.raises(BudgetError, match="20 questions were asked"):
+    with pytest.raises(BudgetError, match="20 more questions: the budget of 3 nats is for 30, and 10 are left"):
         voting.predict(codes[:20])
     assert voting.questions_left_ == 10
     voting.predict(codes[:10])
@@ -226,3 +230,32 @@ def test_refusals_name_the_value_and_the_remedy(call: Any, reason: str) -> None:
     with pytest.raises(InputError) as refusal:
         call()
     assert reason in str(refusal.value)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_code_of_the_page_runs_and_prints_what_stands_below_it() -> None:
+    page = (ROOT / "docs" / "machine-learning.md").read_text(encoding="utf-8")
+    space: dict[str, object] = {}
+    for code, printed in re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL):
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            exec(compile(code, "machine-learning.md", "exec"), space)  # noqa: S102 - our own page
+        assert shown.getvalue() == printed
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_notebook_runs_and_privacy_costs_little_where_counts_are_noisy(tmp_path: Path) -> None:
+    pytest.importorskip("statsmodels")
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    book = nbformat.read(ROOT / "examples" / "machine-learning.ipynb", as_version=4)
+    facts = "print(baseline['AUC'], own.AUC.iloc[2], rows.AUC.iloc[1], own.leakage.iloc[2], everything.leakage.iloc[2])"
+    book.cells.append(nbformat.v4.new_code_cell(facts))
+    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    exact, counts, rows, own, everything = map(float, book.cells[-1].outputs[0].text.split())
+    assert rows < counts < exact + 0.005
+    assert exact - counts < 0.01
+    assert (own, everything) == pytest.approx((0.1, 0.6), abs=1e-5)
+    assert [o for cell in book.cells for o in cell.get("outputs", ()) if "image/png" in o.get("data", {})]

@@ -109,6 +109,16 @@ class Bracket:
         """Keep the better of the best proof so far and a finished one."""
         self.proofs = [min(self.proof, proof, key=lambda p: p.upper)]
 
+    def keep_growing(self, proof: Proof) -> None:
+        """Hold a proof that may still become the best."""
+        if not any(proof is held for held in self.proofs):
+            self.proofs.append(proof)
+
+    def keep_finished(self, proof: Proof) -> None:
+        """Let go of a proof that grows no more, unless it is the best."""
+        if proof is not self.proof:
+            self.proofs = [other for other in self.proofs if other is not proof]
+
     def keep_lower(self, found: Ascent) -> None:
         """Keep a better prior."""
         if found.value > self.lower:
@@ -139,8 +149,7 @@ class Bracket:
                 mark, mark_batch = tree.upper, batches
             # A round counts as the batches that it has, so that turns of other routes are no shorter than before.
             yield from repeat(tree, max(1, worked))
-        if tree is not self.proof:
-            self.proofs = [proof for proof in self.proofs if proof is not tree]
+        self.keep_finished(tree)
 
     def _ascents_due(self, last: int, batches: int) -> bool:
         """Whether ascents are due again: last, after how many batches they were tried; -1 for never."""

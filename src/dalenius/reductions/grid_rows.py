@@ -106,6 +106,8 @@ class SharedGrids:
     served: int = 0
     # By fineness and values of the secret: the tree of the first record, from which those of others begin.
     pilots: dict[tuple[int, int], Any] = field(default_factory=dict)
+    # Whether the row bound promised too little for an earlier record.
+    rows_fail: bool = False
 
     @classmethod
     def of(cls, mechanism: Mechanism, merged: Merged) -> "SharedGrids":

@@ -2,11 +2,15 @@
 
 import importlib
 import platform
+import socket
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +33,20 @@ class Parcel:
     key: str
     task: Task
     files: dict[str, bytes]
+    # Of the machine that asks: a worker that joins later may have others.
+    versions: dict[str, str]
 
     @classmethod
     def of(cls, key: str, work: Work) -> "Parcel":
         """Pack a point."""
         named = {name: getattr(work.task, name) for name in FILES}
         files = {name: read_bytes(work.folder / path) for name, path in named.items() if isinstance(path, str)}
-        return cls(key, work.task, files)
+        return cls(key, work.task, files, versions())
 
     def answer(self) -> Entry:
-        """Answer the point on whichever machine this is."""
+        """Answer the point on whichever machine this is, unless its last digits could be others."""
+        if differs := _differs(versions(), self.versions):
+            return Entry(self.key, "failed", f"a worker joined that has other versions: {differs}", {}, 0.0)
         with tempfile.TemporaryDirectory() as folder:
             names = {}
             for name, content in self.files.items():
@@ -52,6 +60,7 @@ def answer_parcel(parcel: Parcel) -> Entry:
     return parcel.answer()
 
 
+@cache
 def versions() -> dict[str, str]:
     """Return the versions that results depend on, on the machine that runs this."""
     found = {"python": platform.python_version()}
@@ -61,6 +70,12 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
+
+
+def _differs(theirs: Mapping[str, str], mine: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{name} {theirs.get(name)} (here {mine[name]})" for name in mine if theirs.get(name) != mine[name]
+    )
 
 
 @dataclass
@@ -109,17 +124,18 @@ class Cluster:
 
 
 @contextmanager
-def connected(address: str, patience: float = 10.0) -> Iterator[Cluster]:
+def connected(address: str, patience: float = 4.0) -> Iterator[Cluster]:
     """Yield a cluster: that of a scheduler's address, or `local:4` for 4 processes on this machine.
 
     Refused where the scheduler does not answer, or a worker has other versions than this process.
     """
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError:
+    if find_spec("distributed") is None:
         message = "--dask needs dask.distributed, which is not installed; pip install 'dalenius[dask]'"
-        raise InputError(message) from None
-    if address.startswith("local"):
+        raise InputError(message)
+    if not address.startswith("local:"):
+        _reach(address, patience)
+    distributed = importlib.import_module("distributed")
+    if address.startswith("local:"):
         many = _workers(address)
         with (
             script_left_alone(),
@@ -130,12 +146,42 @@ def connected(address: str, patience: float = 10.0) -> Iterator[Cluster]:
         return
     try:
         client = distributed.Client(address, timeout=patience)
-    except (OSError, TimeoutError, ValueError) as error:
+    except Exception as error:
+        # Whatever it is that listens there: Dask has no exception of its own for it.
         message = f"no Dask scheduler answers at {address} within {patience:g} s: {str(error)[:200]}"
-        raise InputError(message) from None
+        raise InputError(message) from error
     with client:
         _check_versions(client, address)
         yield Cluster(client, f"the Dask cluster at {address}, {len(client.scheduler_info()['workers'])} workers")
+
+
+def _reach(address: str, patience: float) -> None:
+    """Refuse an address where nothing listens: Dask takes seconds to load, and tries a bad one for ever."""
+    scheme, _, place = address.rpartition("://")
+    host, _, port = place.rpartition(":")
+    if scheme not in ("", "tcp", "tls") or not host or not port.isdigit() or not 0 < int(port) < 2**16:
+        message = f"--dask {address!r}: write local:4 for a cluster of 4 processes, or an address as tcp://host:8786"
+        raise InputError(message)
+    found: list[str] = []
+    silence = f"nothing was heard within {patience:g} s"
+
+    def knock() -> None:
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), patience) as line:
+                # A scheduler speaks first. Dask's own client would wait for that without a limit.
+                heard = scheme == "tls" or line.recv(1)
+            found.append("" if heard else "what listens there closes the connection")
+        except OSError as error:
+            found.append(str(error.strerror or error) if not isinstance(error, TimeoutError) else silence)
+
+    # In a thread: finding the address of a name has no limit of its own.
+    thread = threading.Thread(target=knock, daemon=True)
+    thread.start()
+    thread.join(patience)
+    if found != [""]:
+        why = found[0] if found else silence
+        message = f"no Dask scheduler answers at {address}: {why}; is it running, and is the address right?"
+        raise InputError(message)
 
 
 def _workers(address: str) -> int:
@@ -149,12 +195,16 @@ def _workers(address: str) -> int:
 def _check_versions(client: Any, address: str) -> None:  # noqa: ANN401 - dask ships no types
     """Refuse workers whose numbers may differ from ours."""
     mine = versions()
-    theirs = client.run(versions)
+    try:
+        theirs = client.run(versions)
+    except Exception as error:
+        # A worker that cannot import what it was asked to run raises what it likes.
+        message = f"a worker of {address} cannot run dalenius: {error}; install dalenius {mine['dalenius']} there"
+        raise InputError(message) from error
     if not theirs:
         message = f"the Dask cluster at {address} has no worker; start one with: dask worker {address}"
         raise InputError(message)
     for worker, found in theirs.items():
-        differs = [f"{name} {found.get(name)} (here {mine[name]})" for name in mine if found.get(name) != mine[name]]
-        if differs:
-            message = f"the worker {worker} has other versions: {', '.join(differs)}; results would differ"
+        if differs := _differs(found, mine):
+            message = f"the worker {worker} has other versions: {differs}; results would differ"
             raise InputError(message)

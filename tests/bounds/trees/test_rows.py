@@ -59,7 +59,7 @@ def test_a_climb_never_falls_and_the_bracket_bounds_every_conditional() -> None:
     part = cells.slices[0]
     row = Row(rows.trees[0].problem.cells, rows.log_r, found.s)
     w = rng.dirichlet(np.ones(part.stop - part.start), size=50)
-    assert (row.values(row.climb(w)) >= row.values(w) - 1e-9).all()
+    assert (row.values(row.climb(w, 20)) >= row.values(w) - 1e-9).all()
     deadline = Deadline(20)
     while rows.step(deadline) and not deadline.expired():
         pass

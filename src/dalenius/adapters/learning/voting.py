@@ -89,9 +89,9 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         values = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False)
         if len(values) > self.questions_left_:
             message = (
-                f"{len(values)} questions were asked, and the budget of {self.leakage:g} nats is for "
-                f"{self.questions_left_} more of {self.questions}; ask fewer, or fit anew for more questions, which is "
-                "a new release of the data"
+                f"{len(values)} more question{'s' * (len(values) > 1)}: the budget of {self.leakage:g} nats is for "
+                f"{self.questions}, and {self.questions_left_} are left; ask fewer, or fit anew for more, which is a "
+                "new release of the data"
             )
             raise BudgetError(message)
         votes = np.searchsorted(self.classes_, np.stack([teacher.predict(values) for teacher in self.teachers_]))

@@ -1,4 +1,4 @@
-"""Trees of posteriors on grid rows: upper bounds for channels of very many rows and few outputs (MATH 2.3, 4.10)."""
+"""Trees on grid rows: upper bounds for channels of very many rows and few outputs (MATH 2.3, 4.2, 4.10)."""
 
 import math
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.bounds.trees.posterior_bound import PosteriorProblem
 from dalenius.bounds.trees.posterior_tree import PosteriorTree
+from dalenius.bounds.trees.rows import Rows, promising
 from dalenius.numerics.information import TINY
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.grid_rows import DOUBT, GridRows, most_rows
@@ -21,16 +22,16 @@ from dalenius.search.deadline import Deadline
 
 @dataclass(frozen=True, eq=False)
 class OnGrid:
-    """Guarantee: upper >= I(A;Y) of every prior the adversary may hold, since the tree's bound is that of grid rows."""
+    """Guarantee: upper >= I(A;Y) of every prior the adversary may hold, since the bound inside is that of grid rows."""
 
     kind: ClassVar[str] = "grid"
     k: int
-    tree: PosteriorTree
+    inside: PosteriorTree | Rows
 
     @property
     def upper(self) -> float:
-        """The bound of the tree."""
-        return self.tree.upper
+        """The bound inside."""
+        return self.inside.upper
 
     @property
     def name(self) -> str:
@@ -39,11 +40,11 @@ class OnGrid:
 
     def claim(self, rounding: Rounding) -> float:
         """Weights of mixtures are good to DOUBT, so that masses are."""
-        return self.tree.claim(Rounding(rounding.bound, rounding.mass + DOUBT))
+        return self.inside.claim(Rounding(rounding.bound, rounding.mass + DOUBT))
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return the fineness of the grid, and the proof about it."""
-        return {"k": self.k, "proof": {"kind": self.tree.kind, **self.tree.to_certificate(outputs)}}
+        return {"k": self.k, "proof": {"kind": self.inside.kind, **self.inside.to_certificate(outputs)}}
 
 
 @dataclass
@@ -92,7 +93,9 @@ class GridBound(Bound):
         while True:
             grid = bracket.grids.at(bracket.cells.lumped.channel, k)
             inner = self._problem(bracket, grid, deadline)
-            yield from self._run(bracket, grid, inner, deadline)
+            yield from self._by_rows(bracket, grid, inner, deadline)
+            if bracket.upper > inner.floor + inner.tolerance:
+                yield from self._run(bracket, grid, inner, deadline)
             if k >= most or bracket.upper <= bracket.floor + bracket.tolerance:
                 return
             better = inner.better(k)
@@ -108,6 +111,26 @@ class GridBound(Bound):
         inner.keep_lower(polish(small, start[None], deadline, rounds=rounds))
         return inner
 
+    def _by_rows(self, bracket: Bracket, grid: GridRows, inner: Inner, deadline: Deadline) -> Iterator[Proof]:
+        """The row bound on grid rows, where its trees may close the bracket: they branch on one row's law at a time.
+
+        Where it promises too little for one record, it does for others: rows are the same, and masses differ little.
+        """
+        settings = bracket.cells.settings.portfolio
+        if bracket.grids.rows_fail or inner.cells.n_outputs > settings.single_row_outputs:
+            return
+        rows = promising(inner, settings.grid_row_promise * inner.tolerance)
+        bracket.grids.rows_fail = rows is None
+        if rows is None:
+            return
+        proof = OnGrid(grid.k, rows)
+        for _ in range(settings.grid_row_batches):
+            if deadline.expired() or not rows.step(deadline):
+                break
+            bracket.keep_growing(proof)
+            yield proof
+        bracket.keep_finished(proof)
+
     def _run(self, bracket: Bracket, grid: GridRows, inner: Inner, deadline: Deadline) -> Iterator[Proof]:
         """Grow the tree on grid rows, from that of an earlier record if there is one."""
         problem = PosteriorProblem(inner.cells, np.arange(inner.cells.n_outputs), 0.0)
@@ -120,8 +143,7 @@ class GridBound(Bound):
             tree.open_like(pilot, deadline)
         known = inner.lower
         for batch, _ in enumerate(inner.run_tree(tree, deadline)):
-            if batch == 0:
-                bracket.proofs.append(proof)
+            bracket.keep_growing(proof)
             if inner.lower > known:
                 known = inner.lower
                 _try_at_home(bracket, grid, inner)
@@ -130,11 +152,9 @@ class GridBound(Bound):
                 break
             bracket.grids.served = max(bracket.grids.served, grid.k)
             yield proof
-        if not any(proof is held for held in bracket.proofs):
-            bracket.proofs.append(proof)
+        bracket.keep_growing(proof)
         yield proof
-        if proof is not bracket.proof:
-            bracket.proofs = [held for held in bracket.proofs if held is not proof]
+        bracket.keep_finished(proof)
 
 
 def _try_at_home(bracket: Bracket, grid: GridRows, inner: Inner) -> None:

@@ -18,16 +18,19 @@ from dalenius.numerics.information import TINY, safe_log
 from dalenius.numerics.newton import backtrack, shortened, solve
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Newton
 
 
 @dataclass(frozen=True)
 class Goal:
-    """When to stop: below the target, after a number of rounds, or when the deadline is over."""
+    """When to stop: below the target, after a number of rounds, or when the deadline is over.
+
+    rounding: of the corner at m = 0, at first; as the settings have it unless given.
+    """
 
     target: float
     rounds: int
     deadline: Deadline
+    rounding: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +127,6 @@ def _hold_sigma(gradient: Floats, hessian: Floats, held: Bools) -> None:
     hessian[held, -1, -1] = 1.0
 
 
-def _floor_share(settings: Newton, rounding: Floats) -> Floats:
-    """The share of what is left to the target that sigma K may be held at: smaller once the corner is sharper."""
-    return np.asarray(np.where(rounding < settings.first_rounding, settings.last_floor, settings.first_floor))
-
-
 def _towards(problem: PosteriorProblem, x: Point, seen: Evaluation) -> Floats:
     """The lam of a prior nearer to the one that attains the bound, where the tangent would be tight.
 
@@ -150,14 +148,15 @@ def minimise(problem: PosteriorProblem, boxes: Boxes, x: Point, goal: Goal) -> P
     settings = problem.cells.settings.newton
     many = len(x.sigma)
     best = PosteriorSolution(np.full(many, np.inf), copy(x))
-    index, rounding = np.arange(many), np.full(many, settings.first_rounding)
+    first = settings.first_rounding if goal.rounding is None else goal.rounding
+    index, rounding = np.arange(many), np.full(many, first)
     nodes, touching = Relaxed.of(problem, boxes), tangent(problem, x.lam)
     for _ in range(goal.rounds):
         before = best.bound[index]
         seen = evaluate(problem, nodes, x, touching, rounding)
         _keep(best, index, x, seen)
-        # sigma K >= a share of what is left; only a start can be below
-        share = _floor_share(settings, rounding)
+        # sigma K >= a share of what is left, smaller once the corner is sharper; only a start can be below
+        share = np.where(rounding < first, settings.last_floor, settings.first_floor)
         floor = share * np.maximum(best.bound[index] - goal.target, 0.0) / max(problem.cells.knowledge, TINY)
         if (x.sigma < floor).any():
             x = replace(x, sigma=np.maximum(x.sigma, floor))

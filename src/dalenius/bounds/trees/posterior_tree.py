@@ -129,7 +129,10 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         lost = heirs.sigma < self._least_start
         sigma = np.where(lost, self.s_hint, heirs.sigma)
         begin = replace(heirs, sigma=sigma, m=np.where(lost[:, None, None], 0.0, heirs.m))
-        found = minimise(self.problem, boxes, begin, Goal(self.target, settings.posterior_rounds, deadline))
+        goal = Goal(self.target, settings.posterior_rounds, deadline)
+        if shallow(self.problem.cells):
+            goal = Goal(self.target, settings.quick_rounds, deadline, settings.quick_rounding)
+        found = minimise(self.problem, boxes, begin, goal)
         # What was found for a part, or what its parent leaves it where that is better.
         point = self._rounded(found.point)
         better = self._evaluate(boxes, heirs).bound < self._evaluate(boxes, point).bound
@@ -239,10 +242,10 @@ def _at_midpoints(problem: PosteriorProblem, boxes: Boxes, z: Floats) -> tuple[I
     low, high = boxes.low, boxes.high
     width = high - low
     at_low, at_high = phi(low) + phi(1 - low), phi(high) + phi(1 - high)
-    excess = np.zeros_like(low)
-    for share in np.arange(1, settings.excess_points) / settings.excess_points:
-        v = low + share * width
-        excess = np.maximum(excess, (1 - share) * at_low + share * at_high - phi(v) - phi(1 - v))
+    # The excess is largest where log( v / (1-v) ), the slope of phi(v) + phi(1-v), is that of the secant.
+    slope = (at_high - at_low) / np.maximum(width, TINY)
+    v = np.clip(1 / (1 + np.exp(-slope)), low, high)
+    excess = at_low + slope * (v - low) - phi(v) - phi(1 - v)
     measure = z.sum(axis=1, keepdims=True) * excess + settings.tie * width
     measure = np.where(width > settings.narrow, measure, -1.0)
     value, group = np.divmod(measure.reshape(len(z), -1).argmax(axis=1), width.shape[2])

@@ -20,6 +20,7 @@ from dalenius.bounds.contraction import affordable, coarsen
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.bounds.trees.box_tree import BoxTree, claimed_eta
+from dalenius.bounds.trees.posterior_bound import shallow
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
@@ -44,23 +45,30 @@ class Row:
         of_prior = (w * (safe_log(w) - self.cells.log_rho)).sum(axis=1)
         return np.asarray(of_output - self.s * of_prior)
 
-    def climb(self, w: Floats) -> Floats:
+    def climb(self, w: Floats, rounds: int) -> Floats:
         """Stationary conditionals near the given ones: w ~ rho exp( q.log(wq / r) / s ), which never lowers g."""
-        for _ in range(self.cells.settings.ascent.row_rounds):
+        for _ in range(rounds):
             tilt = (safe_log(w @ self.cells.q) - self.log_r) @ self.cells.q.T / self.s
             w = np.exp(tilt + self.cells.log_rho - lse(tilt + self.cells.log_rho)[:, None])
         return w
 
     def guess(self, w: Floats, rng: np.random.Generator) -> tuple[float, Floats]:
-        """The largest value that ascents find, and its conditional: a guess at g_a from below."""
-        settings = self.cells.settings.ascent
-        random = rng.dirichlet(np.full(self.cells.size, settings.row_spread), size=settings.row_starts)
+        """The largest value that ascents find, and its conditional: a guess at g_a from below.
+
+        Random starts and corners, evenly spread where cells are more; the best of them go on after a few rounds.
+        """
+        settings, size = self.cells.settings.ascent, self.cells.size
+        random = rng.dirichlet(np.full(size, settings.row_spread), size=settings.row_starts)
+        at = np.unique(np.linspace(0, size - 1, min(size, settings.row_starts)).astype(np.int64))
         away = settings.row_corner
-        corners = (1 - away) * np.eye(self.cells.size) + away / self.cells.size
-        tried = self.climb(np.concatenate([w[None], random, corners]))
+        corners = np.full((at.size, size), away / size)
+        corners[np.arange(at.size), at] += 1 - away
+        tried = self.climb(np.concatenate([w[None], random, corners]), settings.row_first_rounds)
+        best = np.argsort(-self.values(tried), kind="stable")[: settings.row_survivors]
+        tried = self.climb(tried[best], settings.row_rounds - settings.row_first_rounds)
         values = self.values(tried)
-        best = int(np.argmax(values))
-        return float(values[best]), tried[best]
+        found = int(np.argmax(values))
+        return float(values[found]), tried[found]
 
     def search(self, target: float, w: Floats, tolerance: float) -> BoxTree:
         """A tree that is to prove g_a <= target + tolerance."""
@@ -83,24 +91,30 @@ class Rows:
     cells: Cells
     log_r: Floats
     s: float
-    guesses: list[float]
-    trees: list[BoxTree]
+    tolerance: float
+    rows: list[Row]
+    # What ascents found of every row: its value, and its conditional.
+    found: list[tuple[float, Floats]]
 
     @classmethod
     def at(cls, cells: Cells, pi: Floats, s: float, tolerance: float, rng: np.random.Generator) -> "Rows":
-        """Guess every row's maximum at this prior's (r, s) and plant the trees; nothing is bounded yet."""
+        """Guess every row's maximum at this prior's (r, s); nothing is bounded yet."""
         log_r = safe_log(pi @ cells.q)
         log_r -= lse(log_r)
-        guesses, trees = [], []
+        rows, found = [], []
         for part in cells.slices:
             many = part.stop - part.start
             alone = Lumped(np.zeros(many, dtype=np.int64), cells.q[part], cells.log_rho[part], 1, np.arange(many))
             row = Row(Cells(alone, 0.0, cells.settings), log_r, s)
             w = pi[part] / max(pi[part].sum(), TINY)
-            value, best = row.guess(w if w.sum() > 0 else np.exp(row.cells.log_rho), rng)
-            guesses.append(value)
-            trees.append(row.search(value, best, tolerance))
-        return cls(cells, log_r, s, guesses, trees)
+            rows.append(row)
+            found.append(row.guess(w if w.sum() > 0 else np.exp(row.cells.log_rho), rng))
+        return cls(cells, log_r, s, tolerance, rows, found)
+
+    @cached_property
+    def trees(self) -> list[BoxTree]:
+        """One for every secret value; grouping its outputs takes time, so they are planted where they are wanted."""
+        return [row.search(*best, self.tolerance) for row, best in zip(self.rows, self.found, strict=True)]
 
     def combined(self, values: list[float]) -> float:
         """s LSE_a( g_a / s ) + s K."""
@@ -109,7 +123,7 @@ class Rows:
     @cached_property
     def goal(self) -> float:
         """What the trees can prove at best."""
-        return self.combined(self.guesses)
+        return self.combined([value for value, _ in self.found])
 
     @property
     def upper(self) -> float:
@@ -144,6 +158,16 @@ class Rows:
         return max(open_trees, key=lambda tree: tree.upper - tree.target).step(deadline)
 
 
+def promising(bracket: Bracket, excess: float) -> Rows | None:
+    """The rows at the best prior, where their trees may prove a bound no further above what leaks than this."""
+    settings = bracket.cells.settings
+    if bracket.s <= settings.closed_forms.row_least_s:
+        return None
+    tolerance = settings.portfolio.row_tolerance * bracket.tolerance
+    rows = Rows.at(bracket.cells, bracket.pi, bracket.s, tolerance, np.random.default_rng(0))
+    return rows if rows.goal <= bracket.floor + excess else None
+
+
 class RowBound(Bound):
     """The row bound at the best prior, where its rows promise to come near what it leaks."""
 
@@ -153,14 +177,14 @@ class RowBound(Bound):
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """Guess what the trees can prove at best, and grow them if that is worth it."""
-        cells, settings = bracket.cells, bracket.cells.settings
-        # Contraction within groups of outputs must be known, so that they may be coarse.
-        if bracket.s <= settings.closed_forms.row_least_s or not affordable(cells):
+        cells, settings = bracket.cells, bracket.cells.settings.portfolio
+        # Contraction within groups of outputs must be known, so that they may be coarse, or outputs must be few.
+        if cells.n_outputs > settings.single_row_outputs and not affordable(cells):
             return
-        tolerance = settings.portfolio.row_tolerance * bracket.tolerance
-        rows = Rows.at(cells, bracket.pi, bracket.s, tolerance, np.random.default_rng(0))
-        floor = bracket.floor
-        if rows.goal > floor + settings.portfolio.row_promise * (bracket.upper - floor):
+        # Where posteriors are few their tree will close the bracket: rows must promise no less.
+        wanted = 2 * bracket.tolerance if shallow(cells) else bracket.upper - bracket.floor
+        rows = promising(bracket, settings.row_promise * wanted)
+        if rows is None:
             return
         bracket.proofs.append(rows)
         while worked := rows.step(deadline):

@@ -37,7 +37,7 @@ from flint import arb, arb_mat
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, Matrix, column
 from dalenius.verifier.channels.channel import Channel
-from dalenius.verifier.kinds import boxes, posteriors
+from dalenius.verifier.kinds import boxes, posteriors, rows
 from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.limits import largest, tick
 from dalenius.verifier.question import Question
@@ -47,7 +47,7 @@ from dalenius.verifier.reading import mapping, refuse, show, whole
 Law = tuple[int, ...]
 
 # What may be proved about grid rows: kinds that use of the reference only that D(pi || rho) <= K.
-INSIDE = ("posteriors", "boxes")
+INSIDE = ("posteriors", "boxes", "rows")
 
 
 @dataclass(frozen=True)
@@ -210,5 +210,7 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     asked = on_grid(question, k)
     if kind == "boxes":
         yield from boxes.bounds(asked, inside, where)
+    elif kind == "rows":
+        yield from rows.bounds(asked, inside, where)
     else:
         yield from leaves(inside, OnGridPosteriors(asked, inside), where)
