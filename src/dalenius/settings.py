@@ -844,8 +844,8 @@ class Portfolio(_Checked):
     grid_skip: float = 2.0
     grid_doubt: int = 8
     # The row bound on grid rows: the share of the gap to reach that it must promise to leave at most, and batches.
-    # Votes of 50 for 4, with 88,400 cells, take 50 batches, three seconds; 110,000 boxes of their twelve posteriors left
-    # the bracket 53 % open.
+    # Votes of 50 for 4, with 88,400 cells, take 50 batches, three seconds; 110,000 boxes of their twelve posteriors
+    # left the bracket 53 % open.
     grid_row_promise: float = 0.5
     grid_row_batches: int = 256
     # Batches of trees on grid rows after which the convex bound is tried where it promises to be below them.
