@@ -61,4 +61,4 @@ def test_a_wrong_value_anywhere_ends_in_a_sentence(name: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", GOLDEN)
 def test_every_wrong_value_everywhere_ends_in_a_sentence(name: str) -> None:
-    assert attack(name, step=1) > 300
+    assert attack(name, step=1) > 200
