@@ -14,7 +14,11 @@ from pandas_like import Column
 
 import dalenius as dl
 from dalenius.model.channels.density import Density, histogram
+from dalenius.reductions.real_records import rounded_together
+from dalenius.settings import RealRecords
+from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import real_records as verifier
+from dalenius.verifier.channels.others import one_coin
 
 Floats = NDArray[np.float64]
 
@@ -312,6 +316,55 @@ def test_forged_certificates_are_refused() -> None:
         assert words in verdict.reason
     other = dl.mechanisms.laplace(dl.queries.real_sum(2, 0, 1), epsilon=1.5)
     assert "another channel" in dl.verify(data, mechanism=other).reason
+
+
+def test_one_coin_for_the_others_is_compared_with_a_coin_for_each_by_enumeration() -> None:
+    m, n = 4, 4
+    density = Density.of(([0, 0.5, 1], [0.3, 0.7]), 0, 1)
+    found = rounded_together(density, m, n, 2**28)
+    # Three others at fine places: their sum rounded by one coin, and each rounded by its own.
+    fine = 40
+    law = np.repeat(np.array([float(p) for p in density.cells(m)]) / fine, fine)
+    sums = np.convolve(np.convolve(law, law), law)
+    places = (np.arange(len(sums)) + 1.5) / fine
+    single = [float(sums @ np.clip(1 - np.abs(places - k), 0, None)) for k in range(3 * m + 1)]
+    points = np.array([float(p) for p in density.points(m)])
+    each = np.convolve(np.convolve(points, points), points)
+    assert found == pytest.approx(math.log(max(np.array(single) / each)), abs=1e-3)
+    with precision():
+        assert float(one_coin(verifier.Density(*density.parts()), m, n)) == pytest.approx(math.exp(found), abs=1e-9)
+    assert rounded_together(Density.of(([0, 0.3, 1], [0.3, 0.7]), 0, 1), m, n, 2**28) is None
+
+
+@pytest.mark.slow
+def test_two_hundred_records_are_bracketed_where_nothing_else_is_known() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.real_sum(200, 0, 1), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.0, tolerance=1e-2, verify=False)
+    # Nearly Gaussian: half the logarithm of 1 + (1/12) / (199/12 + 2).
+    assert audit.lower <= 0.5 * math.log1p(1 / (199 + 24)) + 1e-4
+    assert audit.upper >= 0.5 * math.log1p(1 / (199 + 24)) - 1e-4
+    assert audit.upper < 0.03
+
+
+def test_forged_coins_for_the_others_are_refused() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.real_sum(4, 0, 1), epsilon=1)
+    settings = dl.Settings(continuous=RealRecords(cells=(4,)))
+    data = json.loads(dl.audit(mechanism, knowledge=0.1, settings=settings).certificate.text())
+    proof = data["proofs"][0]
+    assert proof["together"] is True
+    assert dl.verify(data).verified
+    forged = {
+        "exceeds": {**proof, "together": True, "upper": 0.95 * proof["upper"]},
+        "not for what is asked": {**proof, "together": 1},
+    }
+    for words, wrong in forged.items():
+        verdict = dl.verify({**data, "upper": wrong["upper"], "proofs": [wrong]})
+        assert not verdict.verified
+        assert words in verdict.reason
+    # The knowledge inside is that of this adversary and log( 1 + eta ), and no more.
+    assert "does not make up" in dl.verify({**data, "adversary": {"knowledge": 0.11}}).reason
+    apart = {key: value for key, value in proof.items() if key != "together"}
+    assert "exceeds" in dl.verify({**data, "proofs": [apart]}).reason
 
 
 def bins_leakage(scale: float = 1.0) -> float:

@@ -483,16 +483,28 @@ def frontier(  # noqa: PLR0913 - the public surface
     check_named(bare, "dl.frontier(query")
     task = distortion_of(query, measure, outputs, p0)
     adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
+    return frontier_of(task, adversary, options, _number_of_points(points), named=checks.flag("named", named))
+
+
+def frontier_of(  # noqa: PLR0913 - the question, and who listens
+    task: Distortion,
+    adversary: Adversary,
+    options: Options,
+    many: int,
+    *,
+    named: bool,
+    each: Callable[[Design | NamedPoint], None] = lambda _: None,
+) -> Frontier:
+    """Answer a frontier whose options are checked. each: called with every point as soon as it is there."""
     asked = DesignProblem(task, adversary, "leakage", 0.0, options.solver_tolerance * options.nats, options.settings)
-    many = _number_of_points(points)
     # Named mechanisms stand beside designs with the same outputs, the range of the query.
-    comparable = checks.flag("named", named) and task.outputs == query.outputs and len(task.outputs) > 1
-    families = shown_on_frontiers(query) if comparable else []
+    comparable = named and task.outputs == task.query.outputs and len(task.outputs) > 1
+    families = shown_on_frontiers(task.query) if comparable else []
     domain = symmetrise(task, adversary.reference)
     with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
-        designs = _designs(asked, domain, many, options, deadline, later=len(families) / 4)
-        audited = _named_points(asked, families, options, deadline)
-    return Frontier(query, designs, audited)
+        designs = _designs(asked, domain, many, options, deadline, later=len(families) / 4, each=each)
+        audited = _named_points(asked, families, options, deadline, each)
+    return Frontier(task.query, designs, audited)
 
 
 def _number_of_points(points: int, most: int = 10_000) -> int:
@@ -504,7 +516,14 @@ def _number_of_points(points: int, most: int = 10_000) -> int:
 
 
 def _designs(  # noqa: PLR0913 - what is asked, and within which limits
-    asked: DesignProblem, domain: Domain, many: int, options: Options, deadline: Deadline, *, later: float
+    asked: DesignProblem,
+    domain: Domain,
+    many: int,
+    options: Options,
+    deadline: Deadline,
+    *,
+    later: float,
+    each: Callable[[Design | NamedPoint], None],
 ) -> tuple[Design, ...]:
     """Return designs at budgets from the least distortion to that of the best constant, as far as time allows.
 
@@ -518,6 +537,7 @@ def _designs(  # noqa: PLR0913 - what is asked, and within which limits
         here, problem = replace(asked, budget=budget), replace(first, budget=budget)
         designed, known = Designer(problem, here, part, options.seed).solve(known)
         designs.append(design_answer(here, problem, designed, budget=budget, run=options.run(part)))
+        each(designs[-1])
         proved = designs[-1].certificate
         deadline.report_progress(k, many, proved.lower, proved.upper, f"point {k + 1}")
         if deadline.expired():
@@ -526,7 +546,11 @@ def _designs(  # noqa: PLR0913 - what is asked, and within which limits
 
 
 def _named_points(
-    asked: DesignProblem, families: list[tuple[str, Mechanism]], options: Options, deadline: Deadline
+    asked: DesignProblem,
+    families: list[tuple[str, Mechanism]],
+    options: Options,
+    deadline: Deadline,
+    each: Callable[[Design | NamedPoint], None],
 ) -> tuple[NamedPoint, ...]:
     """Return audits of named mechanisms, a tenth of the tolerance wide, as far as time allows."""
     points: list[NamedPoint] = []
@@ -538,6 +562,7 @@ def _named_points(
         answer = certified_answer(asked.audit(mechanism, fine), part, options.run(part))
         name = str(mechanism.name)
         points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
+        each(points[-1])
         deadline.report_progress(k, len(families), answer.certificate.lower, answer.certificate.upper, name)
     return tuple(points)
 

@@ -1,7 +1,6 @@
 """Options of audits and designs as users give them: checked once, before any work, and turned into a problem."""
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
@@ -24,6 +23,7 @@ from dalenius.paper.method import check_designable
 from dalenius.results.answers import Run
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
+from dalenius.search.progress import ProgressLine
 from dalenius.settings import Settings, checked
 
 # Seconds.
@@ -176,7 +176,7 @@ def adversary_of(  # noqa: PLR0913 - the public surface
             raise InputError(message)
         kind = checks.choice("adversary", adversary, get_args(Believes))
         return Adversary.of_reals(knowledge, options.unit, real.density(reference), cast("Believes", kind))
-    rho = Reference.from_user(reference, records)
+    rho = Reference.from_user(reference, records, names_of(asked))
     if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
         if entropy is not None:
             message = (
@@ -186,6 +186,12 @@ def adversary_of(  # noqa: PLR0913 - the public surface
             raise InputError(message)
         return Adversary.independent(records, knowledge, options.unit, rho)
     return Adversary.from_user(records, entropy=entropy, knowledge=knowledge, unit=options.unit, reference=rho)
+
+
+def names_of(asked: Mechanism | Query) -> tuple[str, ...]:
+    """Return what the values of a record are called; nothing where they are numbers."""
+    query = asked if isinstance(asked, Query) else asked.query
+    return () if query is None else query.names
 
 
 def design_problem(
@@ -254,11 +260,4 @@ def _check_paper(**given: object) -> None:
 def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as given
     if callable(progress):
         return progress
-    return print_progress if checks.flag("progress", progress) else None
-
-
-def print_progress(progress: Progress) -> None:
-    """Keep one line on standard error."""
-    bracket = f"[{progress.lower:.6f}, {progress.upper:.6f}]"
-    sys.stderr.write(f"\r{progress.stage}: {bracket} {progress.nodes} nodes {progress.seconds:.1f} s ")
-    sys.stderr.flush()
+    return ProgressLine() if checks.flag("progress", progress) else None

@@ -4,10 +4,11 @@ Nothing here changes what is proved: a setting decides which bound is tried, how
 what it is and what was measured to choose its default.
 """
 
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple, Self
 
+from dalenius import shown
 from dalenius.errors import InputError
 
 
@@ -75,8 +76,12 @@ class Limits(_Checked):
     ascent_entries: int = 4_000_000
     # Pairs of rows x outputs held at once; beyond it contraction is not used.
     pair_entries: int = 400_000
+    # Seconds that lumping takes for each probability and record: 4 s for randomised response of 12 bits.
+    lumping_seconds: float = 2e-8
+    # Rows x outputs up to which outputs are put in groups: 300 answers take a second.
+    grouped_entries: int = 2**17
     # Cells x pairs of groups of outputs up to which their ratios are looked at: a second or so of a verifier's time.
-    ratio_entries: int = 2**22
+    ratio_entries: int = 2**24
     # Groups of outputs up to which any two may be joined; beyond it only neighbours.
     joined_groups: int = 12
     # Nodes x entries of a node that a batch of simplices, posteriors or choices holds at once; of boxes.
@@ -162,7 +167,7 @@ class Ascent(_Checked):
     stationary_still: float = 1e-13
     # The maximum of one row's own problem: random conditionals, and as many corners at most; their Dirichlet spread,
     # how far the other starts stand from the corners, and rounds; rounds after which only so many starts go on. Without
-    # that four rows of 455 cells took 20 s, with it half a second, for the same maxima.
+    # that four rows of 455 cells took 20 s, with it one second, for the same maxima.
     row_starts: int = 200
     row_spread: float = 0.2
     row_corner: float = 0.01
@@ -306,6 +311,9 @@ class Newton(_Checked):
     hopeless: float = 0.1
     # Updates of pi0 for every step of Newton's.
     tangent_updates: int = 3
+    # Groups of outputs beyond which only those that some node uses with this probability have a part in a step.
+    few_groups: int = 32
+    used_group: float = 1e-6
 
     # Simplices. Rounds; share of what contraction allows that is used on the way, so that the relaxation stays concave.
     simplex_rounds: int = 40
@@ -803,7 +811,7 @@ class Portfolio(_Checked):
 
     # Shares of the best prior's s that contraction within groups of outputs may take, one after the other.
     box_shares: tuple[float, ...] = (0.9, 0.45, 0.0)
-    posterior_shares: tuple[float, ...] = (0.55, 0.3, 0.0)
+    posterior_shares: tuple[float, ...] = (0.95, 0.55, 0.3, 0.0)
     # Least s that a tree is planned for, and that it begins with.
     least_s: float = 1e-3
     least_hint: float = 1e-3
@@ -844,8 +852,8 @@ class Portfolio(_Checked):
     grid_skip: float = 2.0
     grid_doubt: int = 8
     # The row bound on grid rows: the share of the gap to reach that it must promise to leave at most, and batches.
-    # Votes of 50 for 4, with 88,400 cells, take 50 batches, three seconds; 110,000 boxes of their twelve posteriors
-    # left the bracket 53 % open.
+    # Votes of 50 for 4, with 88,400 cells, take 50 batches, three seconds; 110,000 boxes of their posteriors left
+    # the bracket 53 % open.
     grid_row_promise: float = 0.5
     grid_row_batches: int = 256
     # Batches of trees on grid rows after which the convex bound is tried where it promises to be below them.
@@ -1009,13 +1017,25 @@ class RealRecords(_Checked):
 
     # Numbers of cells of the range of a record. What a grid hides falls with their square: one record with Laplace
     # noise of scale 1 has brackets of width 2e-3 with 32 cells, 2e-4 with 128 and 2e-5 with 512, checked in 2 s.
-    cells: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+    cells: tuple[int, ...] = (12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
     # Cells that the edges of a density may need; where they need more, cells are cut by edges.
     most_steps: int = 200
-    # Grids from this many cells on are halved for the bound from below, which loses a quarter as much.
+    # Grids from this many cells on are halved for the bound from below of a bin, which loses a quarter as much.
     halved: int = 128
-    # Cells of the problem on a grid x its outputs: some seconds of an audit.
-    most_entries: int = 2**21
+    # Cells of the problem on a grid x its outputs: some seconds of an audit, and as much memory as a check may take.
+    most_entries: int = 2**22
+    # Sums that are never written out: cells of a record, so many over the number of records but within these two. With
+    # 50 records 64 and 96 cells are alike; 200 lose more between points with 48 cells than 32 hide.
+    unwritten_sum: int = 3200
+    unwritten_cells: int = 80
+    least_unwritten: int = 32
+    # Records up to which Gaussian noise is written out as well: it has no monotone rows on points.
+    most_written: int = 50
+    # Answers of a sum at most, from below: 1,000 records in 96 cells take some seconds.
+    most_answers: int = 10**5
+    # Bits of the powers of generating functions by which sums of records that are rounded as one are compared with sums
+    # of rounded ones: a second at 200 records and 64 cells, 10 s at the limit.
+    most_bits: int = 2**28
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1048,6 +1068,19 @@ class Settings(_Checked):
     paper: PaperMethod = field(default_factory=PaperMethod)
     independent: IndependentRecords = field(default_factory=IndependentRecords)
     continuous: RealRecords = field(default_factory=RealRecords)
+
+    def _repr_html_(self) -> str:
+        """What differs from the default."""
+        rows = [
+            (f"{part.name}.{one.name}", str(x), str(usual))
+            for part in fields(self)
+            for one in (fields(getattr(self, part.name)) if is_dataclass(getattr(self, part.name)) else ())
+            if (x := getattr(getattr(self, part.name), one.name))
+            != (usual := getattr(getattr(DEFAULT, part.name), one.name))
+        ]
+        if self.tolerance_share != DEFAULT.tolerance_share:
+            rows.append(("tolerance_share", str(self.tolerance_share), str(DEFAULT.tolerance_share)))
+        return shown.table(("setting", "value", "default"), rows, "Settings" if rows else "Settings: all as by default")
 
 
 DEFAULT = Settings()

@@ -8,7 +8,7 @@ import pytest
 from cases import named, random_channel
 from numpy.typing import NDArray
 
-from dalenius.bounds.contraction import affordable, coarsen, coefficient
+from dalenius.bounds.contraction import affordable, coarsen, coarsen_together, coefficient
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 
@@ -118,3 +118,23 @@ def test_sum_of_independent_bits_contracts_like_one_of_them() -> None:
     eta = (1 - 2 * p) ** 2
     assert eta < coefficient(double) <= 1 - (1 - eta) ** 2 + 1e-9
     assert math.isclose(brute_force.capacity(single)[0], math.log(2) - brute_force.entropy(single[0]), abs_tol=1e-9)
+
+
+def test_rows_that_agree_are_bundled() -> None:
+    rows = _within(90, 4)
+    exact = max(coefficient(rows[[i, j]]) for i in range(0, len(rows), 9) for j in range(i))
+    assert exact - 1e-9 <= coefficient(rows) <= exact + 1e-6
+    assert coefficient(rows, most=10) == 1.0
+
+
+def _within(n: int, width: int) -> Floats:
+    """Geometric noise on a count, and a group of outputs in the middle."""
+    t, y = np.arange(n + 1.0), np.arange(n // 2, n // 2 + width)
+    return np.asarray(np.exp(-np.abs(t[:, None] - y)))
+
+
+def test_outputs_of_a_hundred_are_put_in_groups() -> None:
+    cells = Cells(lump(named("count(n=100)", "geometric(epsilon=1)"), 0)[0], 0.5)
+    groups, eta = coarsen_together(cells, 0.7)
+    assert len(set(groups)) < 30
+    assert eta <= 0.7

@@ -208,7 +208,7 @@ def row_of(tree: BoxTree) -> Row:
 
 def best_conditional(tree: BoxTree, _: Mechanism, __: float) -> float:
     row = row_of(tree)
-    return float(row.values(row.climb(conditionals(tree, np.random.default_rng(1)))).max())
+    return float(row.values(row.climb(conditionals(tree, np.random.default_rng(1)), 200)).max())
 
 
 def conditionals(tree: BoxTree, rng: np.random.Generator) -> Floats:

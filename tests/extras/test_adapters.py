@@ -42,6 +42,11 @@ def summed(dp: Fixture, size: int = 4, kind: str = "i32") -> Any:  # noqa: ANN40
     return (domain, dp.symmetric_distance()) >> dp.t.then_sum()
 
 
+def counted(dp: Fixture) -> Any:  # noqa: ANN401
+    space = dp.vector_domain(dp.atom_domain(T=int), size=5), dp.symmetric_distance()
+    return space >> dp.t.then_count_by_categories([0, 1, 2], null_category=False)
+
+
 OPENDP: dict[str, Callable[[Any], Any]] = {
     "laplace": lambda dp: summed(dp) >> dp.m.then_laplace(1.5),
     "geometric": lambda dp: summed(dp) >> dp.m.then_geometric(1.5, bounds=(0, 4)),
@@ -82,6 +87,14 @@ def test_a_sum_of_bits_with_laplace_noise_is_geometric_noise(dp: Fixture) -> Non
     assert found.upper == pytest.approx(0.330263, abs=2e-6)
 
 
+def test_a_mean_of_opendp_has_its_noise_in_units_of_the_mean(dp: Fixture) -> None:
+    space = dp.vector_domain(dp.atom_domain(T=float, bounds=(0.0, 3.0)), size=4), dp.symmetric_distance()
+    mean = dl.from_opendp(space >> dp.t.then_mean() >> dp.m.then_laplace(0.5), dl.queries.mean(n=4, low=0, high=3))
+    total = dl.mechanisms.laplace(dl.queries.total(n=4, values=[0, 1, 2, 3]), scale=2.0, output="real")
+    found = [dl.audit(one, knowledge=0.3, tolerance=1e-4) for one in (mean, total)]
+    assert found[0].lower == pytest.approx(found[1].lower, abs=1e-3)
+
+
 def test_compositions_and_conversions_of_opendp(dp: Fixture) -> None:
     one, two = (summed(dp) >> dp.m.then_laplace(scale) for scale in (1.0, 2.0))
     joint = dl.from_opendp(dp.c.make_composition([one, two]), COUNT)
@@ -102,6 +115,12 @@ def test_what_opendp_cannot_show_is_refused(dp: Fixture) -> None:
         (summed(dp) >> dp.m.then_geometric(1.0, bounds=(0, 9)), COUNT, "bounds 0 to 9 .* are not the range 0 to 4"),
         (dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=1), dp.discrete_distance(), 0.5), COUNT,
          "make_randomized_response_bitvec of OpenDP is not known here"),
+        (noisy, dl.queries.mean(n=4, low=0, high=1), "about another question"),
+        (dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), 1.0),
+         dl.queries.mean(n=4, low=0, high=1), r"noise of whole numbers is added to a sum.*total\(n=4"),
+        (dp.m.make_randomized_response(["x", "y"], 0.6), dl.queries.identity(k=2, names=["a", "b"]),
+         "about the values x, y, and .* about a, b"),
+        (counted(dp) >> dp.m.then_laplace(1.0), dl.queries.histogram(n=5, k=3), "every count .* leaks as much"),
         (object(), COUNT, "does not say how it was made"),
         (noisy, "count(n=4)", "needs a Query"),
     ]  # fmt: skip

@@ -10,6 +10,11 @@ import dalenius as dl
 
 pytestmark = pytest.mark.extras
 
+
+def series(frames: Any, values: list[Any]) -> Any:  # noqa: ANN401 - of either package
+    return frames.Series(name="answer", values=values) if frames.__name__ == "polars" else frames.Series(values)
+
+
 MATRIX = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.0625, 0.9375]])
 
 
@@ -53,3 +58,30 @@ def test_workbooks(tmp_path: Path) -> None:
     path.write_bytes(b"no workbook")
     with pytest.raises(dl.InputError, match="is not a workbook"):
         dl.Mechanism.from_matrix(path, [2, 2])
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_laws_come_from_data_from_names_and_from_counts_of_values(package: str) -> None:
+    frames: Any = pytest.importorskip(package)
+    query = dl.queries.count(n=2, names=["yes", "no"])  # in another order than that of the alphabet
+    mechanism = dl.mechanisms.geometric(query, epsilon=1)
+    words = series(frames, ["yes", "no", "no"])
+    codes = series(frames, [0, 1, 1])
+    kind = frames.Categorical if package == "polars" else "category"
+    categories = words.cast(kind) if package == "polars" else words.astype(kind)
+    for given in (words, codes, categories, words.value_counts(), codes.value_counts(normalize=True), [1, 2]):
+        assert dl.audit(mechanism, knowledge=0.1, reference=given).reference.laws == ((1 / 3, 2 / 3),)
+    designed = [
+        dl.design(query, distortion=0.3, knowledge=0.1, tolerance=1e-2, p0=p0) for p0 in (words, [[1 / 3, 2 / 3]] * 2)
+    ]
+    assert designed[0].upper == designed[1].upper
+    with pytest.raises(dl.InputError, match="holds 'maybe'; the values of a record are called yes, no"):
+        dl.audit(mechanism, knowledge=0.1, reference=series(frames, ["maybe"]))
+    with pytest.raises(dl.InputError, match=r"misses 1 of 2 values; drop or fill them first"):
+        dl.audit(mechanism, knowledge=0.1, reference=series(frames, [0, None]))
+
+
+def test_a_lazy_frame_is_to_be_collected_first() -> None:
+    polars = pytest.importorskip("polars")
+    with pytest.raises(dl.InputError, match="collect it first"):
+        dl.Mechanism.from_matrix(polars.LazyFrame({"a": [0.5, 0.5], "b": [0.5, 0.5]}), [2])

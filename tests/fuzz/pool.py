@@ -41,8 +41,8 @@ def audited(
         audit = best = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=limit)
     else:
         # Grid rows are for very many cells: all problems count as such.
-        limits = Limits(many_cells=1) if kind == "grid" else Limits()
-        alone = dl.Settings(portfolio=only(kind), limits=limits)
+        limits = Limits(many_cells=1) if "grid" in kind else Limits()
+        alone = dl.Settings(portfolio=only(*kind.split()), limits=limits)
         audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=limit, settings=alone)
         best = dl.audit(mechanism, **options, tolerance=1e-5, time_limit=1)
     data = json.loads(audit.certificate.text())
@@ -77,9 +77,9 @@ def saved(build: Callable[[], dl.Mechanism], **options: Json) -> Sample:
         return Sample(json.loads(path.read_text()), audit.lower, audit.upper)
 
 
-def continuous(mechanism: str, **options: Json) -> Sample:
-    """Two real-valued records on a coarse grid, and what a finer one says of them."""
-    build = named("real_sum(n=2, low=0, high=1)", mechanism)
+def continuous(mechanism: str, n: int = 2, **options: Json) -> Sample:
+    """Real-valued records on a coarse grid, and what a finer one says of them."""
+    build = named(f"real_sum(n={n}, low=0, high=1)", mechanism)
     coarse = dl.audit(build, **options, tolerance=1e-9, settings=dl.Settings(continuous=RealRecords(cells=(4,))))
     best = dl.audit(build, **options, tolerance=1e-2)
     data = json.loads(coarse.certificate.text())
@@ -155,6 +155,7 @@ def samples() -> dict[str, Sample]:
         "monotone": audited(count, "monotone", entropy=1.7),
         "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
+        "rows on a grid": audited(small, "grid rows", tolerance=5e-2, limit=20, knowledge=0.3),
         "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),
         "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),
@@ -210,6 +211,7 @@ def samples() -> dict[str, Sample]:
         "real records": continuous("laplace(epsilon=1)", knowledge=0.1, reference=([0, 0.5, 1], [0.25, 0.75])),
         "real records, gaussian": continuous("gaussian(sigma=0.7)", knowledge=0.0),
         "real records, bins": continuous("laplace(epsilon=1)", knowledge=0.1, secret={"record": 1, "edges": [0.5]}),
+        "real records, together": continuous("laplace(epsilon=1)", 4, knowledge=0.1),
         "real records, independent": continuous("laplace(scale=0.5)", adversary="independent"),
         "samples": sampled(knowledge=0.3),
         "samples, independent": sampled(adversary="independent"),

@@ -35,6 +35,7 @@ BRACKET = re.compile(
 # Whether a certificate is checked at once depends on the machine's time.
 CHECKED = re.compile(r"certificate attached, not yet checked|verified")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?P<counted> s\b| nodes| rounds| audits)?")
+OPTIONAL = ("pandas", "polars", "opendp", "dp_accounting", "statsmodels", "sklearn", "diffprivlib")
 # What a page may name without its tests running it: they install, build or fetch.
 NOT_RUN = ("pip", "python3", "make", "git", "cd", "source", "check/bin/pip", "check/bin/python")
 
@@ -185,10 +186,10 @@ def _parsed(block: Block) -> tuple[str, str]:
 
 
 def wanted(block: Block, *, nightly: bool = False) -> bool:
-    """Whether a block runs now."""
-    if block.when == "nightly":
-        return nightly
-    return block.when != "extras" or all(find_spec(name) for name in re.split(r", *", block.why))
+    """Whether a block runs now: at this time of day, and with the packages that are there."""
+    named = re.split(r", *", block.why) if block.when == "extras" else []
+    needed = {*named, *(name for name in OPTIONAL if re.search(rf"\b{name}\b", block.code))}
+    return (nightly or block.when != "nightly") and all(find_spec(name) for name in needed)
 
 
 @contextlib.contextmanager

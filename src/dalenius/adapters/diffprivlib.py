@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from dalenius.adapters.answers import check_whole
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms
 from dalenius.model.channels.mechanism import Mechanism
@@ -42,10 +43,11 @@ def from_diffprivlib(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
 
 
 def _geometric(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
-    return mechanisms.geometric(query, scale=mechanism.sensitivity / mechanism.epsilon, clamp=False)
+    return mechanisms.geometric(check_whole(query), scale=mechanism.sensitivity / mechanism.epsilon, clamp=False)
 
 
 def _truncated(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+    check_whole(query)
     if query.vector or (mechanism.lower, mechanism.upper) != (query.outputs[0], query.outputs[-1]):
         message = (
             f"the bounds {mechanism.lower} to {mechanism.upper} are not the range {query.outputs[0]} to "
@@ -65,7 +67,7 @@ def _gaussian(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
 
 
 def _discrete(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
-    return mechanisms.discrete_gaussian(query, sigma=float(mechanism._scale))  # noqa: SLF001 - nowhere else
+    return mechanisms.discrete_gaussian(check_whole(query), sigma=float(mechanism._scale))  # noqa: SLF001 - nowhere else
 
 
 def _binary(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401

@@ -29,6 +29,7 @@ from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.reductions.order import Order, ordered
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied
+from dalenius.settings import Limits
 
 Orbits = tuple[range | tuple[int, ...], ...]
 Other = Group | Function
@@ -84,10 +85,16 @@ def audit_records(
     if mechanism.route in ROUTES:
         return ROUTES[mechanism.route](problem, deadline, orbits, other)
     first = _record_by_record(problem, deadline, other)
-    if first and _closed(first, problem, enough):
+    if first and (_closed(first, problem, enough) or _too_late(mechanism, deadline, problem.settings.limits)):
         return first
     found = _by_rows(problem, deadline, orbits, other, seed=seed, enough=enough, known=known)
     return first if first and _gap(first) < _gap(found) else found
+
+
+def _too_late(mechanism: Mechanism, deadline: Deadline, limits: Limits) -> bool:
+    """Whether the rows of every record would take longer to lump, where nothing asks the clock, than there is time."""
+    entries = math.exp(mechanism.log_universe) * mechanism.n_outputs * len(mechanism.records)
+    return deadline.expired() or entries * limits.lumping_seconds > deadline.left
 
 
 def _gap(found: list[Audited]) -> float:

@@ -29,7 +29,6 @@ from dalenius.bounds.monotone import Scan
 from dalenius.bounds.trees.box_tree import BoxTree
 from dalenius.bounds.trees.boxes import plant
 from dalenius.bounds.trees.choices import Choices, obvious
-from dalenius.bounds.trees.posterior_bound import shallow
 from dalenius.bounds.unwritten_rows import Points
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
@@ -225,7 +224,7 @@ class SecretAudit(Bracket):
         settings, choices = self.cells.settings.portfolio, self.choices
         assert choices is not None  # noqa: S101 - for the type checker: the stage's condition
         before, may_be = choices.prior, choices.lower <= self.lower + self.tolerance
-        if self.relative > 0 and not may_be and shallow(self.cells):
+        if self.relative > 0 and not may_be:
             # A quick answer is asked for, and a tree will give it.
             return
         choices.run(deadline, settings.all_choices if may_be else settings.few_choices)

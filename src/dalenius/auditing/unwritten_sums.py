@@ -47,7 +47,8 @@ def audit_large(
     audit, lift, grid = from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.monotone.lost * audit.upper
-    if audit.worth_more and audit.gap > lost and (rows := _monotone(problem, mechanism, about, deadline)) is not None:
+    hope = audit.worth_more and audit.gap > lost and not deadline.expired()
+    if hope and (rows := _monotone(problem, mechanism, about, deadline)) is not None:
         audit.keep_upper(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     return audit, lift, grid
@@ -111,7 +112,7 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
     audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
-    audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
+    audit.proofs = [min([audit.proof, *proofs], key=lambda p: p.upper)]
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < settings.ascent.small_knowledge:
         found = ascend(cells, deadline, np.random.default_rng(0))

@@ -15,6 +15,7 @@ lines through
 Again chords of these at nodes leave few lines. The last maximum is (1+s) log sum_a exp( (c_a + s log rho_0(a))/(1+s) ).
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,8 +24,9 @@ import numpy as np
 from dalenius.bounds.closed_forms import Formula
 from dalenius.model.channels.local import Local
 from dalenius.model.reference import Reference
-from dalenius.numerics.deferred import minimize_scalar, xlogy
+from dalenius.numerics.deferred import xlogy
 from dalenius.numerics.information import lse
+from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats
 from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
@@ -78,9 +80,9 @@ def best(  # noqa: PLR0913, PLR0917 - a problem, and how it is solved
         found = at(float(np.exp(log_s)), settings.bellman_few)
         return np.inf if found is None else found.upper
 
-    ends = tuple(np.log(settings.bellman_s))
-    found = minimize_scalar(upper, bounds=ends, method="bounded", options={"xatol": settings.bellman_accuracy})
-    return at(float(np.exp(found.x)), settings.bellman_nodes)
+    low, high = map(math.log, settings.bellman_s)
+    log_s, _ = least_between(upper, low, high, settings.bellman_accuracy)
+    return at(math.exp(log_s), settings.bellman_nodes)
 
 
 def _told(rows: Floats, v: Floats) -> Floats:

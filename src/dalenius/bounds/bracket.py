@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dalenius.bounds.closed_forms import Trivial
-from dalenius.bounds.contraction import affordable, coefficient
+from dalenius.bounds.contraction import Joined, affordable, coefficient
 from dalenius.bounds.proof import Proof
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
@@ -99,6 +99,11 @@ class Bracket:
         if not affordable(self.cells):
             return np.ones(self.cells.n_secrets)
         return np.array([coefficient(self.cells.q[part]) for part in self.cells.slices])
+
+    @cached_property
+    def joined(self) -> Joined:
+        """Coefficients of groups of outputs, all rows being one channel."""
+        return Joined.of(self.cells)
 
     @cached_property
     def few_cells(self) -> bool:

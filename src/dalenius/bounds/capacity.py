@@ -20,6 +20,7 @@ from numpy.linalg import LinAlgError
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.deferred import rel_entr
 from dalenius.numerics.information import TINY, lse, phi
+from dalenius.numerics.least import least_between
 from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Merged
@@ -137,15 +138,14 @@ def best_multiplier(
 
     Guarantee: the bound is at least I(X;Y) of every prior p with D(p || rho) <= K, up to rounding.
     """
-    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - half of what `import dalenius` would take
 
     def bound(log_s: float) -> float:
         s = math.exp(log_s)
         return s * (knowledge + float(lse(log_rho + divergence / s)))
 
     least, most = s_range
-    found = minimize_scalar(bound, bounds=(math.log(least), math.log(most)), method="bounded")
-    return math.exp(float(found.x)), float(found.fun)
+    log_s, value = least_between(bound, math.log(least), math.log(most))
+    return math.exp(log_s), value
 
 
 def _apart(rows: Ints, most: int) -> Ints:

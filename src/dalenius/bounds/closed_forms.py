@@ -15,8 +15,9 @@ from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.numerics.deferred import logsumexp, minimize, minimize_scalar
+from dalenius.numerics.deferred import logsumexp, minimize
 from dalenius.numerics.information import lse
+from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.outputs import OriginalOutputs
@@ -46,9 +47,9 @@ class Formula:
 
 def least_along_s(bound: Callable[[float], float], settings: ClosedForms) -> tuple[float, float]:
     """Return the least value of a bound along s > 0, and that s."""
-    ends = (math.log(settings.least_s), math.log(settings.most_s))
-    found = minimize_scalar(lambda log_s: bound(math.exp(log_s)), bounds=ends, method="bounded")
-    return float(found.fun), math.exp(float(found.x))
+    low, high = math.log(settings.least_s), math.log(settings.most_s)
+    log_s, value = least_between(lambda log_s: bound(math.exp(log_s)), low, high)
+    return value, math.exp(log_s)
 
 
 @dataclass(frozen=True)

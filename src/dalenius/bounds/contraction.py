@@ -4,13 +4,16 @@ eta = sup D(wq || w0 q) / D(w || w0). Binary inputs suffice [ordentlich20]:
 
     eta = max over pairs of rows P, Q of  1 - min_lam h(lam),   h(lam) = sum_y P Q / (lam P + (1-lam) Q),
 
-and h is convex, so its tangents bound it from below. With the outputs in groups, U the group law and
-eta the largest coefficient of a within-group channel,
+and h is convex, so its tangents bound it from below. h rises with every entry of P and Q. So rows that are nearly equal
+may be bundled: the least entries of a bundle stand for all of its rows, and two rows of one bundle have at least their
+sum for h. Noise on a sum has few different laws within a group of outputs, however many the answers.
+
+With the outputs in groups, U the group law and eta the largest coefficient of a within-group channel,
 
     D(u || u0) <= (1 - eta) D(U || U0) + eta D(w || w0).
 """
 
-from functools import cache
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,16 +22,18 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 
 
-def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50) -> float:
+def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: float = np.inf) -> float:
     """Return eta of the channel with these rows, which need not be normalised.
 
     Guarantee: result >= eta up to rounding below `margin`. lam is bisected in `rounds`, and the tangent at the last one
-    pays for what is left.
+    pays for what is left. 1, which is always true, where pairs of rows x outputs are more than `most`.
     """
     rows = rows[rows.sum(axis=1) > 0]
-    rows = np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0)
+    rows, apart = _bundled(np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0))
     if len(rows) < 2 or rows.shape[1] < 2:  # noqa: PLR2004 - nothing to tell apart
-        return margin
+        return margin + apart
+    if len(rows) ** 2 * rows.shape[1] > most:
+        return 1.0
     i, j = np.triu_indices(len(rows), 1)
     p, q = rows[i], rows[j]
     product, difference = p * q, p - q
@@ -42,7 +47,17 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50) -> float:
     height = (product / np.maximum(lam[:, None] * difference + q, TINY**0.5)).sum(axis=1)
     slope = _slope(product, difference, q, lam)
     slack = np.maximum(slope * lam, -slope * (1 - lam))
-    return float(min(1.0, (1 - height + slack).max() + margin))
+    return float(min(1.0, max(apart, (1 - height + slack).max()) + margin))
+
+
+def _bundled(rows: Floats, few: int = 8, decimals: int = 10) -> tuple[Floats, float]:
+    """The least entries of rows that agree to some decimals, and how much mass that leaves out; few rows stay apart."""
+    if len(rows) <= few:
+        return rows, 0.0
+    bundle = np.unique(rows.round(decimals), axis=0, return_inverse=True)[1].reshape(-1)
+    least = np.full((bundle.max() + 1, rows.shape[1]), np.inf)
+    np.minimum.at(least, bundle, rows)
+    return least, float(1 - least.sum(axis=1).min())
 
 
 def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Floats:
@@ -68,30 +83,49 @@ def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
     for part in cells.slices:
         single = list(range(cells.n_outputs)), 0.0
         few = cells.settings.limits.joined_groups
-        labels, eta = _coarsen_row(cells.q[part], limit, few) if affordable(cells) else single
+        labels, eta = _coarsen_row(Joined(cells.q[part]), limit, few) if affordable(cells) else single
         groups.append(labels)
         etas.append(eta)
     return groups, np.array(etas)
 
 
-def coarsen_together(cells: Cells, limit: float) -> tuple[list[int], float]:
-    """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each."""
-    rows = np.unique(cells.q, axis=0)
-    if len(rows) ** 2 * cells.n_outputs > cells.settings.limits.pair_entries:
+def coarsen_together(cells: Cells, limit: float, known: "Joined | None" = None) -> tuple[list[int], float]:
+    """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each.
+
+    `known` keeps coefficients from one limit to the next.
+    """
+    known = known or Joined.of(cells)
+    if known.rows.size > cells.settings.limits.grouped_entries:
         return list(range(cells.n_outputs)), 0.0
-    return _coarsen_row(rows, limit, cells.settings.limits.joined_groups)
+    return _coarsen_row(known, limit, cells.settings.limits.joined_groups)
 
 
-def _coarsen_row(rows: Floats, limit: float, few: int) -> tuple[list[int], float]:
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Coefficients of groups of outputs, each computed once; 1 where pairs of rows x outputs are more than `most`."""
+
+    rows: Floats
+    most: float = np.inf
+    found: dict[frozenset[int], float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, cells: Cells) -> "Joined":
+        """All rows as one channel."""
+        return cls(np.unique(cells.q, axis=0), cells.settings.limits.pair_entries)
+
+    def __call__(self, members: frozenset[int]) -> float:
+        """The coefficient of the channel within a group."""
+        if members not in self.found:
+            self.found[members] = coefficient(self.rows[:, sorted(members)], most=self.most)
+        return self.found[members]
+
+
+def _coarsen_row(joined: Joined, limit: float, few: int) -> tuple[list[int], float]:
     """The group of every output, and the coefficient; of more than `few` groups only neighbours are joined."""
-    many = rows.shape[1]
-    everything = coefficient(rows)
+    many = joined.rows.shape[1]
+    everything = joined(frozenset(range(many)))
     if everything <= limit:
         return [0] * many, everything
-
-    @cache
-    def joined(members: frozenset[int]) -> float:
-        return coefficient(rows[:, sorted(members)])
 
     parts = [frozenset([y]) for y in range(many)]
     eta = 0.0

@@ -22,7 +22,8 @@ from dalenius.bounds.contraction import coefficient
 from dalenius.model.channels.local import Local
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
-from dalenius.numerics.deferred import logsumexp, minimize, xlogy
+from dalenius.numerics.deferred import minimize, xlogy
+from dalenius.numerics.information import lse
 from dalenius.numerics.types import Floats
 from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.settings import Locals
@@ -197,7 +198,7 @@ class _Choice:
         out = law @ self.rows
         told = (xlogy(self.rows, self.rows) - xlogy(self.rows, out)).sum(axis=1)
         terms = (sigma * np.log(law) + lam * np.log(self.rho) + told) / tau
-        return lam * self.knowledge + tau * float(logsumexp(terms)), lam
+        return lam * self.knowledge + tau * float(lse(terms)), lam
 
     def best(self, *, alone: bool) -> Product:
         """u = rho and the least lam, and what a search from there finds; with and without sigma."""
@@ -207,7 +208,7 @@ class _Choice:
 
     def _searched(self, *, use_sigma: bool) -> list[Product]:
         def proof(point: Floats) -> Product:
-            law = np.exp(point[1:] - logsumexp(point[1:]))
+            law = np.exp(point[1:] - lse(point[1:]))
             law = np.maximum(law, 1e-12) / np.maximum(law, 1e-12).sum()
             sigma = expansion(self.rows, law, self.settings) if use_sigma else 0.0
             # Without knowledge a larger excess is always better: beyond the limit sums of floats would cancel.

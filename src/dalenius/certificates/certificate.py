@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from dalenius import shown
 from dalenius.errors import InputError
 from dalenius.model import storage
 
@@ -58,6 +59,12 @@ class Certificate:
             message = 'not a certificate: it lacks the numbers "lower" and "upper"'
             raise InputError(message)
         return cls(data)
+
+    def _repr_html_(self) -> str:
+        proofs = self.data.get("proofs", self.data.get("audit", {}).get("proofs", ()))
+        kinds = ", ".join(dict.fromkeys(str(proof.get("kind")) for proof in proofs))
+        size = len(self.text())
+        return shown.pairs([("proofs", kinds), ("size", f"{size} bytes"), ("check it", "dl.verify")], repr(self)[1:-1])
 
     def __repr__(self) -> str:
         budget = self.data.get("budget")

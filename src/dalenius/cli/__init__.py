@@ -15,6 +15,7 @@ from dalenius.cli.common import INTERRUPTED
 from dalenius.cli.compose import compose
 from dalenius.cli.curve import curve
 from dalenius.cli.design import design
+from dalenius.cli.explore import explore
 from dalenius.cli.frontier import frontier
 from dalenius.cli.leakage import leakage
 from dalenius.cli.ledger import ledger
@@ -88,7 +89,7 @@ def main(context: click.Context) -> None:
 
 COMMANDS = (
     audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, listing, sweep, check, report,
-    reproduce,
+    explore, reproduce,
 )  # fmt: skip
 for command in COMMANDS:
     main.add_command(command)

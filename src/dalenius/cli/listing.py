@@ -17,14 +17,18 @@ def listing(*, as_json: bool) -> int:
     \b
       dalenius list
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    from dalenius.gallery.families import FAMILIES  # noqa: PLC0415 - numpy
+    from dalenius.gallery import plugins  # noqa: PLC0415 - numpy
+    from dalenius.gallery.families import FAMILIES  # noqa: PLC0415 - the same
     from dalenius.gallery.parse import QUERIES  # noqa: PLC0415 - the same
     from dalenius.model import checks  # noqa: PLC0415 - the same
     from dalenius.results.units import NATS_PER_UNIT  # noqa: PLC0415 - the same
 
     found: dict[str, Any] = {
         "queries": [_entry(name, build) for name, build in QUERIES.items()],
-        "mechanisms": [_entry(name, family.build, skip=1) for name, family in FAMILIES.items()],
+        "mechanisms": [
+            *(_entry(name, family.build, skip=1) for name, family in FAMILIES.items()),
+            *map(_other, plugins.names()),
+        ],
         "units": list(NATS_PER_UNIT),
         "limits": {
             "datasets that are listed one by one": checks.MOST_DATASETS,
@@ -45,6 +49,17 @@ def listing(*, as_json: bool) -> int:
     for what, most in found["limits"].items():
         click.echo(f"  {what}: {most}")
     return 0
+
+
+def _other(name: str) -> dict[str, str]:
+    """A mechanism of another distribution, or why it cannot be used."""
+    from dalenius.errors import InputError  # noqa: PLC0415 - as above
+    from dalenius.gallery import plugins  # noqa: PLC0415 - numpy
+
+    try:
+        return _entry(name, plugins.load(name), skip=1)
+    except (InputError, ValueError, TypeError) as error:  # the latter two: it has no signature
+        return {"name": name, "call": name, "about": f"{error}."}
 
 
 def _entry(name: str, build: Callable[..., object], skip: int = 0) -> dict[str, str]:

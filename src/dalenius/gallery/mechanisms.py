@@ -4,7 +4,7 @@ Sensitivity is the query's unless overridden; sigma and flip are never scaled.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import product
 
@@ -491,7 +491,7 @@ def _many_values(query: Query) -> str:
 
 def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale: float | None = None) -> float:
     """epsilon / sensitivity, or 1 / scale, in steps of the answers; infinite, that is no noise, for a single answer."""
-    _asked(query)
+    _asked(query, real=True)
     unit = float(query.unit)
     if (epsilon is None) == (scale is None):
         how = "neither was given" if epsilon is None else "both were given"
@@ -547,7 +547,28 @@ def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> Contin
     return Continuous(query, _call("laplace", given), RealLaplace(float(exact)), exact)
 
 
-def _asked(query: object) -> None:
+def _asked(query: object, *, real: bool = False) -> None:
+    """Refuse what is not a query; real-valued records too, where there is no mechanism for them."""
     if not isinstance(query, Query):
         message = f"a mechanism answers a Query, not {type(query).__name__}; see dl.queries"
         raise InputError(message)
+    if isinstance(query, RealQuery) and not real:
+        query.refuse()
+
+
+def __getattr__(name: str) -> Callable[..., Mechanism]:
+    """Return a mechanism that another distribution offers under this name."""
+    if not name.startswith("_"):
+        from dalenius.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+
+        if name in plugins.names():
+            return plugins.load(name)
+    message = f"there is no mechanism {name!r}; `dalenius list` names them all"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    """What is here, and what other distributions offer."""
+    from dalenius.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+
+    return sorted({*globals(), *plugins.names()})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
+from dalenius.gallery import mechanisms, plugins, queries
 from dalenius.gallery.families import FAMILIES
 from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.local import Local
@@ -45,8 +45,21 @@ def parse_query(text: str) -> Query:
 
 def parse_mechanism(text: str, query: Query) -> Mechanism:
     """Return the mechanism that a call string names, such as `geometric(epsilon=1)`, of a query."""
-    build, arguments = _call(text, "mechanism", MECHANISMS, skip=1)
+    build, arguments = _call(text, "mechanism", _known(text), skip=1)
     return build(query, **arguments)
+
+
+def _known(text: str) -> Mapping[str, Callable[..., Mechanism]]:
+    """The gallery, and where it lacks a name those of other distributions, of which only the one named is loaded."""
+    name = _parts(text, "mechanism")[0]
+    if name in MECHANISMS:
+        return MECHANISMS
+    others = plugins.names()
+    return {**MECHANISMS, **dict.fromkeys(others, _unloaded), **({name: plugins.load(name)} if name in others else {})}
+
+
+def _unloaded(query: Query) -> Mechanism:
+    raise NotImplementedError(query)
 
 
 def unwritten(mechanism: Mechanism) -> Additive | None:

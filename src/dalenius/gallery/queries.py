@@ -149,7 +149,7 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
         41
     """
     n, step = checks.whole("n", n), checks.whole("step", step)
-    low, high = (checks.integers(name, [given])[0] for name, given in (("low", low), ("high", high)))
+    low, high = checks.integer("low", low), checks.integer("high", high)
     if low >= high:
         message = f"low = {low} is not below high = {high}; records need two values or more"
         raise InputError(message)

@@ -8,6 +8,7 @@ from decimal import Context, Decimal, localcontext
 from numbers import Real
 from typing import ClassVar, Literal
 
+from dalenius import shown
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.reference import UNIFORM, Reference
@@ -47,6 +48,11 @@ class Adversary:
     kind: Literal["bounded", "independent"] = "bounded"
     # Digits of the difference log|X| - entropy.
     digits: ClassVar[int] = 50
+
+    def _repr_html_(self) -> str:
+        limit = f"{self.given} {self.value:.12g}" if self.kind == "bounded" or self.value == self.value else "none"
+        named = [("priors", self.kind), ("limit", limit), ("reference", self.reference.kind or "uniform")]
+        return shown.pairs(named, "Adversary")
 
     @classmethod
     def from_user(

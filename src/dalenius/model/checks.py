@@ -3,8 +3,8 @@
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 from dalenius.errors import InputError
 
@@ -13,13 +13,15 @@ MOST_DATASETS = 2**24
 MOST_CLASSES = 2**22
 MOST_ENTRIES = 2**23
 MOST_RECORDS = 10**8
+LARGEST = 2**40  # in size, of integers that users list
 SUM_TOLERANCE = 1e-9  # by which rows and laws may miss a sum of one; they are divided by it
 
 
 def whole(name: str, value: object, least: int = 1) -> int:
     """Return value as an int of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        message = f"{name} = {value!r} is not a whole number; give an integer of at least {least}"
+        least_text = f"an integer of at least {least}" if abs(least) < LARGEST else "an integer"
+        message = f"{name} = {value!r} is not a whole number; give {least_text}"
         raise InputError(message)
     if value < least:
         message = f"{name} = {value} is too small; give an integer of at least {least}"
@@ -90,14 +92,33 @@ def listed(values: object, message: str) -> tuple[object, ...]:
         raise InputError(message) from None
 
 
-def integers(name: str, values: object, largest: int = 2**40) -> tuple[int, ...]:
-    """Return a list of one or more integers, each below 2^40 in size, as a tuple."""
-    entries = listed(values, f"{name} = {values!r} must be a list of integers, such as [0, 1, 5]")
-    found = tuple(whole(f"entry {i} of {name}", v, -largest) for i, v in enumerate(entries))
-    if not found or max(found) > largest:
-        message = f"{name} = {list(found)} must hold one integer or more, none above 2^40"
+def called(f: Callable[[Any], Any], argument: object, name: str) -> Any:  # noqa: ANN401 - what it returns
+    """Return f(argument), a function of the user; what it raises becomes an InputError that says where."""
+    try:
+        return f(argument)
+    except InputError:
+        raise
+    except Exception as error:
+        message = f"{name}({argument!r}) failed: {type(error).__name__}: {error}; it is called once for every output"
+        raise InputError(message) from error
+
+
+def integer(name: str, value: object) -> int:
+    """Return an integer of at most 2^40 in size."""
+    found = whole(name, value, -LARGEST)
+    if found > LARGEST:
+        message = f"{name} = {found} is above the limit of 2^40"
         raise InputError(message)
     return found
+
+
+def integers(name: str, values: object) -> tuple[int, ...]:
+    """Return a list of one or more integers, each of at most 2^40 in size, as a tuple."""
+    entries = listed(values, f"{name} = {values!r} must be a list of integers, such as [0, 1, 5]")
+    if not entries:
+        message = f"{name} is empty; list one integer or more, such as [0, 1, 5]"
+        raise InputError(message)
+    return tuple(integer(f"entry {i} of {name}", v) for i, v in enumerate(entries))
 
 
 def alphabets(records: object) -> tuple[int, ...]:

@@ -132,6 +132,9 @@ def _plain(n: int, shape: tuple[int, ...], most_degree: int = 2 * 10**5, most_bi
     Refused beyond this degree of the exact polynomial power, and these bits that its coefficients may occupy.
     """
     span = max(shape)
+    if n == 1:
+        values, times = np.unique(np.array(shape, dtype=np.int64), return_counts=True)
+        return values, np.log(times / len(shape))
     if n * span >= MOST_CLASSES:
         message = (
             f"a sum of n = {n} records spans {n * span + 1} values, above the limit of "
@@ -142,9 +145,12 @@ def _plain(n: int, shape: tuple[int, ...], most_degree: int = 2 * 10**5, most_bi
         return np.arange(n + 1), log_binomial(n, (float(len(shape) - sum(shape)), float(sum(shape))))
     bits = n * span * max(n, 1) * math.log2(len(shape)) if len(shape) > 1 else 0
     if n * span > most_degree or bits > most_bits:
+        many, what, most = (
+            (n * span, "answers", most_degree) if n * span > most_degree else (int(bits), "bits of counts", most_bits)
+        )
         message = (
-            f"a sum of n = {n} records with values spread over {span} steps is too large for exact "
-            f"counting (n x spread at most {most_degree}); use fewer records, rounder values or a modulus"
+            f"a sum of n = {n} records with values spread over {span} steps has {many} {what}, above the limit of "
+            f"{most} for exact counting; use fewer records, rounder values or a modulus"
         )
         raise InputError(message)
     from flint import fmpz_poly  # noqa: PLC0415 - 50 ms that most sessions never need
@@ -181,8 +187,9 @@ def _product(
         return grid, log_p[grid]
     if n * max(shape) > most_degree:
         message = (
-            f"a sum of n = {n} records with given laws and values spread over {max(shape)} steps is too large for "
-            f"exact counting (n x spread at most {most_degree}); use fewer records, one law for all, or no reference"
+            f"a sum of n = {n} records with given laws and values spread over {max(shape)} steps has "
+            f"{n * max(shape)} answers, above the limit of {most_degree} for exact counting; use fewer records, "
+            "one law for all, or no reference"
         )
         raise InputError(message)
     from flint import arb, arb_poly, ctx  # noqa: PLC0415 - 50 ms that most sessions never need

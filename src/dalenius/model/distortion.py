@@ -12,6 +12,7 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.counting import log_multinomial
+from dalenius.model.laws import is_frame, of_frame
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum
 
@@ -33,6 +34,9 @@ class Data:
         """Find from the shape what was given; raise InputError where it is not a distribution or does not fit."""
         if p0 is None or (isinstance(p0, str) and p0 == "uniform"):
             return cls("uniform")
+        if is_frame(p0):
+            laws = of_frame(p0, query.records, query.names)
+            p0 = [list(laws[i % len(laws)]) for i in range(query.n)]
         vectors = _vectors(p0)
         if vectors is not None:
             if [v.size for v in vectors] != list(query.records):

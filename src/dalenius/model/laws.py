@@ -1,7 +1,7 @@
-"""Laws of records as users give them: lists of probabilities, or the frequencies in pandas data."""
+"""Laws of records as users give them: lists of probabilities or counts, or frequencies in data of pandas or polars."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,14 @@ import numpy as np
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.counting import Law
+from dalenius.numerics.types import Floats
 
 WAYS = (
-    "give one law for all records, one law per record, one weight per dataset, or a pandas column or frame of the data"
+    "give one law for all records, one law per record, one weight per dataset, or a column or frame of the data, of "
+    "pandas or polars"
 )
+# What value_counts() of pandas and of polars calls its numbers.
+COUNTED = ("count", "proportion")
 
 
 def listed_in(value: object) -> list[object]:
@@ -26,7 +30,8 @@ def listed_in(value: object) -> list[object]:
 def checked_law(listed: object, place: str, size: int, largest: float = 1e100) -> Law:
     """Return probabilities as a tuple of floats: finite, not negative, of sum one within 1e-9.
 
-    Numbers beyond `largest` are not added up, since their sum may be beyond floats.
+    Whole numbers with a larger sum are counts, and are divided by it. Numbers beyond `largest` are not added up, since
+    their sum may be beyond floats.
     """
     try:
         array = np.asarray(listed)
@@ -45,47 +50,127 @@ def checked_law(listed: object, place: str, size: int, largest: float = 1e100) -
         message = f"{place} holds {numbers[at]} at place {at}; probabilities are finite and not negative"
         raise InputError(message)
     total = math.fsum(numbers) if numbers.max(initial=0.0) < largest else math.inf
+    if 1 < total < math.inf and (numbers == np.rint(numbers)).all():
+        return tuple((numbers / total).tolist())
     if abs(total - 1) > checks.SUM_TOLERANCE:
         message = (
             f"{place} sums to {total:.12g}; probabilities must sum to 1 within {checks.SUM_TOLERANCE:g}: give more "
-            "digits, or divide them by their sum"
+            "digits, divide them by their sum, or give counts, as whole numbers"
         )
         raise InputError(message)
     return tuple((numbers + 0.0).tolist())
 
 
-def of_pandas(data: Any, records: tuple[int, ...]) -> list[Law]:  # noqa: ANN401 - pandas is optional
-    """The empirical law of a column for all records, or of one column of a frame for each."""
-    if hasattr(data, "columns"):
-        if len(data.columns) != len(records):
-            message = f"the frame has {len(data.columns)} columns for {len(records)} records; give one per record"
+def is_frame(value: object) -> bool:
+    """Whether this is a column or a frame of pandas or polars."""
+    return type(value).__module__.startswith(("pandas", "polars"))
+
+
+def of_frame(data: Any, records: tuple[int, ...], names: Sequence[str] = ()) -> list[Law]:  # noqa: ANN401 - optional
+    """The empirical law of a column for all records, or of one column of a frame for each.
+
+    A column of data, or what its value_counts() gives: counts or proportions beside the values. names: what the values
+    of a record are called.
+    """
+    counted = _value_counts(data)
+    if not hasattr(data, "columns") or counted is not None:
+        if len(set(records)) > 1:
+            message = (
+                f"one column cannot stand for records of alphabets {list(records)}; give a frame with a column each"
+            )
             raise InputError(message)
-        return [_empirical(data.iloc[:, i], f"column {data.columns[i]!r}", k) for i, k in enumerate(records)]
-    if len(set(records)) > 1:
-        message = f"one column cannot stand for records of alphabets {list(records)}; give a frame with a column each"
+        if counted is not None:
+            return [_of_counts(*counted, records[0], names)]
+        return [_empirical(data, "the column", records[0], names)]
+    if len(data.columns) != len(records):
+        message = f"the frame has {len(data.columns)} columns for {len(records)} records; give one per record"
         raise InputError(message)
-    return [_empirical(data, "the column", records[0])]
+    columns = (data.iloc[:, i] if hasattr(data, "iloc") else data[:, i] for i in range(len(records)))
+    return [_empirical(column, f"column {data.columns[i]!r}", records[i], names) for i, column in enumerate(columns)]
 
 
-def _empirical(column: Any, place: str, k: int) -> Law:  # noqa: ANN401 - the same
-    """How often each of the values 0..k-1 occurs; of categorical data the codes are the values."""
+def _value_counts(data: Any) -> tuple[list[Any], Any] | None:  # noqa: ANN401 - the same
+    """Values and how often they occur, where this is what value_counts() of pandas or polars gave; else None."""
+    if hasattr(data, "columns"):
+        if len(data.columns) == 2 and data.columns[1] in COUNTED:  # noqa: PLR2004 - values, and their counts
+            return data[data.columns[0]].to_list(), data[data.columns[1]].to_list()
+        return None
+    if getattr(data, "name", None) in COUNTED and hasattr(data, "index") and hasattr(data, "to_list"):
+        return list(data.index), data.to_list()
+    return None
+
+
+def _of_counts(values: list[Any], counts: list[Any], k: int, names: Sequence[str]) -> Law:
+    place = "the column of counts"
+    found = np.zeros(k)
+    for code, many in zip(_codes(values, place, k, names), counts, strict=True):
+        found[int(code)] += many
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
+        message = f"{place} holds {found.tolist()}; counts and proportions are finite, not negative and not all zero"
+        raise InputError(message)
+    return tuple((found / found.sum()).tolist())
+
+
+def _empirical(column: Any, place: str, k: int, names: Sequence[str]) -> Law:  # noqa: ANN401 - the same
+    """How often each of the values occurs; of categorical data without names the codes are the values."""
     held = column.cat if hasattr(column, "cat") else column
-    coded = hasattr(held, "codes")
+    listed = column.to_list() if hasattr(column, "to_list") else None
+    if hasattr(held, "codes") and not (names and listed is not None):
+        values = [None if code < 0 else code for code in np.asarray(held.codes).tolist()]
+    elif listed is not None:
+        values = listed
+    else:
+        values = _plain(column, place, k)
+    codes = _codes(values, place, k, names)
+    return tuple((np.bincount(codes.astype(np.int64), minlength=k) / codes.size).tolist())
+
+
+def _plain(column: Any, place: str, k: int) -> list[Any]:  # noqa: ANN401 - the same
     try:
-        codes = np.asarray(held.codes if coded else column.to_numpy(dtype=float, na_value=np.nan), dtype=float)
-    except (TypeError, ValueError, AttributeError):
-        message = f'{place} holds no numbers; values are 0 to {k - 1}, or use .astype("category"), whose codes are'
-        raise InputError(message) from None
-    missing = codes < 0 if coded else ~np.isfinite(codes)
+        found: list[Any] = column.to_numpy(dtype=float, na_value=np.nan).tolist()
+    except (TypeError, ValueError):
+        raise InputError(_no_numbers(place, k)) from None
+    return found
+
+
+def _no_numbers(place: str, k: int) -> str:
+    return (
+        f'{place} holds no numbers; values are 0 to {k - 1}, or use .astype("category"), whose codes are, or name the '
+        "values: names= of the query"
+    )
+
+
+def _codes(values: list[Any], place: str, k: int, names: Sequence[str]) -> Floats:
+    """Values of records as whole numbers 0..k-1; texts are names of values."""
+    texts = [v for v in values if isinstance(v, str)]
+    if texts and not names:
+        raise InputError(_no_numbers(place, k))
+    unknown = next((v for v in texts if v not in names), None)
+    if unknown is not None:
+        message = f"{place} holds {unknown!r}; the values of a record are called {', '.join(names)}"
+        raise InputError(message)
+    place_of = {name: code for code, name in enumerate(names)}
+    codes = np.array([place_of[v] if isinstance(v, str) else _number(v, place, k) for v in values], dtype=float)
+    missing = ~np.isfinite(codes)
     if codes.size == 0 or missing.any():
         what = f"misses {int(missing.sum())} of {codes.size} values" if codes.size else "is empty"
-        message = f"{place} {what}; drop or fill them first (.dropna(), .fillna())"
+        message = f"{place} {what}; drop or fill them first (.dropna(), .fillna(); .drop_nulls(), .fill_null())"
         raise InputError(message)
     outside = (codes != np.rint(codes)) | (codes < 0) | (codes >= k)
     if outside.any():
         message = (
             f"{place} holds {codes[np.argmax(outside)]:g}; the values of a record are 0 to {k - 1}. A column is data: "
-            "for probabilities give a list"
+            "for probabilities give a list, or what value_counts() gives"
         )
         raise InputError(message)
-    return tuple((np.bincount(codes.astype(np.int64), minlength=k) / codes.size).tolist())
+    return codes
+
+
+def _number(value: Any, place: str, k: int) -> float:  # noqa: ANN401 - a cell
+    """A number; nan where the cell is empty, which each library writes in its own way."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(_no_numbers(place, k)) from None

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalenius import shown
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
@@ -160,6 +161,13 @@ class Prior:
             f"H = {self.entropy():.6g}" if self.reference.uniform else f"D from the reference = {self.divergence():.6g}"
         )
         return f"<Prior on {cells} cells of {secrets.name(self.secret)}: {known}, I = {self.leakage():.6g} nats>"
+
+    def _repr_html_(self, most: int = 8) -> str:
+        """The heaviest cells."""
+        held = np.argsort(-self.masses, axis=None, kind="stable")[: min(most, int(np.count_nonzero(self.masses)))]
+        where = zip(*(axis.tolist() for axis in np.unravel_index(held, self.masses.shape)), strict=True)
+        rows = [(str(a), self.mechanism.statistic.class_name(t), float(self.masses[a, t])) for a, t in where]
+        return shown.table((secrets.name(self.secret), "datasets", "mass"), rows, repr(self)[1:-1])
 
     def _log_excess(self) -> Floats:
         """log p(x) / rho(x) in every cell."""

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius import shown as shown_as
 from dalenius.errors import InputError, printable
 from dalenius.model import checks
 from dalenius.model.datasets import commas
@@ -16,6 +17,8 @@ from dalenius.model.pickling import set_state
 from dalenius.model.statistic import Histogram, Statistic
 
 Floats = NDArray[np.float64]
+# Answers that a notebook lists.
+MOST_SHOWN = 12
 
 
 def call_string(name: str, arguments: Sequence[tuple[str, object]]) -> str:
@@ -85,6 +88,23 @@ class Query(Described):
         return (
             f"<Query {self}: {self.n} records, {checks.size_text(self.records)} datasets in "
             f"{self.statistic.size} classes, {len(self.outputs)} answers>"
+        )
+
+    def _repr_html_(self) -> str:
+        try:
+            outputs = self.labels
+        except InputError:  # real numbers, or too many to list
+            return shown_as.pairs([("records", f"{self.n}"), ("answers", "never listed")], str(self))
+        shown = ", ".join(map(str, outputs[:MOST_SHOWN])) + (", ..." if len(outputs) > MOST_SHOWN else "")
+        named = [("values", ", ".join(self.names))] if self.names else []
+        return shown_as.pairs(
+            [
+                ("records", f"{self.n}, {checks.size_text(self.records)} datasets in {self.statistic.size} classes"),
+                *named,
+                ("answers", f"{len(outputs)}: {shown}"),
+                ("sensitivity", f"{self.sensitivity:.6g}"),
+            ],
+            str(self),
         )
 
     @property

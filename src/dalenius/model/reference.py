@@ -8,7 +8,7 @@ is added up over the datasets.
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -23,7 +23,7 @@ from dalenius.model import secret as secrets
 from dalenius.model.channels.parts import Everything, LogLaws, Part
 from dalenius.model.counting import Law, Parts, log_law, log_multinomial, mixed_law, sum_law
 from dalenius.model.datasets import checked
-from dalenius.model.laws import WAYS, checked_law, listed_in, of_pandas
+from dalenius.model.laws import WAYS, checked_law, is_frame, listed_in, of_frame
 from dalenius.model.pickling import set_state
 from dalenius.model.secret import Attributes, Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
@@ -49,12 +49,12 @@ class Reference:
     __setstate__ = set_state
 
     @classmethod
-    def from_user(cls, value: object, records: tuple[int, ...]) -> "Reference":
-        """Return the reference of None, one law, one law per record, weights over datasets, or pandas data."""
+    def from_user(cls, value: object, records: tuple[int, ...], names: Sequence[str] = ()) -> "Reference":
+        """Return the reference of None, one law, one law per record, weights over datasets, or data of frames."""
         if value is None or isinstance(value, Reference):
             return cls() if value is None else value
-        if type(value).__module__.startswith("pandas"):
-            return cls(_alike(of_pandas(value, records)))
+        if is_frame(value):
+            return cls(_alike(of_frame(value, records, names)))
         listed = listed_in(value)
         if not listed:
             message = f"the reference is empty; {WAYS}"

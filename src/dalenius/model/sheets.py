@@ -268,7 +268,8 @@ def _slow(lines: list[bytes], reading: Reading, width: int, *, drop: bool, befor
             try:
                 yield float(_point(cell, reading))
             except ValueError:
-                message = f"column {column}: {cell!r} is not a number"
+                empty = "the cell is empty; fill it or drop the row"
+                message = f"column {column}: {f'{cell!r} is not a number' if cell.strip() else empty}"
                 raise Unfit(message, 1.0 + column / (width + 1), number) from None
 
 

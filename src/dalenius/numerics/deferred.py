@@ -56,11 +56,6 @@ def k1(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
     return scipy.special.k1(x)
 
 
-def minimize_scalar(function: Callable[[float], float], **options: Any) -> Any:  # noqa: ANN401 - scipy's result
-    """Minimise a function of one number; options and result as scipy's."""
-    return scipy.optimize.minimize_scalar(function, **options)
-
-
 def minimize(function: Callable[..., Any], start: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - scipy's result
     """Minimise a function of several numbers; options and result as scipy's."""
     return scipy.optimize.minimize(function, start, **options)

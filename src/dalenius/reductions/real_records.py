@@ -1,16 +1,17 @@
 """Real-valued records become whole numbers: cells for a bound from below, grid points for one from above.
 
 Lengths are in steps of a grid of m cells. Statement and proof are in docs/mathematics.md 11 and in the verifier's
-continuous.py. With n records, rate H or deviation s in steps, M the integral of the largest density:
+continuous.py and others.py. With n records, rate H or deviation s in steps, M the integral of the largest density:
 
-    (I' - b log(M/b)) / (1-b)  <=  L  <=  (1-b) I'' + b log(M/b),
+    I' - log(1 + n H^2/24)  <=  L  <=  (1-b) I'' + b log(M/b),
 
-I' what a prior on cells leaks through a little more noise, rounded, and I'' at most what priors on grid points leak
-through a little less noise on the grid. Both b are of the order n H^2.
+I' what a prior on cells leaks through the noise, rounded, and I'' at most what priors on grid points leak through a
+little less noise on the grid. b is of the order H^2 where the sum of the other records is rounded as one, and n H^2
+where every record is.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dalenius.errors import InputError
@@ -21,6 +22,8 @@ from dalenius.model.channels.mechanism import Mechanism
 
 # More than floats lose on the way.
 ROUNDED = 1e-12
+# Bits beside those that the least coefficient of a power needs.
+SPARE_BITS = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,10 @@ class Whole:
     stated: tuple[float, ...]
     # Of Gaussian noise from above: the deviation of the noise that is added to the one on the grid.
     spread: float | None = None
+    # From below, where records are uniform inside their cells: what their places there hide at most.
+    places: float | None = None
+    # From above: log( 1 + eta ), where the sum of the other records was rounded as one.
+    together: float | None = None
 
     @property
     def margin(self) -> float:
@@ -62,13 +69,17 @@ class Whole:
         if exact:
             share, coin = self.share(n)
             leaked = share * leaked - coin
-        return max(0.0, (leaked - self.margin) / (1 - self.hidden) - ROUNDED)
+        return max(0.0, (leaked - self.margin) / (1 - self.hidden) - (self.places or 0.0) - ROUNDED)
 
     def upper(self, bound: float, n: int, *, exact: bool) -> float:
         """Guarantee: I(X_i;Y) <= result where `bound` holds on grid points."""
         if exact:
             share, coin = self.share(n)
             bound = share * bound + coin + (1 - share) * math.log(self.cells + 1)
+            if self.together is not None:
+                # The law of a sum of rounded records is a mixture in which the true one has the share 1/(1 + eta).
+                lost = -math.expm1(-self.together)
+                bound = math.exp(self.together) * (bound + _coin(lost))
         return (1 - self.hidden) * bound + self.margin + ROUNDED * (1 + bound)
 
 
@@ -83,33 +94,75 @@ def below(mechanism: Continuous, density: Density, m: int, n: int, *, points: bo
     if mechanism.laplace:
         rate = float(mechanism.exact) / m
         epsilon = _float_below(mechanism.exact)
+        finite: Mechanism = mechanisms.laplace(query, epsilon=epsilon, sensitivity=m)
+        if not far:
+            places = math.log1p(averaged * rate**2 / 24)
+            return Whole(finite, m, 0.0, 0.0, law, tuple(map(float, law)), places=places)
         lost = averaged * math.log(math.sinh(rate / 2) / (rate / 2) + 2 * far * math.sinh(rate / 2))
         lost += math.log(mechanism.exact / Fraction(epsilon))
-        most = math.log1p(epsilon * n / 2)
-        return _whole(mechanisms.laplace(query, epsilon=epsilon, sensitivity=m), m, lost, most, law)
+        return _whole(finite, m, lost, math.log1p(epsilon * n / 2), law)
     variance = float(mechanism.exact * m) ** 2
+    places = math.log1p(averaged / (12 * variance)) / 2
+    averaged = averaged if far else 0
     tau = math.sqrt(_widened(variance, 1 / 12, averaged + 1)) * (1 + ROUNDED)
     lost = math.log(tau / math.sqrt(variance)) + averaged * math.log1p(2 * math.exp(1.5) * far) + _poisson(tau)
     most = math.log1p(n * m / (tau * math.sqrt(2 * math.pi)))
-    return _whole(mechanisms.discrete_gaussian(query, sigma=tau), m, lost, most, law)
+    whole = _whole(mechanisms.discrete_gaussian(query, sigma=tau), m, lost, most, law)
+    return whole if far else replace(whole, places=places)
 
 
-def above(mechanism: Continuous, density: Density, m: int, n: int) -> Whole:
-    """Return grid points of the records, for a bound from above; refused where the grid is too coarse."""
+def above(mechanism: Continuous, density: Density, m: int, n: int, together: float | None = None) -> Whole:
+    """Return grid points of the records, for a bound from above; refused where the grid is too coarse.
+
+    together: of `rounded_together`, where the sum of the other records is rounded by one coin.
+    """
     query, most = queries.total(n, range(m + 1)), mechanism.log_maximal(n)
+    coins = n if together is None else 2
     if mechanism.laplace:
         epsilon = _float_above(mechanism.exact)
         rate = epsilon / m
-        lost = n * math.log(math.sinh(rate) / rate) + math.log(Fraction(epsilon) / mechanism.exact)
+        lost = coins * math.log(math.sinh(rate) / rate) + math.log(Fraction(epsilon) / mechanism.exact)
         finite: Mechanism = mechanisms.geometric(query, epsilon=epsilon, sensitivity=m)
-        return _whole(finite, m, lost, most, density.points(m))
+        return replace(_whole(finite, m, lost, most, density.points(m)), together=together)
     deviation = float(mechanism.exact * m)
-    variance = _narrowed(deviation**2 * (1 - ROUNDED), 1 / 4, n)
+    variance = _narrowed(deviation**2 * (1 - ROUNDED), 1 / 4, coins)
     spread = min(1.0, math.sqrt(variance / 2))
     tau = math.sqrt(variance - spread**2)
     lost = math.log(deviation) - math.log(variance) / 2 + _poisson(tau * spread / math.sqrt(variance))
     finite = mechanisms.discrete_gaussian(query, sigma=tau)
-    return _whole(finite, m, lost, most, density.points(m), spread)
+    return replace(_whole(finite, m, lost, most, density.points(m), spread), together=together)
+
+
+def rounded_together(density: Density, m: int, n: int, most_bits: int) -> float | None:
+    """Return log( 1 + eta ): the most that one coin for the sum of n - 1 records makes likelier than a coin for each.
+
+    With p the generating function of the cells, p^(n-1) E against p^(n-1) ((1+z)/2)^(n-1), E that of a sum of n - 1
+    uniform numbers rounded by a coin, Eulerian numbers over n!. None where an edge cuts a cell, or the powers would
+    have more than these bits.
+    """
+    others = n - 1
+    cells = density.cells(m)
+    bits = SPARE_BITS + math.ceil(others * (1 + math.log2(1 / min(cells))))
+    if others <= 1 or density.uneven(m) or others * m * bits > most_bits:
+        return None
+    from flint import arb, arb_poly, ctx  # noqa: PLC0415 - 50 ms that most sessions never need
+
+    before, ctx.prec = ctx.prec, bits
+    try:
+        power = arb_poly([arb(p.numerator) / p.denominator for p in cells]) ** others
+        zero, one = arb(0), [arb(1)]
+        for j in range(1, others + 1):
+            # A(j+1,k) = (k+1) A(j,k) + (j+1-k) A(j,k-1)
+            one = [
+                ((k + 1) * (one[k] if k < j else zero) + (j + 1 - k) * (one[k - 1] if k else zero)) / (j + 1)
+                for k in range(j + 1)
+            ]
+        single = (power * arb_poly(one)).coeffs()
+        each = (power * arb_poly([0.5, 0.5]) ** others).coeffs()
+        ratio = max(float((s / t).upper()) for s, t in zip(single, each, strict=True))
+    finally:
+        ctx.prec = before
+    return math.log(ratio) + ROUNDED if 1 <= ratio < math.inf else None
 
 
 def snapped(mechanism: Continuous, density: Density, m: int, n: int) -> tuple[Whole, float]:
@@ -137,6 +190,11 @@ def _whole(  # noqa: PLR0913, PLR0917 - its fields
 ) -> Whole:
     hidden = -math.expm1(-lost * (1 + ROUNDED) - ROUNDED * 1e-3)
     return Whole(finite, m, hidden, most + ROUNDED, law, tuple(map(float, law)), spread)
+
+
+def _coin(share: float) -> float:
+    """The entropy of a coin."""
+    return -share * math.log(share) - (1 - share) * math.log1p(-share) if 0 < share < 1 else 0.0
 
 
 def _poisson(c: float) -> float:

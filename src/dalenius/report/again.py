@@ -43,8 +43,8 @@ def frontier_again(frontier: Frontier) -> str:
         return LOADED_DESIGNS
     named = {} if frontier.named else {"named": False}
     options = {**_adversary(first.leakage), "points": len(frontier.designs), **named, **_wanted(first)}
-    command = f'dalenius frontier --query "{frontier.query}" {_command(options)}'
-    return _both(first.leakage, command, f"frontier = dl.frontier(dl.queries.{frontier.query}, {_python(options)})")
+    command = f'dalenius frontier --query "{frontier.query}" {as_flags(options)}'
+    return _both(first.leakage, command, f"frontier = dl.frontier(dl.queries.{frontier.query}, {as_keywords(options)})")
 
 
 def calibration_again(calibration: Calibration) -> str:
@@ -60,8 +60,8 @@ def calibration_again(calibration: Calibration) -> str:
         "accuracy": calibration.accuracy,
         "seed": audit.seed,
     }
-    command = f'dalenius calibrate --family {calibration.family} --query "{query}" {_command(options)}'
-    python = f'calibration = dl.calibrate("{calibration.family}", dl.queries.{query}, {_python(options)})'
+    command = f'dalenius calibrate --family {calibration.family} --query "{query}" {as_flags(options)}'
+    python = f'calibration = dl.calibrate("{calibration.family}", dl.queries.{query}, {as_keywords(options)})'
     return _both(audit, command, python)
 
 
@@ -73,8 +73,8 @@ def _about_mechanism(audit: Audit, verb: str, given: Asked, python: str) -> str:
     options = {**given, **_wanted(audit)}
     family, arguments = str(name).split("(", 1)
     mechanism = f"mechanism = dl.mechanisms.{family}(dl.queries.{query}, {arguments}"
-    command = f'dalenius {verb} --query "{query}" --mechanism "{name}" {_command(options)}'
-    return _both(audit, command, f"{mechanism}\n{python.format(_python(options))}")
+    command = f'dalenius {verb} --query "{query}" --mechanism "{name}" {as_flags(options)}'
+    return _both(audit, command, f"{mechanism}\n{python.format(as_keywords(options))}")
 
 
 def design_again(design: Design) -> str:
@@ -84,8 +84,8 @@ def design_again(design: Design) -> str:
     budget = {"distortion" if design.goal == "leakage" else "leakage": design.budget}
     options = {**budget, **_adversary(design.leakage), **_wanted(design)}
     measure = MEASURES[design.distortion_name]
-    command = f'dalenius design --query "{design.query}" --measure {measure} {_command(options)}'
-    python = f'design = dl.design(dl.queries.{design.query}, measure="{measure}", {_python(options)})'
+    command = f'dalenius design --query "{design.query}" --measure {measure} {as_flags(options)}'
+    python = f'design = dl.design(dl.queries.{design.query}, measure="{measure}", {as_keywords(options)})'
     return _both(design.leakage, command, python)
 
 
@@ -112,7 +112,8 @@ def _wanted(result: Audit | Design) -> Asked:
     return {**unit, **method, **relative, "tolerance": result.tolerance, "seed": result.seed}
 
 
-def _command(options: Asked) -> str:
+def as_flags(options: Asked) -> str:
+    """Return options as the command line takes them."""
     flags = {False: "--no-{}", True: "--{}"}
     return " ".join(
         flags[value].format(name) if isinstance(value, bool) else f"--{name.replace('_', '-')} {_listed(value)}"
@@ -124,7 +125,8 @@ def _listed(value: str | float | list[float]) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _python(options: Asked) -> str:
+def as_keywords(options: Asked) -> str:
+    """Return options as keyword arguments."""
     shown = {name: 'float("inf")' if value == math.inf else _quoted(value) for name, value in options.items()}
     return ", ".join(f"{name}={value}" for name, value in shown.items())
 

@@ -6,16 +6,18 @@ Everything that comes from a result is escaped.
 
 import html
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 
 from dalenius.results.units import NATS_PER_UNIT
 
 WIDTH, HEIGHT = 640, 320
+# Charts for a telephone are this wide at most.
+NARROW = 480
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 30, 46
 # Marks that tell series apart without colour, by the order of the series.
-MARKS = ("circle", "square", "triangle", "diamond")
+MARKS = ("circle", "square", "triangle", "diamond", "cross", "plus", "down", "flag")
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,39 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Band:
+    """A certified region low <= y <= high between places x, drawn as a shade."""
+
+    name: str
+    x: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a chart is drawn: its width, whether every point is a stop of the Tab key, and what stands behind the points.
+
+    levels, place: lines at values of y with their names, and one at a value of x.
+    """
+
+    width: int = WIDTH
+    stops: bool = True
+    bands: Sequence[Band] = ()
+    levels: Sequence[tuple[str, float]] = ()
+    place: tuple[str, float] | None = None
+
+
+USUAL = Look()
+
+
+@dataclass(frozen=True)
 class Axis:
-    """What an axis shows. unit: nats or bits; None where it is not information."""
+    """What an axis shows. unit: nats or bits; None where it is not information. end: how far it goes at least."""
 
     label: str
     unit: str | None = None
+    end: float = 0.0
 
     @property
     def nats(self) -> float | None:
@@ -72,37 +102,60 @@ def _digits(value: float, rounding: str, digits: int = 6) -> str:
     return f"{whole / 10.0**places:.{max(0, places)}f}"
 
 
-def line_chart(series: Sequence[Series], x: Axis, y: Axis, about: str) -> str:
+@dataclass(frozen=True)
+class _Plane:
+    """Where values stand in a picture of this width."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    width: int
+
+    def across(self, value: float) -> float:
+        return LEFT + (value - self.x[0]) / (self.x[1] - self.x[0]) * (self.width - LEFT - RIGHT)
+
+    def down(self, value: float) -> float:
+        top = min(value, self.y[1])
+        return HEIGHT - BOTTOM - (top - self.y[0]) / (self.y[1] - self.y[0]) * (HEIGHT - TOP - BOTTOM)
+
+
+def line_chart(series: Sequence[Series], x: Axis, y: Axis, about: str, look: Look = USUAL) -> str:
     """Draw brackets at places; every point says its numbers when it is pointed at or focused."""
-    places = [value for one in series for value in one.x]
-    tops = [value for one in series for value in one.high if math.isfinite(value)]
+    drawn: list[Series | Band] = [*series, *look.bands]
+    places = [value for one in drawn for value in one.x] + [x.end] * (x.end > 0)
+    tops = [value for one in drawn for value in one.high if math.isfinite(value)] + [y.end] * (y.end > 0)
     if not places or not tops:
         return ""
-    x_ticks, y_ticks = _ticks(min(places), max(places)), _ticks(0.0, max(tops))
-    x_range, y_range = _span(x_ticks, places), _span(y_ticks, [0.0, *tops])
-
-    def across(value: float) -> float:
-        return LEFT + (value - x_range[0]) / (x_range[1] - x_range[0]) * (WIDTH - LEFT - RIGHT)
-
-    def down(value: float) -> float:
-        top = min(value, y_range[1])
-        return HEIGHT - BOTTOM - (top - y_range[0]) / (y_range[1] - y_range[0]) * (HEIGHT - TOP - BOTTOM)
-
-    parts = [_frame(x, [(t, across(t)) for t in x_ticks], y, [(t, down(t)) for t in y_ticks])]
+    x_ticks, y_ticks = _ticks(min(places), max(places), 5 if look.width >= NARROW else 3), _ticks(0.0, max(tops))
+    plane = _Plane(_span(x_ticks, places), _span(y_ticks, [0.0, *tops]), look.width)
+    x_places, y_places = [(t, plane.across(t)) for t in x_ticks], [(t, plane.down(t)) for t in y_ticks]
+    parts = [_frame(x, x_places, y, y_places, look.width), *_behind(look, plane)]
     for k, one in enumerate(series):
-        parts += _drawn(one, k, (x, y), across, down)
-    legend = _legend(series) if len(series) > 1 else ""
-    return f"{_svg(about, parts)}{legend}"
+        parts += _drawn(one, k, (x, y), plane, look)
+    legend = _legend(series, look.bands) if len(series) + len(look.bands) > 1 else ""
+    return f"{_svg(about, parts, width=look.width)}{legend}"
 
 
-def _drawn(
-    one: Series,
-    k: int,
-    axes: tuple[Axis, Axis],
-    across: Callable[[float], float],
-    down: Callable[[float], float],
-) -> Iterator[str]:
+def _behind(look: Look, plane: _Plane) -> Iterator[str]:
+    """Bands, and dashed lines with their names: at levels, and at one place."""
+    for band in look.bands:
+        edge = [*zip(band.x, band.high, strict=True), *reversed([*zip(band.x, band.low, strict=True)])]
+        corners = " ".join(f"{plane.across(a):.1f},{plane.down(b):.1f}" for a, b in edge)
+        yield f'<polygon class="band" points="{corners}"><title>{text(band.name)}</title></polygon>'
+    right, bottom = look.width - RIGHT, HEIGHT - BOTTOM
+    for name, level in look.levels:
+        at = plane.down(level)
+        yield f'<line class="level" x1="{LEFT}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>'
+        yield f'<text class="note" x="{right - 2}" y="{at - 5:.1f}" text-anchor="end">{text(name)}</text>'
+    if look.place is not None:
+        name, at = look.place[0], plane.across(look.place[1])
+        side, shift = ("end", -5) if at > look.width / 2 else ("start", 5)
+        yield f'<line class="level" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{bottom}"/>'
+        yield f'<text class="note" x="{at + shift:.1f}" y="{bottom - 8}" text-anchor="{side}">{text(name)}</text>'
+
+
+def _drawn(one: Series, k: int, axes: tuple[Axis, Axis], plane: _Plane, look: Look) -> Iterator[str]:
     """The brackets of the k-th series, and the line through their middles where it is joined."""
+    across, down = plane.across, plane.down
     middles = [(across(a), (down(b) + down(c)) / 2) for a, b, c in zip(one.x, one.low, one.high, strict=True)]
     if one.joined and len(middles) > 1:
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in middles)
@@ -110,8 +163,9 @@ def _drawn(
     name, (x, y) = f"{one.name}: " if one.name else "", axes
     for place, low, high, (left, middle) in zip(one.x, one.low, one.high, middles, strict=True):
         said = _said(f"{name}{x.label}", low, high, y, at=(place, x))
+        stop = ' tabindex="0"' if look.stops else ""
         bar = f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{down(low):.1f}" y2="{down(high):.1f}"/>'
-        yield (f'<g class="point s{k % len(MARKS)}" {said}{bar}{_mark(k, left, middle)}</g>')
+        yield f'<g class="point s{k % len(MARKS)}"{stop} {said}{bar}{_mark(k, left, middle)}</g>'
 
 
 def _said(about: str, low: float, high: float, axis: Axis, at: tuple[float, Axis] | None = None) -> str:
@@ -125,22 +179,26 @@ def _said(about: str, low: float, high: float, axis: Axis, at: tuple[float, Axis
         if at is not None and at[1].nats is not None:
             data |= {"about": about, "at": repr(at[0] * at[1].nats)}
     kept = "".join(f' data-{name}="{text(value)}"' for name, value in data.items())
-    return f'tabindex="0" role="img" aria-label="{words}"{kept}><title>{words}</title>'
+    return f'role="img" aria-label="{words}"{kept}><title>{words}</title>'
 
 
-def heat_map(rows: Sequence[Sequence[float]], names: Sequence[str], columns: Sequence[str], about: str) -> str:
+def heat_map(
+    rows: Sequence[Sequence[float]], names: Sequence[str], columns: Sequence[str], about: str, wide: int = WIDTH
+) -> str:
     """Draw probabilities as shades; each says its numbers when it is pointed at, small tables in writing too."""
     if not rows:
         return ""
-    label = 24 + 7 * min(18, max(map(len, names)))
-    width = min(60.0, (WIDTH - label - 10) / len(columns))
+    label = 24 + 7 * min(18 if wide >= NARROW else 14, max(map(len, names)))
+    width = min(60.0, (wide - label - 10) / len(columns))
     height = min(26.0, 420 / len(rows))
     written = width >= 34 and height >= 12  # noqa: PLR2004 - pixels that four digits need
     parts = []
     for i, (name, row) in enumerate(zip(names, rows, strict=True)):
         top = TOP + 16 + i * height
         if height >= 9:  # noqa: PLR2004 - pixels that a line of text needs
-            short = name if len(name) <= 18 else f"{name[:17]}…"  # noqa: PLR2004 - room for labels
+            most = (label - 24) // 7
+            # The end of a name tells it from its neighbours.
+            short = name if len(name) <= most else f"…{name[1 - most :]}"
             parts.append(f'<text x="{label}" y="{top + height / 2 + 4:.1f}" text-anchor="end">{text(short)}</text>')
         for j, (column, value) in enumerate(zip(columns, row, strict=True)):
             left = label + 8 + j * width
@@ -160,7 +218,7 @@ def heat_map(rows: Sequence[Sequence[float]], names: Sequence[str], columns: Seq
             f"{text(str(column)[:8])}</text>"
             for j, column in enumerate(columns)
         ]
-    return _svg(about, parts, round(TOP + 24 + len(rows) * height))
+    return _svg(about, parts, round(TOP + 24 + len(rows) * height), wide)
 
 
 def bars(names: Sequence[str], values: Sequence[float], about: str) -> str:
@@ -196,7 +254,7 @@ def brackets(names: Sequence[str], lows: Sequence[float], highs: Sequence[float]
     for k, (name, low, high) in enumerate(zip(names, lows, highs, strict=True)):
         top, to_low, to_high = TOP + k * step + 5, room * low / end, room * min(high, end) / end
         parts.append(
-            f"<g {_said(name, low, high, axis)}"
+            f'<g tabindex="0" {_said(name, low, high, axis)}'
             f'<text x="{label - 8}" y="{top + 14}" text-anchor="end">{text(name)}</text>'
             f'<rect class="cell pale" x="{label}" y="{top}" width="{max(to_high, 1):.1f}" height="{step - 12}"/>'
             f'<rect class="cell" x="{label}" y="{top}" width="{max(to_low, 1):.1f}" height="{step - 12}"/>'
@@ -218,25 +276,27 @@ def _span_words(low: float, high: float, axis: Axis) -> str:
     return shown[0] if low == high else " to ".join(shown)
 
 
-def _svg(about: str, parts: Sequence[str], height: int = HEIGHT) -> str:
+def _svg(about: str, parts: Sequence[str], height: int = HEIGHT, width: int = WIDTH) -> str:
     return (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="group" aria-label="{text(about)}">'
+        f'<svg class="chart" viewBox="0 0 {width} {height}" role="group" aria-label="{text(about)}">'
         f"{''.join(parts)}</svg>\n"
     )
 
 
-def _frame(x: Axis, x_places: Sequence[tuple[float, float]], y: Axis, y_places: Sequence[tuple[float, float]]) -> str:
+def _frame(
+    x: Axis, x_places: Sequence[tuple[float, float]], y: Axis, y_places: Sequence[tuple[float, float]], width: int
+) -> str:
     """Axes, ticks and labels; each tick is a value and the pixel where it stands."""
     bottom = HEIGHT - BOTTOM
-    parts = [f'<path class="axis" d="M{LEFT},{TOP}V{bottom}H{WIDTH - RIGHT}"/>']
+    parts = [f'<path class="axis" d="M{LEFT},{TOP}V{bottom}H{width - RIGHT}"/>']
     parts += [
         f'<text x="{place:.1f}" y="{bottom + 18}" text-anchor="middle">{_tick(tick, x)}</text>'
         for tick, place in x_places
     ]
     for tick, level in y_places:
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>')
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{width - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{level + 4:.1f}" text-anchor="end">{_tick(tick, y)}</text>')
-    parts.append(f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{_label(x)}</text>')
+    parts.append(f'<text x="{(LEFT + width) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{_label(x)}</text>')
     parts.append(f'<text x="8" y="{TOP - 14}" class="y">{_label(y)}</text>')
     return "".join(parts)
 
@@ -261,18 +321,25 @@ def _mark(k: int, x: float, y: float, r: float = 4.0) -> str:
         "square": [(-r, -r), (r, -r), (r, r), (-r, r)],
         "triangle": [(0, -r - 1), (r + 1, r), (-r - 1, r)],
         "diamond": [(0, -r - 1), (r + 1, 0), (0, r + 1), (-r - 1, 0)],
+        "down": [(0, r + 1), (r + 1, -r), (-r - 1, -r)],
+        "flag": [(-r, -r - 2), (r + 1, -1), (-r, r)],
+        "cross": [(-r, -r), (0, 0), (r, -r), (0, 0), (r, r), (0, 0), (-r, r), (0, 0)],
+        "plus": [(0, -r - 1), (0, 0), (r + 1, 0), (0, 0), (0, r + 1), (0, 0), (-r - 1, 0), (0, 0)],
     }[kind]
     points = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in corners)
     return f'<polygon class="mark" points="{points}"/>'
 
 
-def _legend(series: Sequence[Series]) -> str:
-    items = "".join(
-        f'<li><svg viewBox="0 0 16 16" width="16" height="16" class="s{k % len(MARKS)}" aria-hidden="true">'
-        f"{_mark(k, 8, 8)}</svg> {text(one.name)}</li>"
+def _legend(series: Sequence[Series], bands: Sequence[Band]) -> str:
+    begin = '<li><svg viewBox="0 0 16 16" width="16" height="16"'
+    items = [
+        f'{begin} aria-hidden="true"><path class="band" d="M0,3H16V13H0Z"/></svg> {text(b.name)}</li>' for b in bands
+    ]
+    items += [
+        f'{begin} class="s{k % len(MARKS)}" aria-hidden="true">{_mark(k, 8, 8)}</svg> {text(one.name)}</li>'
         for k, one in enumerate(series)
-    )
-    return f'<ul class="legend">{items}</ul>\n'
+    ]
+    return f'<ul class="legend">{"".join(items)}</ul>\n'
 
 
 def _ticks(low: float, high: float, many: int = 5) -> list[float]:

@@ -1,7 +1,6 @@
 """Pictures of audits and curves, fit for print: units on every axis, readable without colour."""
 
 import io
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -108,13 +107,12 @@ def image(figure: "Figure", kind: str = "svg") -> bytes:
 
 
 def figure_of(width: float, height: float) -> "Figure":
-    """Return a figure that belongs to no window; notebooks draw it once, scripts save it."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - a second
-    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415 - the same
+    """Return a figure that belongs to no window; notebooks show it, scripts save it."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415 - a second
 
-    if "IPython" in sys.modules:
-        import matplotlib.pyplot as plt  # noqa: F401, PLC0415 - teaches the notebook to draw figures
-    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=0.06))
+    from dalenius.report.figure import ShownFigure  # noqa: PLC0415 - the same
+
+    return ShownFigure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=0.06))
 
 
 def _draw_witness(audit: Audit, ax: Any, most_bars: int = 24) -> None:  # noqa: ANN401

@@ -11,7 +11,7 @@ from dalenius.report.audit_page import (
     most_words,
     plain_facts,
 )
-from dalenius.report.charts import Axis, Series, line_chart, text
+from dalenius.report.charts import MARKS, Axis, Series, line_chart, text
 from dalenius.report.page import Section, Table
 from dalenius.report.profile_text import BOUNDED
 from dalenius.report.profile_text import facts as profile_facts
@@ -74,7 +74,7 @@ def frontier_sections(frontier: Frontier) -> list[Section]:
     ]
 
 
-def _frontier_chart(frontier: Frontier, families: int = 3) -> str:
+def _frontier_chart(frontier: Frontier, families: int = len(MARKS) - 1) -> str:
     designs = frontier.designs
     series = [
         Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])

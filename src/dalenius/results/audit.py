@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius import shown as shown_as
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
@@ -20,7 +21,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins, Secret, members, name
-from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
 
@@ -89,6 +90,15 @@ class Records(Sequence[RecordBracket]):
 
     def __iter__(self) -> Iterator[RecordBracket]:
         return (RecordBracket(i, lower, upper) for members, lower, upper in self._blocks[0] for i in members)
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row per record, worst first."""
+        return frame([{"record": r.record, "lower": r.lower, "upper": r.upper} for r in self])
+
+    def _repr_html_(self, most: int = 20) -> str:
+        rows = [(str(r.record), round_down(r.lower), round_up(r.upper)) for r in self[:most]]
+        more = "" if len(self) <= most else f"; the first {most}"
+        return shown_as.table(("record", "lower", "upper"), rows, f"{len(self)} records, worst first{more}")
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{r.record}: [{r.lower:.6g}, {r.upper:.6g}]" for r in self[:3])
@@ -242,6 +252,10 @@ class Audit:
             },
         }
 
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row: this audit. records.to_frame() has a row for each record."""
+        return frame([_row(self)])
+
     def _record_list(self) -> list[dict[str, float | int | None]]:
         if len(self.records) <= self.most_listed:
             return [{"record": r.record, "lower": finite(r.lower), "upper": finite(r.upper)} for r in self.records]
@@ -367,21 +381,18 @@ class Curve:
         """Return the curve as plain data."""
         return {"unit": self.unit, "points": [audit.to_dict() for audit in self.audits]}
 
+    def _repr_html_(self) -> str:
+        head = ("entropy", "knowledge", "lower", "upper", "gap", "stopped")
+        rows = [
+            (a.entropy, a.knowledge, round_down(a.lower, digits), round_up(a.upper, digits), short_up(a.gap), a.stopped)
+            for a in self.audits
+            for digits in [decimals(a.upper)]
+        ]
+        return shown_as.table(head, rows, f"{repr(self)[1:-1]}, in {self.unit}")
+
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
         """Return a pandas DataFrame with one row per point."""
-        columns = (
-            "entropy",
-            "knowledge",
-            "lower",
-            "upper",
-            "unit",
-            "record",
-            "stopped",
-            "proved",
-            "confidence",
-            "seconds",
-        )
-        return frame([{key: getattr(audit, key) for key in columns} for audit in self.audits])
+        return frame([_row(audit) for audit in self.audits])
 
     def summary(self) -> str:
         """Return the points in plain words, digits rounded outward."""
@@ -409,7 +420,8 @@ class Curve:
 
     def __repr__(self) -> str:
         widest = max(audit.gap for audit in self.audits)
-        beyond = not self.audits[0].reference.uniform
+        first = self.audits[0]
+        beyond = not first.reference.uniform or not math.isfinite(first.entropy)
         along, what = (self.knowledges, "knowledge <=") if beyond else (self.entropies, "H(X) >=")
         sure = "" if self.audits[0].confidence is None else f", each with confidence {self.audits[0].confidence:g}"
         return (
@@ -430,6 +442,11 @@ def limit_words(adversary: Adversary, unit: str) -> str:
     return f"knowledge <= {in_unit(adversary.knowledge, unit):.6g} {unit} beyond the reference"
 
 
+def _row(audit: Audit) -> dict[str, Any]:
+    columns = ("entropy", "knowledge", "lower", "upper", "unit", "record", "stopped", "proved", "confidence", "seconds")
+    return {key: getattr(audit, key) for key in columns}
+
+
 def finite(x: float) -> float | None:
     """Return x, or None where JSON has no number for it."""
     return float(x) if math.isfinite(x) else None
@@ -443,3 +460,14 @@ def frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFra
         message = "to_frame needs pandas, which is not installed; pip install 'dalenius[pandas]'"
         raise InputError(message) from None
     return pd.DataFrame(rows)
+
+
+def flat(content: dict[str, Any]) -> dict[str, Any]:
+    """Return plain data as one row: what is inside has both names, as leakage_upper; lists become texts."""
+    row: dict[str, Any] = {}
+    for key, value in content.items():
+        inside = value if isinstance(value, dict) else {}
+        row |= {f"{key}_{name}": x for name, x in inside.items()}
+        if not inside:
+            row[key] = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return row

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
-from dalenius.results.audit import Audit, finite
+from dalenius.results.audit import Audit, finite, flat, frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +79,10 @@ class Calibration:
             "audits": self.audits,
             "seconds": finite(self.seconds),
         }
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row: the numbers of this calibration."""
+        return frame([flat(self.to_dict())])
 
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""

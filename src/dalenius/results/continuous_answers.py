@@ -1,11 +1,13 @@
 """Audits of real-valued records: through whole numbers on grids, coarse before fine, and back."""
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
+from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.density import Density, decimal
@@ -13,7 +15,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins
-from dalenius.reductions.real_records import ROUNDED, Whole, above, below, snapped
+from dalenius.reductions.real_records import ROUNDED, Whole, above, below, rounded_together, snapped
 from dalenius.results.answers import Run, certified_answer
 from dalenius.results.audit import Audit, Records, Stopped
 from dalenius.results.independent_answers import independent_answer
@@ -96,8 +98,10 @@ class _Asked:
             return Adversary.independent(records, None, "nats", law if self.exact else Reference())
         low, high = whole.ratios
         known = adversary.knowledge
-        if not self.exact and low < high:
-            extra = self.n * (math.log(high) if from_above else math.log(low))
+        more = whole.together or 0.0
+        if not self.exact and (low < high or more):
+            # Ratios are within rounding of one, which a float of them would not show.
+            extra = more + self.n * math.log1p(float((high if from_above else low) - 1))
             known = known + extra * (1 + ROUNDED) + (1e-18 + known * 1e-15) * (1 if from_above else -1)
             if known < 0:
                 message = "the density of the reference is too uneven for so little knowledge"
@@ -105,6 +109,22 @@ class _Asked:
         if adversary.kind == "independent":
             return Adversary.independent(records, known, "nats", law)
         return Adversary.from_user(records, knowledge=known, reference=law)
+
+    def above(self, m: int) -> Whole:
+        """Return grid points: the sum of the other records is rounded as one where that hides less."""
+        each = functools.partial(above, self.mechanism, self.density, m, self.n)
+        # Records that are independent and within some knowledge have no such sum.
+        if self.problem.adversary.kind == "independent" and not self.problem.adversary.unlimited:
+            return each()
+        together = rounded_together(self.density, m, self.n, self.problem.settings.continuous.most_bits)
+        if together is None:
+            return each()
+        one = each(together)
+        try:
+            apart = each()
+        except InputError:
+            return one
+        return one if one.margin + together < apart.margin else apart
 
     def audit(self, whole: Whole, deadline: Deadline, *, from_above: bool, about: Attributes | None = None) -> Audit:
         """Audit whole numbers; from below without a search for upper bounds."""
@@ -152,7 +172,9 @@ def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
     grids = _grids(asked)
     for k, m in enumerate(grids):
         part = Deadline(run.deadline.left / (len(grids) - k), parent=run.deadline)
-        lower = max(lower, _from_below(asked, m, part), key=lambda bound: (bound.value, bound.audit is not None))
+        if k == 0 or asked.bins is not None:
+            c = _cells_below(asked, m if asked.bins is not None else grids[-1])
+            lower = max(lower, _from_below(asked, c, part), key=lambda bound: (bound.value, bound.audit is not None))
         found = [_from_above(asked, m, part), *([] if asked.bins is None else [_snapped(asked, m, part)])]
         upper = min(upper, *found, key=lambda bound: bound.value)
         run.deadline.nodes += part.nodes
@@ -165,16 +187,44 @@ def _grids(asked: _Asked) -> list[int]:
     """Return numbers of cells, coarse before fine: multiples of what the edges of the density need, if they fit."""
     settings, n = asked.problem.settings.continuous, asked.n
     step = asked.step
+    # Discrete Gaussian noise reaches 7.5 deviations beyond both ends.
+    tails = 0 if asked.mechanism.laplace else math.ceil(15 * float(asked.mechanism.exact))
     found: list[int] = []
     for target in settings.cells:
         m = step * math.ceil(target / step)
-        if (m + 1) * ((n - 1) * m + 1) * (n * m + 1) > settings.most_entries and found:
+        if (m + 1) * ((n - 1) * m + 1) * (n * m + 1 + tails * m) > settings.most_entries and found:
             break
         found.append(m)
         if _hidden(asked, m) <= 0.5 * asked.problem.tolerance:
             break
     # A first look, and the finest.
-    return found if len(found) <= 1 else [found[0], found[-1]]
+    listed = found if len(found) <= 1 else [found[0], found[-1]]
+    # Sums that are never written out have finer grids; monotone rows on points are for Laplace noise.
+    m = step * math.ceil(
+        min(settings.unwritten_cells, max(settings.unwritten_sum / n, settings.least_unwritten)) / step
+    )
+    if asked.bins is not None or (n * m + 1) ** 2 <= checks.MOST_ENTRIES:
+        return listed
+    few = n <= settings.most_written and not asked.mechanism.laplace
+    return [listed[0], m] if few else [m]
+
+
+def _cells_below(asked: _Asked, m: int) -> int:
+    """Return the cells of a grid from below beside one of m cells from above: they are to hide a quarter as much."""
+    settings, step, n = asked.problem.settings.continuous, asked.step, asked.n
+    if asked.bins is not None or asked.density.uneven(step):
+        return max(step, m // 2 // step * step) if m >= settings.halved else m
+    try:
+        hidden = asked.above(m).margin / 4
+    except InputError:
+        return m
+    if not asked.mechanism.laplace:
+        # Rounding hides as much of one record as before.
+        return max(step, m // 2 // step * step) if m >= settings.halved else m
+    # n (rate/c)^2 / 24 <= hidden
+    needed = float(asked.mechanism.exact) * math.sqrt(n / 24 / hidden) if hidden > 0 else m
+    most = min(settings.cells[-1], settings.most_answers // n)
+    return step * max(1, math.floor(min(max(needed, settings.cells[0]), most) / step))
 
 
 def _hidden(asked: _Asked, m: int) -> float:
@@ -182,16 +232,13 @@ def _hidden(asked: _Asked, m: int) -> float:
     try:
         if asked.bins is not None:
             return snapped(asked.mechanism, asked.density, m, asked.n)[1]
-        return 1.25 * above(asked.mechanism, asked.density, m, asked.n).margin
+        return 1.25 * asked.above(m).margin
     except InputError:
         return math.inf
 
 
 def _from_below(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
     try:
-        # What is hidden from below is a quarter of what is hidden from above, so that half as many cells will do.
-        if m >= asked.problem.settings.continuous.halved:
-            m = max(asked.step, m // 2 // asked.step * asked.step)
         whole = below(asked.mechanism, asked.density, m, asked.n, points=asked.points)
         audit = asked.audit(whole, deadline, from_above=False, about=asked.about(whole))
     except InputError:
@@ -203,7 +250,7 @@ def _from_below(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
 def _from_above(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
     nothing = _Bound(math.inf, {})
     try:
-        whole = above(asked.mechanism, asked.density, m, asked.n)
+        whole = asked.above(m)
         audit = asked.audit(whole, deadline, from_above=True)
     except InputError:
         return nothing
@@ -211,8 +258,10 @@ def _from_above(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
     if not (asked.markov or all(map(_one_point, data["proofs"]))):
         return nothing
     value = whole.upper(audit.certificate.upper, asked.n, exact=asked.exact)
-    spread = {} if whole.spread is None else {"spread": whole.spread}
-    return _Bound(value, {"kind": "rounded", "upper": value, "cells": m, **spread, "audit": data}, audit)
+    how = {} if whole.spread is None else {"spread": whole.spread}
+    if whole.together is not None:
+        how["together"] = True
+    return _Bound(value, {"kind": "rounded", "upper": value, "cells": m, **how, "audit": data}, audit)
 
 
 def _snapped(asked: _Asked, m: int, deadline: Deadline) -> _Bound:

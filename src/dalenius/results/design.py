@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalenius import shown
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
@@ -15,7 +16,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
-from dalenius.results.audit import Audit, Stopped, finite, frame, limit_words
+from dalenius.results.audit import Audit, Stopped, finite, flat, frame, limit_words
 from dalenius.results.history import Step
 from dalenius.results.units import NATS_PER_UNIT, in_unit
 
@@ -175,6 +176,10 @@ class Design:
 
         return check(self, time_limit)
 
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row: the numbers of this design."""
+        return frame([flat(self.to_dict())])
+
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""
         from dalenius.report.design_text import design_facts  # noqa: PLC0415 - results know of no report until asked
@@ -333,6 +338,12 @@ class Frontier:
             "points": [design.to_dict() for design in self.designs],
             "named": [self._named_row(point) for point in self.named],
         }
+
+    def _repr_html_(self) -> str:
+        best = [("best", f"distortion <= {d.budget:.6g}", d.distortion, d.lower, d.upper) for d in self.designs]
+        named = [(p.family, p.name, p.distortion, p.leakage.lower, p.leakage.upper) for p in self.named]
+        rows = [(*row[:3], round_down(row[3], 6), round_up(row[4], 6)) for row in best + named]
+        return shown.table(("family", "mechanism", "distortion", "lower", "upper"), rows, repr(self)[1:-1])
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
         """Return a pandas DataFrame with one row per design (family "best") and per named mechanism."""

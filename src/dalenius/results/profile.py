@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.results.audit import Audit, Curve, Stopped, finite
+from dalenius.results.audit import Audit, Curve, Stopped, finite, frame
 from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
@@ -100,6 +100,19 @@ class Profile:
             "stopped": self.stopped,
             "seconds": finite(self.seconds),
         }
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row per measure: its bounds, which are equal where it is known."""
+        points = [
+            (f"leakage at entropy {audit.entropy:.6g}", audit.lower, audit.upper) for audit in self.leakage.audits
+        ]
+        if self.independent is not None:
+            points.append(("leakage, independent records", self.independent.lower, self.independent.upper))
+        if self.capacity is not None:
+            points.append(("capacity", self.capacity.lower, self.capacity.upper))
+        names = ("maximal_leakage", "record_min_entropy_leakage", "dp_epsilon", "dp_delta", "distortion")
+        points += [(name, x, x) for name in names if (x := getattr(self, name)) is not None]
+        return frame([{"measure": name, "lower": low, "upper": high} for name, low, high in points])
 
     def summary(self) -> str:
         """Return every measure with its definition, digits of brackets rounded outward."""

@@ -48,6 +48,9 @@ def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, known: As
     front = state[_distinct(cells, value)[: settings.sample_survivors]]
     state, value = climb(cells.sample(settings.resampled_cells, rng), front, deadline, settings.resample_rounds)
     state = state[_distinct(cells, value)[: settings.finalists]]
+    if deadline.expired() and known is None:
+        # A pass over all cells may take as long as a short limit.
+        return _found(cells, state[np.arange(1)])
     if known is not None:
         again = State(log_posterior(cells, known.pi[None]), np.log([max(known.s, settings.s_range[0])]))
         state, _ = _join([(again, np.empty(0)), (state, np.empty(0))])
@@ -99,6 +102,8 @@ def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[
     best, idle = np.full(len(memory), -np.inf), 0
     for _ in range(rounds):
         plain, value = step(cells, state)
+        if deadline.expired():
+            return plain, value
         x, fx = _flat(state), _flat(plain)
         leaps = np.stack([m.leap(a, b) for m, a, b in zip(memory, x, fx, strict=True)])
         leap = _unflat(cells, leaps, state.log_v.shape)

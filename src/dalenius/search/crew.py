@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Regions, and the bound and proof of each one's parent.
 Batch = tuple[Any, list[tuple[float, Any]]]
+# Of processes beside each other each has one thread: linear algebra that takes more would have them wait.
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass

@@ -13,28 +13,28 @@ from typing import IO, Any
 import numpy as np
 
 from dalenius.search.best_first import BestFirst, Leaf
-from dalenius.search.crew import Batch, Crew
+from dalenius.search.crew import ONE_THREAD, Batch, Crew
 from dalenius.search.deadline import Deadline
 
 Domain = BestFirst[Any, Any, Any]
 Leaves = Iterable[Iterable[Leaf]]
-# Each process has one thread: linear algebra that takes more would have them wait for each other.
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass
 class Processes(Crew):
-    """So many processes, this one included. The others start with the first round, and end with the crew."""
+    """So many processes, this one included. The others start shortly before the first round, and end with the crew."""
 
     jobs: int = 2
     _others: "list[Other]" = field(default_factory=list)
 
     def bound(self, tree: Domain, batches: Sequence[Batch], deadline: Deadline) -> Leaves:
         """Every process takes each batch that is its turn; what one that died had is bounded here."""
+        if len(batches) > 1 or tree.nodes.size >= self.nodes / 4:
+            # Before their first round, so that they have loaded what they need by then.
+            while len(self._others) < self.jobs - 1:
+                self._others.append(Other())
         if len(batches) == 1:
             return super().bound(tree, batches, deadline)
-        while len(self._others) < self.jobs - 1:
-            self._others.append(Other())
         domain, left = without_nodes(tree), deadline.left
         asked = [other.ask((domain, batches[k :: self.jobs], left)) for k, other in enumerate(self._others, start=1)]
         found: list[Any] = [None] * len(batches)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from multiprocessing import active_children, connection, get_context, parent_process
 from typing import Any, Generic, TypeVar
 
-from dalenius.search.processes import ONE_THREAD
+from dalenius.search.crew import ONE_THREAD
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

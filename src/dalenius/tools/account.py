@@ -9,7 +9,7 @@ from typing import Any, Literal
 from dalenius.certificates.certificate import Certificate
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, stacked
-from dalenius.results.audit import Audit, finite
+from dalenius.results.audit import Audit, finite, flat, frame
 
 Bound = Literal["audit", "chain rule", "people", "trivial"]
 
@@ -79,6 +79,10 @@ class Account:
         keys = ("releases", "unit", "lower", "upper", "bound", "exact")
         left = finite(self.entropy_left)
         return {**{key: getattr(self, key) for key in keys}, "entropy_left": left, "added": list(self.added)}
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row: the numbers of this account."""
+        return frame([flat(self.to_dict())])
 
     def summary(self) -> str:
         """Return the account in plain words, digits rounded outward."""

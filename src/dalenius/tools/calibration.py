@@ -1,7 +1,6 @@
 """Calibration: the least noise of a named family whose certified leakage is within a budget."""
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,10 +15,11 @@ from dalenius.gallery.parameters import Parameter
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
-from dalenius.options import Options, adversary_of, print_progress
+from dalenius.options import Options, adversary_of
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.search.deadline import Deadline, Progress
+from dalenius.search.progress import ProgressLine
 from dalenius.settings import Calibrating, Settings
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def search_noise(  # noqa: PLR0913 - the question, and within which limits
         raise InputError(_too_small(family, query, budget, options.unit, beside))
     # Audits show no more of a budget as small as that.
     accuracy = max(accuracy, min(coarsest, options.tolerance / budget))
-    named = options.report is print_progress
+    named = isinstance(options.report, ProgressLine)
     with Deadline(options.time_limit) as deadline, np.errstate(all="ignore"):
         search = _Search(
             family,
@@ -238,11 +238,12 @@ class _Search(Generic[Judged]):
 
     def _audit(self, mechanism: Mechanism, relative: float, share: float) -> Judged:
         """Audit to a gap relative to the budget, in a share of the time left."""
+        listener = self.options.report
         options = replace(
             self.options,
             tolerance=max(relative * self.budget, self.options.tolerance),
             time_limit=max(share * self.deadline.left, self.pace.least_seconds),
-            report=_printer(mechanism) if self.name_progress else self.options.report,
+            report=_with_parameter(mechanism, listener) if self.name_progress and listener else listener,
         )
         audit = self.judge(mechanism, options)
         self.audits += 1
@@ -343,11 +344,6 @@ def _too_small(family: str, query: Query, budget: float, unit: str, beside: str)
     )
 
 
-def _printer(mechanism: Mechanism) -> Callable[[Progress], None]:
-    """Return a line on standard error with the parameter at hand."""
-
-    def report(at: Progress) -> None:
-        sys.stderr.write(f"\r{mechanism.name}: [{at.lower:.6f}, {at.upper:.6f}] nats {at.seconds:.1f} s ")
-        sys.stderr.flush()
-
-    return report
+def _with_parameter(mechanism: Mechanism, report: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """Return a listener that names the parameter at hand."""
+    return lambda at: report(replace(at, stage=str(mechanism.name)))

@@ -104,7 +104,7 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
         message = f"choose = {choose!r} must be a function that takes an output and returns a Mechanism"
         raise InputError(message)
     start = _written(first)
-    then = [_chosen(choose(label), label, start) for label in start.labels]
+    then = [_chosen(checks.called(choose, label, "choose"), label, start) for label in start.labels]
     statistic = carrier([start, *then])
     entries = statistic.size * sum(m.n_outputs for m in then)
     if entries > MOST_ENTRIES:

@@ -15,14 +15,15 @@ from dalenius import __version__, api
 from dalenius.errors import BudgetError, InputError
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import RealQuery
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
-from dalenius.options import Options, check_named, distortion_of
+from dalenius.options import Options, check_named, distortion_of, names_of
 from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
 from dalenius.results import checking
-from dalenius.results.audit import Audit
+from dalenius.results.audit import Audit, frame
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT, down, in_unit, up
@@ -151,7 +152,9 @@ class Ledger:
                 entropy=entropy,
                 knowledge=knowledge,
                 unit=unit,
-                reference=Reference.from_user(reference, self.records),
+                reference=Reference.from_user(
+                    reference, self.records, names_of(data) if isinstance(data, Query) else ()
+                ),
             )
             given = entropy if knowledge is None else knowledge
             self._given = {self.adversary.given: math.inf if given is None else float(given)}
@@ -565,6 +568,21 @@ class Ledger:
             return b
         return max(0.0, b * (1 - ROUNDING) - told * (1 + ROUNDING))
 
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row per release."""
+        return frame(
+            [
+                {
+                    "name": release.name,
+                    "mechanism": release.mechanism.name,
+                    "columns": None if release.columns is None else ", ".join(release.columns),
+                    "capacity": release.capacity,
+                    "unit": self.unit,
+                }
+                for release in self._releases
+            ]
+        )
+
     def summary(self) -> str:
         """Return what was released and the account, in plain words."""
         return stacked(self._facts())
@@ -736,6 +754,12 @@ def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tup
         return found, found.records
     if n is not None:
         message = f"n = {n!r} goes with columns=; the data say how many records there are"
+        raise InputError(message)
+    if isinstance(data, RealQuery):
+        message = (
+            f"a ledger keeps releases about records of finitely many values, not of {data}; round the records, with "
+            "queries.total or queries.mean"
+        )
         raise InputError(message)
     return None, data.records if isinstance(data, Query) else checks.alphabets(data)
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalenius import shown
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
@@ -18,8 +19,10 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
+from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.numerics.types import Floats
 from dalenius.results.answers import Run
+from dalenius.results.audit import frame
 from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
@@ -39,6 +42,15 @@ class Leakage:
     upper: float
     record: int | None
     unit: str
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row."""
+        return frame([asdict(self)])
+
+    def _repr_html_(self) -> str:
+        digits = decimals(self.upper)
+        row = (round_down(self.lower, digits), round_up(self.upper, digits), self.unit, str(self.record))
+        return shown.table(("lower", "upper", "unit", "record"), [row], "Leakage under one prior")
 
 
 def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: str = "nats") -> Leakage:
@@ -108,7 +120,8 @@ def _reference(mechanism: Mechanism, prior: object) -> Reference:
         raise InputError(message)
     if isinstance(prior, Prior):
         return Reference.from_user(prior.weights(), mechanism.records)
-    return Reference.from_user(prior, mechanism.records)
+    names = () if mechanism.query is None else mechanism.query.names
+    return Reference.from_user(prior, mechanism.records, names)
 
 
 def g_leakage(
@@ -123,7 +136,7 @@ def g_leakage(
         mechanism: what is released.
         prior: as for `leakage`.
         gain: "bayes", one for the right dataset and nothing else; a matrix with one row per guess and one column per
-            dataset, not negative; or a function of a guessed and a true dataset.
+            dataset, not negative where a ratio is asked for; or a function of a guessed and a true dataset.
         kind: "multiplicative" for posterior g-vulnerability over that of the prior, "additive" for their difference.
 
     Returns:
@@ -140,18 +153,19 @@ def g_leakage(
     checks.choice("kind", kind, ("multiplicative", "additive"))
     weights = np.exp(_reference(mechanism, prior).log_table(mechanism.records))
     matrix = mechanism.matrix()
-    gains = _gains(gain, mechanism.records)
+    gains = _gains(gain, mechanism.records, signed=kind == "additive")
     before = float((gains @ weights).max())
     after = float((gains @ (weights[:, None] * matrix)).max(axis=0).sum())
     if kind == "additive":
-        return after - before
+        return max(0.0, after - before)
     if before <= 0:
         message = "the prior g-vulnerability is 0, so that there is no ratio; use kind='additive', or another gain"
         raise InputError(message)
-    return after / before
+    # Never below 1: only rounding could take it there.
+    return max(1.0, after / before)
 
 
-def _gains(gain: object, records: tuple[int, ...], most: int = 2**24) -> Floats:
+def _gains(gain: object, records: tuple[int, ...], *, signed: bool, most: int = 2**24) -> Floats:
     many = checks.universe(records)
     if many * many > most and (isinstance(gain, str) or callable(gain)):
         message = f"{many} datasets make {many * many} gains, above the limit of {most}; use fewer records"
@@ -164,10 +178,13 @@ def _gains(gain: object, records: tuple[int, ...], most: int = 2**24) -> Floats:
         table = np.array([[gain(w, x) for x in datasets] for w in datasets], dtype=float)
     else:
         table = np.asarray(gain, dtype=float)
-    if table.ndim != 2 or table.shape[1] != many or not (np.isfinite(table) & (table >= 0)).all():  # noqa: PLR2004
-        message = (
-            f"gain has shape {table.shape}; give one row per guess and one column for each of the {many} datasets, "
-            "finite and not negative"
-        )
+    if table.ndim != 2 or table.shape[1] != many:  # noqa: PLR2004 - a matrix
+        message = f"gain has shape {table.shape}; give one row per guess and one column for each of the {many} datasets"
+        raise InputError(message)
+    wrong = ~np.isfinite(table) if signed else ~(np.isfinite(table) & (table >= 0))
+    if wrong.any():
+        w, x = (int(i) for i in np.argwhere(wrong)[0])
+        rule = "gains must be finite" if signed else "gains of a ratio must be finite and not negative"
+        message = f"the gain of guess {w} at dataset {x} is {table[w, x]}; {rule}"
         raise InputError(message)
     return table

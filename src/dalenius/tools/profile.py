@@ -20,7 +20,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
-from dalenius.options import Options, entropies_of
+from dalenius.options import Options, entropies_of, names_of
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.units import NATS_PER_UNIT
@@ -43,7 +43,7 @@ def profile(  # noqa: PLR0913 - the public surface
 ) -> Profile:
     """Return the profile of a mechanism; the method `Mechanism.profile` describes the options."""
     options = Options.from_user(unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress)
-    rho = Reference.from_user(reference, mechanism.records)
+    rho = Reference.from_user(reference, mechanism.records, names_of(mechanism))
     points = _adversaries(mechanism, entropies, unit, rho)
     rho.check(mechanism.statistic)
     at = checks.real("epsilon", 1.0 if epsilon is None else epsilon, 0.0, math.inf)

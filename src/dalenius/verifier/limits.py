@@ -117,6 +117,8 @@ class Sizes:
     # Real-valued records: cells of the range of a record; edges of a density.
     real_cells: int = 2**12
     density_edges: int = 2**7
+    # Bits of the powers by which one coin for a sum of records is compared with a coin for each.
+    power_bits: int = 2**29
     # Values of one record through a symmetric channel: a formula of two numbers.
     symmetric_values: int = 2**53
 

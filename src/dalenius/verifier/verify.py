@@ -15,6 +15,7 @@ Whatever is wrong inside a certificate is an answer (verified is False), not an 
 cannot be read raises OSError.
 """
 
+import html
 import math
 import os
 import time
@@ -101,6 +102,16 @@ class Verification:
         bounds += "" if self.confidence is None else f" with confidence {self.confidence!r}"
         verdict = f"verified {bounds}" if self.verified else "NOT verified"
         return f"<Verification: {verdict}: {self.reason}. Problem: {self.problem or 'unknown'}>"
+
+    def _repr_html_(self) -> str:
+        bounds = repr(self)[len("<Verification: ") :].split(": ")[0]
+        rows = [("verdict", bounds), ("problem", self.problem or "unknown"), ("reason", self.reason)]
+        style = "text-align:left;white-space:pre-wrap"
+        cells = "".join(
+            f'<tr><th style="{style}">{name}</th><td style="{style}">{html.escape(words)}</td></tr>'
+            for name, words in rows
+        )
+        return f"<table>{cells}</table>"
 
 
 class _Report:

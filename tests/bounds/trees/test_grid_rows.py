@@ -1,5 +1,6 @@
 """Bounds through grid rows: above the truth, near it where the grid is fine, and certified."""
 
+import json
 from dataclasses import replace
 
 import brute_force
@@ -32,6 +33,21 @@ def test_a_grid_bound_is_above_brute_force_near_it_and_verifies(records: list[in
     assert {proof["kind"] for proof in audit.certificate.data["proofs"]} == {"grid"}
     answer = dl.verify(audit, mechanism)
     assert answer.verified, answer.reason
+
+
+def test_the_row_bound_on_grid_rows_closes_votes_and_verifies() -> None:
+    # Three candidates and six voters: the rows' own trees prove what the best prior leaks, but for what the grid adds.
+    query = dl.queries.histogram(n=6, k=3)
+    weights = np.exp(np.asarray(query.answers, dtype=float) / 2)
+    mechanism = dl.Mechanism.from_rows(query, weights / weights.sum(axis=1, keepdims=True))
+    settings = dl.Settings(limits=Limits(many_cells=1), portfolio=only("grid", "rows"))
+    audit = dl.audit(mechanism, knowledge=0.3, relative=0.05, time_limit=20, settings=settings, verify=False)
+    assert audit.upper - audit.lower <= 0.05 * audit.upper
+    assert [proof["proof"]["kind"] for proof in audit.certificate.data["proofs"]] == ["rows"]
+    assert dl.verify(audit, mechanism).verified
+    spoilt = json.loads(audit.certificate.text())
+    spoilt["proofs"][0]["upper"] = spoilt["upper"] = (audit.lower + audit.upper) / 2
+    assert "exceeds" in dl.verify(spoilt).reason
 
 
 def test_rows_on_the_grid_lose_nothing() -> None:

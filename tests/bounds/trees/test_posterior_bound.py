@@ -183,7 +183,7 @@ def test_derivatives_are_those_of_the_bound(seed: int) -> None:
         return _derivatives(problem, nodes, there, evaluate(problem, nodes, there, touching, rounding), rounding)[0]
 
     zero = np.zeros(size + 1)
-    gradient, hessian = _derivatives(problem, nodes, x, evaluate(problem, nodes, x, touching, rounding), rounding)
+    gradient, hessian, _ = _derivatives(problem, nodes, x, evaluate(problem, nodes, x, touching, rounding), rounding)
     hessian[:, size, size] += np.minimum(gradient[:, size], 0.0)  # what is left out there
     for k in range(size + 1):
         step = zero.copy()

@@ -92,9 +92,9 @@ def inside(**fields: Json) -> Callable[[Json], None]:
         (lambda proof: proof.pop("k"), "lacks 'k'"),
         (lambda proof: proof.pop("proof"), "lacks 'proof'"),
         (lambda proof: proof.update(proof=[]), "the proof about grid rows"),
-        (inside(kind="simplices"), "none of posteriors, boxes"),
-        (inside(kind="grid"), "none of posteriors, boxes"),
-        (inside(kind=["posteriors"]), "none of posteriors, boxes"),
+        (inside(kind="simplices"), "none of posteriors, boxes, rows"),
+        (inside(kind="grid"), "none of posteriors, boxes, rows"),
+        (inside(kind=["posteriors"]), "none of posteriors, boxes, rows"),
         (lambda proof: proof["proof"]["tree"].pop(), "proof of record 0"),
         (lambda proof: proof.update(upper=0.5 * proof["upper"]), "exceeds claimed"),
         # A coarser grid leaks more.

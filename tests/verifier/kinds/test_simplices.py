@@ -16,7 +16,7 @@ from flint import arb
 import dalenius as dl
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.settings import only
-from dalenius.verifier.contraction import contracts, pair_contracts
+from dalenius.verifier.contraction import bundled, contracts, pair_contracts
 
 Json = Any
 
@@ -228,3 +228,16 @@ def test_no_pair_of_priors_is_contracted_less_than_said() -> None:
         )
         assert not contracts(balls, arb(0.999 * kept))
         assert contracts(balls, arb(1))
+
+
+def test_many_rows_are_bundled_without_loss_of_truth() -> None:
+    # Rows that differ beyond the tenth decimal, around the two of a symmetric channel: eta = (1 - 2 p)^2.
+    flip, rng = 0.2, np.random.default_rng(1)
+    flips = [p + 1e-13 * float(rng.normal()) for p in (flip, 1 - flip) for _ in range(60)]
+    rows = [[arb(1 - p), arb(p)] for p in flips]
+    eta = (1 - 2 * flip) ** 2
+    assert len(bundled(rows)) < 10
+    assert all(any(m[0] <= q[0] and m[1] <= q[1] for m in bundled(rows)) for q in rows)
+    assert contracts(rows, arb(eta + 1e-8))
+    assert not contracts(rows, arb(eta - 1e-8))
+    assert not contracts([*rows, [arb(0), arb(1)]], arb(eta + 1e-8))

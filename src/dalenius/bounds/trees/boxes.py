@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dalenius.bounds.bracket import Bound, Bracket
-from dalenius.bounds.contraction import coarsen
+from dalenius.bounds.contraction import affordable, coarsen
 from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.box_bound import BoxProblem
 from dalenius.bounds.trees.box_tree import BoxTree
@@ -35,6 +35,11 @@ class ConvexBound(Bound):
 
 class BoxBound(Bound):
     """Boxes of output laws, a finer grouping after each that stalls."""
+
+    def possible(self, bracket: Bracket) -> bool:
+        """With many outputs only where they can be put in groups: a node with 250 by themselves takes a second."""
+        cells = bracket.cells
+        return cells.n_outputs <= cells.settings.portfolio.few_outputs or affordable(cells)
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """Outputs are as coarse as a share of the best prior's s allows, at last single."""

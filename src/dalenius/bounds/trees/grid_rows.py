@@ -117,7 +117,8 @@ class GridBound(Bound):
         Where it promises too little for one record, it does for others: rows are the same, and masses differ little.
         """
         settings = bracket.cells.settings.portfolio
-        if bracket.grids.rows_fail or inner.cells.n_outputs > settings.single_row_outputs:
+        wide = inner.cells.n_outputs > settings.single_row_outputs
+        if bracket.grids.rows_fail or wide or "rows" not in settings.bounds:
             return
         rows = promising(inner, settings.grid_row_promise * inner.tolerance)
         bracket.grids.rows_fail = rows is None

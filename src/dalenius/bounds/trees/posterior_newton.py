@@ -18,6 +18,7 @@ from dalenius.numerics.information import TINY, safe_log
 from dalenius.numerics.newton import backtrack, shortened, solve
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Newton
 
 
 @dataclass(frozen=True)
@@ -43,25 +44,37 @@ class PosteriorSolution:
 
 def _derivatives(
     problem: PosteriorProblem, nodes: Relaxed, x: Point, seen: Evaluation, rounding: Floats
-) -> tuple[Floats, Floats]:
-    """Gradient and Hessian in (m, log sigma); what log sigma takes from its own curvature is left out."""
+) -> tuple[Floats, Floats, Bools]:
+    """Gradient and Hessian in (m, log sigma), and the groups whose m they are about.
+
+    What log sigma takes from its own curvature is left out, and so are groups that hardly any prior of the batch uses.
+    """
     cells, sigma = problem.cells, x.sigma
-    many, values, width = x.m.shape
+    laws, mean_h = problem.laws(seen.w), cells.row_sum(seen.w * seen.h)
+    # z_G of the relaxation
+    z = (seen.p[:, :, None] * laws).sum(axis=1)
+    used = _used(z, cells.settings.newton)
+    nodes, m, laws, z = (
+        Relaxed(nodes.linear, nodes.centre[..., used], nodes.half[..., used]),
+        x.m[..., used],
+        laws[..., used],
+        z[:, used],
+    )
+    many, values, width = m.shape
     size = values * width
     hessian = np.zeros((many, size + 1, size + 1))
     gradient = np.zeros((many, size + 1))
 
     # d max(m high, m low) / dm = centre + half m / |m|, with |m| rounded off
-    corner = np.sqrt(x.m**2 + np.reshape(rounding, (-1, 1, 1)) ** 2)
-    slope = nodes.centre + nodes.half * x.m / corner
-    laws, mean_h = problem.laws(seen.w), cells.row_sum(seen.w * seen.h)
+    corner = np.sqrt(m**2 + np.reshape(rounding, (-1, 1, 1)) ** 2)
+    slope = nodes.centre + nodes.half * m / corner
     means = []
     for a, part in enumerate(cells.slices):
         # d h_c / d m_a'G = e_a'G Q_cG, e = slope - [a = a']
         e = slope.copy()
         if a > 0:
             e[:, a - 1] -= 1
-        p, w, u, q = seen.p[:, a], seen.w[:, part], laws[:, a], problem.coarse[part]
+        p, w, u, q = seen.p[:, a], seen.w[:, part], laws[:, a], problem.coarse[part][:, used]
         # by m, m:   p_a e e' Cov_w(Q) / sigma
         spread = _second_moments(w, q) - u[:, :, None] * u[:, None, :]
         inside = e[:, :, :, None, None] * spread[:, None, :, None, :] * e[:, None, None, :, :]
@@ -89,8 +102,7 @@ def _derivatives(
     known = (seen.p * (mean_h / s - seen.log_z + safe_log(seen.p))).sum(axis=1)
     gradient[:, size] = cells.knowledge - known
     # The rounded corner: z_G half rounding^2 / |m|^3 on the diagonal
-    z = (seen.p[:, :, None] * laws).sum(axis=1)[:, None, :]
-    curved = z * nodes.half * np.reshape(rounding, (-1, 1, 1)) ** 2 / corner**3
+    curved = z[:, None, :] * nodes.half * np.reshape(rounding, (-1, 1, 1)) ** 2 / corner**3
     diagonal = np.arange(size)
     hessian[:, diagonal, diagonal] += curved.reshape(many, size)
     hessian[:, size, :size] = hessian[:, :size, size]
@@ -100,7 +112,22 @@ def _derivatives(
     hessian[:, size, :] *= s
     hessian[:, :, size] *= s
     hessian[:, size, size] += np.maximum(gradient[:, size], 0.0)
-    return gradient, hessian
+    return gradient, hessian, used
+
+
+def _used(z: Floats, settings: Newton) -> Bools:
+    """The groups that some prior of the batch uses; all of them where they are few."""
+    few = z.shape[1] <= settings.few_groups
+    return np.ones(z.shape[1], dtype=bool) if few else np.asarray((z > settings.used_group).any(axis=0))
+
+
+def _spread(step: Floats, used: Bools, values: int) -> Floats:
+    """A step in the multipliers of used groups as one in all, log sigma last."""
+    if used.all():
+        return step
+    whole = np.zeros((len(step), values, len(used)))
+    whole[..., used] = step[:, :-1].reshape(len(step), values, -1)
+    return np.concatenate([whole.reshape(len(step), -1), step[:, -1:]], axis=1)
 
 
 def _second_moments(w: Floats, q: Floats, narrow: int = 8) -> Floats:
@@ -162,12 +189,13 @@ def minimise(problem: PosteriorProblem, boxes: Boxes, x: Point, goal: Goal) -> P
             x = replace(x, sigma=np.maximum(x.sigma, floor))
             seen = evaluate(problem, nodes, x, touching, rounding)
         # step = -H^-1 g, which promises to gain g' H^-1 g
-        gradient, hessian = _derivatives(problem, nodes, x, seen, rounding)
+        gradient, hessian, used = _derivatives(problem, nodes, x, seen, rounding)
         held = (x.sigma <= floor) & (gradient[:, -1] > 0)
         _hold_sigma(gradient, hessian, held)
         scale = 1 + np.abs(hessian).max(axis=(1, 2), keepdims=True)
         step = -solve(hessian + settings.posterior_ridge * scale * np.eye(hessian.shape[1]), gradient)
         promised = -(step * gradient).sum(axis=1)
+        step = _spread(step, used, x.m.shape[1])
         x, moved = _searched(problem, nodes, x, (touching, rounding, floor), (seen.bound, step, promised))
         # A step that promises little has found the minimum: the corner is made sharper.
         settled = ~moved | (promised < settings.settled * rounding)

@@ -20,7 +20,8 @@ def problems(bracket: Bracket) -> Iterator[PosteriorProblem]:
         return
     seen: list[list[int]] = []
     for share in settings.posterior_shares:
-        groups, eta = coarsen_together(cells, max(share * max(bracket.s, settings.least_s), settings.proportional))
+        limit = max(share * max(bracket.s, settings.least_s), settings.proportional)
+        groups, eta = coarsen_together(cells, limit, bracket.joined)
         if groups not in seen:
             seen.append(groups)
             single = len(set(groups)) == len(groups)

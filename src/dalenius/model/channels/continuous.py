@@ -118,8 +118,12 @@ class RealQuery(Query):
         return Density.of(reference, self.low, self.high)
 
     @property
-    def answers(self) -> NDArray[np.int64]:
+    def answers(self) -> NoReturn:
         """Refused: they are real numbers."""
+        self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Raise InputError: this is for answers that can be listed."""
         message = (
             f"the answers of {self} are real numbers; add laplace or gaussian noise, or round the records with "
             "queries.total or queries.mean"
@@ -127,9 +131,9 @@ class RealQuery(Query):
         raise InputError(message)
 
     @property
-    def outputs(self) -> tuple[object, ...]:
+    def outputs(self) -> NoReturn:
         """Refused, as the answers."""
-        return tuple(self.answers)
+        self.refuse()
 
     def __repr__(self) -> str:
         return f"<Query {self}: {self.n} real-valued record{'' if self.n == 1 else 's'}>"

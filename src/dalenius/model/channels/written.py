@@ -201,6 +201,9 @@ def of_matrix(
         raise InputError(message)
     if named:
         content, header = storage.read_matrix(storage.path_of(matrix), statistic.size, **reading)
+    elif hasattr(matrix, "collect") and hasattr(matrix, "collect_schema"):
+        message = "a lazy frame holds no numbers yet; collect it first: matrix.collect()"
+        raise InputError(message)
     elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
         from dalenius.model.sheets import of_frame  # noqa: PLC0415 - pydantic's parser
 
@@ -227,8 +230,13 @@ def _likely(content: object) -> str:
     if rows.ndim != 2 or rows.shape[1] < 2:  # noqa: PLR2004 - a matrix with columns
         return ""
     numbers = rows.astype(float)
-    if np.abs(numbers[:, 1:].sum(axis=1) - 1).max() <= checks.SUM_TOLERANCE:
+    if _law(numbers[:, 1:]):
         return ". The first column looks like an index: index=True (--index) leaves it out"
+    several = next((j for j in range(2, rows.shape[1]) if _law(numbers[:, j:])), None)
+    if several is not None:
+        return (
+            f". The first {several} columns look like an index: write the file without them, as by to_csv(index=False)"
+        )
     if (numbers == np.rint(numbers)).all() and (numbers >= 0).all():
         halves = numbers.shape[1] % 2 == 0 and (numbers[:, ::2] <= 1).all()
         decimal = ", or decimal commas between commas, which no option can tell apart" if halves else ""
@@ -236,6 +244,11 @@ def _likely(content: object) -> str:
     if np.abs(numbers.sum(axis=1) - 1).max() <= 0.01:  # noqa: PLR2004 - what normalize takes
         return ", or say normalize=True (--normalize)"
     return ""
+
+
+def _law(numbers: Floats) -> bool:
+    """Whether every row sums to one."""
+    return bool(np.abs(numbers.sum(axis=1) - 1).max() <= checks.SUM_TOLERANCE)
 
 
 def _scaled(rows: Floats, statistic: Statistic, *, normalize: bool, counts: bool, within: float = 0.01) -> Floats:
@@ -261,7 +274,7 @@ def processed(mechanism: Mechanism, post: object) -> Written:
     """Return a mechanism whose output is processed by a matrix or by a function of its label."""
     before = mechanism.written()
     if callable(post):
-        found = [_label(post(label)) for label in before.labels]
+        found = [_label(checks.called(post, label, "post")) for label in before.labels]
         labels: tuple[Label, ...] = tuple(dict.fromkeys(found))
         matrix = (np.array([[y == z for z in labels] for y in found])).astype(float)
     else:
@@ -300,7 +313,7 @@ def _numbers(matrix: ArrayLike) -> Floats:
     message = "the channel is not a matrix of numbers; give rows of equal length"
     try:
         array = np.asarray(matrix)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise InputError(message) from error
     if array.dtype.kind not in "biuf":
         raise InputError(message)

@@ -39,6 +39,7 @@ and one s for all: then for X_i = a, given which the others' points have the law
 and by Gibbs and Jensen I <= s K + s log int rho_i(da) exp( sum_k P(k|a) g_k/s ) <= s K + s log sum_k rho'(k)
 e^(g_k/s).
 Bounds by log|A|, and trees whose leaves have their own r and s, are about grid points only, and are refused.
+*The others together*: others.py rounds their sum by one coin, and b does not grow with n.
 
 **From below** (the witness). Let C_i be the cell of record i, and inside its cells the prior be as the density.
 I(X_i;Y) >= I(C_i;Y) >= I(C_i; Y rounded), and the channel from cells is g averaged over the places in cells. It is at
@@ -50,7 +51,16 @@ Discrete Gaussian of parameter tau: E exp(te) <= (1 + 2 e^(3/2) TV) exp(t^2/24),
 1/v' = 1/v - 1/(12 v^2), once for every record and once more for rounding, whose chances are averages over an interval
 of length 1; v_{n+1} <= tau^2 (checked). phi_tau(k) <= (1 + d) P(k) with 1 + d = sum_k exp(-2 pi^2 tau^2 k^2): B =
 (tau/s) (1 + d) (1 + 2 e^(3/2) TV)^n.
-By the lemma with the roles exchanged I(C_i;Y) >= (I(C_i;Y'') - b log(M/b)) / (1-b), b = 1 - 1/B. The true law of
+By the lemma with the roles exchanged I(C_i;Y) >= (I(C_i;Y'') - b log(M/b)) / (1-b), b = 1 - 1/B.
+*Where no edge cuts a cell* (TV = 0) the places in cells are independent of everything: with F the sum of the middles,
+Z = F + N and Y = Z + e, e independent of variance n/12. A - F - Z - Y is a Markov chain, so that
+    I(A;Z) - I(A;Y) = I(A;Z|Y) <= I(F;Z|Y) = I(F;Z) - I(F;Y) = h(Z) - h(Y) + h(N+e) - h(N) <= h(N+e) - h(N),
+as h(Y) >= h(Y|e) = h(Z). Laplace: h(N+e) <= log(2e E|N+e|), E|N+x| = |x| + exp(-H|x|)/H <= (1 + H^2 x^2/2)/H, and h(N)
+= log(2e/H): at most log(1 + n H^2/24). Gaussian: at most log(1 + n/(12 s^2))/2. So
+    I(C_i;Y) >= I(C_i; F + N) - log(1 + n H^2/24).
+Laplace: F + N, rounded, is Laplace noise on whole numbers; that of rate H'' <= H leaks less, being that of rate H and,
+with probability 1 - (H''/H)^2, independent noise of rate H'' more. Gaussian: F + N is compared with discrete Gaussian
+noise as above, no record averaged, for rounding alone. The true law of
 cells is at least 1 - beta times the stated one, so that the witness may have D <= K + n log(1 - beta).
 *No knowledge* (K = 0), or others that follow the density exactly: the true law is at least (1-beta)^n times the
 stated one, the prior is a mixture by a coin E, and I >= (1-beta)^n I' - h, I <= (1-beta)^n I' + h + (1-(1-beta)^n)
@@ -81,6 +91,7 @@ from dalenius.verifier.reading import AUDIT, field, mapping, number, numbers, re
 
 from . import named
 from .counting import Sum
+from .others import one_coin
 from .real_records import Believed, Problem, labels, positive
 
 # Noise on whole numbers, from above and from below.
@@ -97,11 +108,32 @@ def check_witness(witness: dict[str, Any], problem: Problem, asked: Believed, lo
     m = _grid(witness, "the witness")
     points = not (asked.exactly or asked.knowledge is not None)
     law, far = asked.reference.cells(m)
+    averaged = 0 if points else asked.many
     audit = mapping(field(witness, "audit", "the witness"), "the audit of the witness")
     noise = _posed(audit, asked, m, NOISE[problem.family][1], points=points)
     _about(audit, labels(asked, m))
-    n = asked.many
-    averaged = 0 if points else n
+    least, _ = inner(audit)
+    share, coin = _mixed(audit, asked, law, above=False)
+    leaked, n = share * arb(least) - coin, asked.many
+    bounds = _less(leaked, _averaged(problem, n, m, noise, far, averaged))
+    if far == 0 and problem.family == "laplace":
+        bounds.append(leaked - (1 + averaged * _ball(problem.size / m) ** 2 / 24).log())
+    elif far == 0:
+        places = (1 + averaged / (12 * _ball(problem.size * m) ** 2)).log() / 2
+        bounds += [bound - places for bound in _less(leaked, _averaged(problem, n, m, noise, far, 0))]
+    if lower > 0 and not any(bound >= lower for bound in bounds):
+        refuse(f"the witness leaks {', '.join(map(short, bounds)) or 'nothing'}, less than {lower!r}")
+
+
+def _less(leaked: Ball, way: tuple[Ball, Ball] | None) -> list[Ball]:
+    """What is leaked less what is hidden; nothing where this way is not open."""
+    return [] if way is None else [(leaked - _hidden(*way)) / way[0]]
+
+
+def _averaged(  # noqa: PLR0913, PLR0917 - a problem, its grid and the witness's noise
+    problem: Problem, n: int, m: int, noise: Fraction, far: Fraction, averaged: int
+) -> tuple[Ball, Ball] | None:
+    """Return 1 - b and M of noise that was averaged over the places of so many records in cells, and rounded."""
     if problem.family == "laplace":
         rate = _ball(problem.size / m)
         if not noise <= problem.size / m:
@@ -109,17 +141,12 @@ def check_witness(witness: dict[str, Any], problem: Problem, asked: Believed, lo
         half = rate / 2
         sinh = half.sinh()
         kept = _ball(noise / (problem.size / m)) * (sinh / half + 2 * _ball(far) * sinh) ** -averaged
-        most = 1 + _ball(noise) * n * m / 2
-    else:
-        deviation, tau = _ball(problem.size * m), _ball(noise)
-        _widens(deviation**2, arb(12), averaged + 1, tau**2, "the noise of the witness")
-        kept = deviation / tau / _poisson(tau) / (1 + 2 * arb("1.5").exp() * _ball(far)) ** averaged
-        most = 1 + arb(n * m) / (tau * (2 * arb.pi()).sqrt())
-    least, _ = inner(audit)
-    share, coin = _mixed(audit, asked, law, above=False)
-    leaked = share * arb(least) - coin
-    if lower > 0 and not (leaked - _hidden(kept, most)) / kept >= lower:
-        refuse(f"the witness leaks {short((leaked - _hidden(kept, most)) / kept)}, less than {lower!r}")
+        return kept, 1 + _ball(noise) * n * m / 2
+    deviation, tau = _ball(problem.size * m), _ball(noise)
+    if not _covers(deviation**2, arb(12), averaged + 1, tau**2):
+        return None
+    kept = deviation / tau / _poisson(tau) / (1 + 2 * arb("1.5").exp() * _ball(far)) ** averaged
+    return kept, 1 + arb(n * m) / (tau * (2 * arb.pi()).sqrt())
 
 
 def check_proof(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> float:
@@ -158,25 +185,40 @@ def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: In
     audit = mapping(field(proof, "audit", where), f"the audit of {where}")
     noise = _posed(audit, asked, m, NOISE[problem.family][0], points=True)
     _about(audit, None)
+    coins, single = _coins(proof, asked, m, where)
     if problem.family == "laplace":
         if not noise >= problem.size / m:
             refuse(f"{where}: its noise is more than that of the mechanism")
         rate = _ball(noise)
-        kept = _ball(problem.size / m / noise) * (rate / rate.sinh()) ** n
+        kept = _ball(problem.size / m / noise) * (rate / rate.sinh()) ** coins
     else:
         deviation, tau = _ball(problem.size * m), _ball(noise)
         spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
         if not spread > 0:
             refuse(f"{where}: its spread must be above 0")
         variance = tau**2 + spread**2
-        _widens(variance, arb(4), n, deviation**2, f"the noise of {where}")
+        if not _covers(variance, arb(4), coins, deviation**2):
+            refuse(f"{where}: its noise does not cover the steps of the grid")
         kept = variance.sqrt() / deviation / _poisson(tau * spread / variance.sqrt())
     if not asked.markov:
         _one_point(audit, where)
     _, bound = inner(audit)
-    share, coin = _mixed(audit, asked, law, above=True)
+    share, coin = _mixed(audit, asked, law, above=True, more=single.log())
     inside = share * arb(bound) + coin + (ONE - share) * arb(m + 1).log()
+    if asked.nothing and coins < n:
+        # At eta = 0 the coin is certain.
+        beta = (ONE - ONE / single).nonnegative_part()
+        inside = single * (inside - xlogx(beta) - xlogx(ONE / single))
     return kept * inside + _hidden(kept, most)
+
+
+def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[int, Ball]:
+    """Return how many coins round the data, and 1 + eta: one for each record, or one for the others together."""
+    if "together" not in proof:
+        return asked.many, ONE
+    if proof["together"] is not True or asked.many < 3 or (asked.independent and not asked.exactly):  # noqa: PLR2004
+        refuse(f"{where}: one coin for the others is not for what is asked")
+    return 2, one_coin(asked.reference, m, asked.many)
 
 
 def _snapped(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:
@@ -229,15 +271,14 @@ def _hidden(kept: Ball, most: Ball) -> Ball:
     return b * most.log() - xlogx(b)
 
 
-def _widens(variance: Ball, by: Ball, n: int, most: Ball, where: str) -> None:
-    """Refuse unless v' = v / (1 - 1/(by v)), n times over, stays within `most`.
+def _covers(variance: Ball, by: Ball, n: int, most: Ball) -> bool:
+    """Whether v' = v / (1 - 1/(by v)), n times over, stays within `most`.
 
     With d = 1/by a step is v' = v + d v/(v - d), and v/(v-d) falls as v grows, so that n steps add at most
     n d v/(v - d) for the first v.
     """
     d = ONE / by
-    if not variance > d or not variance + n * d * variance / (variance - d) <= most:
-        refuse(f"{where} does not cover the steps of the grid")
+    return bool(variance > d and variance + n * d * variance / (variance - d) <= most)
 
 
 def _grid(given: dict[str, Any], where: str) -> int:
@@ -275,10 +316,13 @@ def _same_adversary(adversary: dict[str, Any], asked: Believed) -> None:
         refuse("the audit inside counts from another law")
 
 
-def _mixed(audit: dict[str, Any], asked: Believed, law: list[Fraction], *, above: bool) -> tuple[Ball, Ball]:
+def _mixed(
+    audit: dict[str, Any], asked: Believed, law: list[Fraction], *, above: bool, more: Ball = ZERO
+) -> tuple[Ball, Ball]:
     """Return (1-beta)^n and h of an inner certificate whose law is that of the density up to rounding.
 
     With knowledge its adversary must know enough more, or less, to make up for the difference: then they are 1 and 0.
+    more: what it must know beside that.
     """
     adversary = audit["adversary"]
     if asked.knowledge is None and not asked.exactly:
@@ -288,7 +332,7 @@ def _mixed(audit: dict[str, Any], asked: Believed, law: list[Fraction], *, above
     if not asked.nothing:
         k = arb(number(adversary["knowledge"], "the knowledge inside", low=0.0))
         if above:
-            enough = k >= asked.knowledge + asked.many * _ball(max(ratios)).log()
+            enough = k >= asked.knowledge + asked.many * _ball(max(ratios)).log() + more
         else:
             enough = k <= asked.knowledge + asked.many * _ball(min(ratios)).log()
         if not enough:

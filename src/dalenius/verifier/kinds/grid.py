@@ -31,15 +31,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import mul
 from typing import Any
 
 from flint import arb, arb_mat
 
-from dalenius.verifier.balls import ONE, ZERO, Ball, Matrix, column
+from dalenius.verifier.balls import ONE, ZERO, Ball, Matrix, column, float_above
 from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.kinds import boxes, posteriors, rows
 from dalenius.verifier.kinds.tree import leaves
-from dalenius.verifier.limits import largest, tick
+from dalenius.verifier.limits import largest, tick, ticking
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field as entry
 from dalenius.verifier.reading import mapping, refuse, show, whole
@@ -126,17 +127,25 @@ def on_grid(question: Question, k: int) -> OnGrid:
     """Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells."""
     found = mixtures(question.channel, k)
     masses = []
+    above: dict[int, float] = {}
     for cell in question.cells:
-        held: dict[int, Ball] = {}
-        for row, rho in cell.items():
-            tick()
+        shares: dict[int, list[float]] = {}
+        for row, rho in ticking(cell.items()):
+            mass = above.get(id(rho)) or above.setdefault(id(rho), float_above(rho))
             for i in range(found.start[row], found.start[row + 1]):
-                j = found.corner[i]
-                held[j] = held.get(j, ZERO) + rho * found.weight[i]
-        masses.append({j: mass.upper() for j, mass in sorted(held.items())})
+                shares.setdefault(found.corner[i], []).append(mass * found.weight[i])
+        masses.append({j: arb(_sum_above(products)) for j, products in sorted(shares.items())})
     rows = [[arb(x) / k for x in law] for law in found.grid]
     channel = replace(question.channel, rows=rows, row_of=range(len(rows)), given=None, _phi={}, grids={})
     return OnGrid(channel, question.secret, question.knowledge, question.reference, masses, k, found.grid)
+
+
+def _sum_above(products: list[float]) -> float:
+    """Guarantee: no less than the sum of the products before these were rounded to floats >= 0.
+
+    Each is off by a share of 2^-53, or by less than the least float, 2^-1074; fsum rounds once.
+    """
+    return math.fsum(products) * (1 + 2**-50) + len(products) * 2**-1074
 
 
 class Form:
@@ -149,11 +158,13 @@ class Form:
         for j, mass in cell.items():
             left, right = laws[j][: self.half], laws[j][self.half :]
             parts.setdefault(sum(left), {})[left, right] = mass
+        # Exponents by output, of the left halves and of the right ones.
         self.blocks: list[tuple[list[Law], list[Law], Matrix]] = []
         for part in parts.values():
             lefts, rights = sorted({left for left, _ in part}), sorted({right for _, right in part})
             entries = [part.get((left, right), ZERO) for left in lefts for right in rights]
-            self.blocks.append((lefts, rights, arb_mat(len(lefts), len(rights), entries)))
+            masses = arb_mat(len(lefts), len(rights), entries)
+            self.blocks.append((list(zip(*lefts, strict=True)), list(zip(*rights, strict=True)), masses))
 
     def value(self, b: list[Ball]) -> Ball:
         """The polynomial at b > 0: all its terms are positive, so that nothing cancels."""
@@ -166,18 +177,19 @@ class Form:
             powers.append(row)
         total = ZERO
         for lefts, rights, masses in self.blocks:
-            before = arb_mat(1, len(lefts), [_product(powers, left) for left in lefts])
-            after = column([_product(powers[self.half :], right) for right in rights])
-            total += (before * masses * after).entries()[0]
+            after = masses * column(_products(powers[self.half :], rights))
+            total = sum(map(mul, _products(powers[: self.half], lefts), after.entries()), total)
         return total
 
 
-def _product(powers: list[list[Ball]], law: Law) -> Ball:
-    found = ONE
-    for row, n in zip(powers, law, strict=False):
-        if n:
-            found *= row[n]
-    return found
+def _products(powers: list[list[Ball]], exponents: list[Law]) -> list[Ball]:
+    """Products of powers, one of each output; of no output there is one, which is 1."""
+    if not powers:
+        return [ONE]
+    found: Iterator[Ball] = map(powers[0].__getitem__, exponents[0])
+    for row, chosen in zip(powers[1:], exponents[1:], strict=True):
+        found = map(mul, found, map(row.__getitem__, chosen))
+    return list(found)
 
 
 class OnGridPosteriors(posteriors.Posteriors):

@@ -1,0 +1,237 @@
+"""Pieces of the page: charts, tables and sentences about what was found. All text from outside is escaped here."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.written import Written
+from dalenius.model.reference import Reference
+from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
+from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, heat_map, line_chart, text
+from dalenius.report.text import adversary_words, alive, checked_words, class_words, heaviest, why
+from dalenius.results.audit import Audit
+from dalenius.results.design import Design, Frontier, NamedPoint
+from dalenius.results.units import in_unit
+
+# Cells of a channel that are drawn, and the width of a chart on a telephone.
+MOST_CELLS = 1024
+NARROW_WIDTH = 330
+# A rumour that makes one value this many times as likely.
+ODDS = 4.0
+PUBLIC = "nothing but what is public"
+
+
+def width_of(*, narrow: bool) -> int:
+    """Return the width of charts."""
+    return NARROW_WIDTH if narrow else WIDTH
+
+
+def bracket_words(lower: float, upper: float, unit: str) -> str:
+    """Return `0.311312 to 0.311313 nats`, rounded outward."""
+    digits = decimals(upper)
+    return f"{round_down(lower, digits)} to {round_up(upper, digits)} {unit}"
+
+
+def landmarks(records: Sequence[int], reference: Reference, unit: str) -> list[dict[str, object]]:
+    """Return what well-known beliefs cost, in the unit: a rumour, one record, all records but one.
+
+    To be sure of a record costs log(1/r), r the chance of its rarest value; a rumour multiplies the odds of that value.
+    """
+    if reference.kind == "weights":
+        return [{"name": PUBLIC, "knowledge": 0.0}]
+    kinds = Counter(records)
+    rarest = {k: float(np.exp(np.min((law := reference.log_law_of(0, k))[np.isfinite(law)]))) for k in kinds}
+    sure = {k: -math.log(r) for k, r in rarest.items()}
+    r = min(rarest.values())
+    p = ODDS * r / (1 + (ODDS - 1) * r)
+    rumour = p * math.log(p / r) + ((1 - p) * math.log((1 - p) / (1 - r)) if p < 1 else 0.0)
+    most = math.fsum(many * sure[k] for k, many in kinds.items())
+    found = {
+        PUBLIC: 0.0,
+        "a rumour about one person": rumour,
+        "sure of one record": max(sure.values()),
+        "everything but one": most - min(sure.values()),
+    }
+    return [
+        {"name": name, "knowledge": in_unit(cost, unit)}
+        for name, cost in found.items()
+        if 0 < cost < most or name == PUBLIC
+    ]
+
+
+def most_known(records: Sequence[int], reference: Reference, unit: str) -> float:
+    """Return the knowledge beyond which there is nothing to know."""
+    return in_unit(-reference.log_least(tuple(records)), unit)
+
+
+def channel(mechanism: Mechanism, *, narrow: bool) -> str:
+    """Return the mechanism as shades, where its rows are there and few enough to look at."""
+    if not isinstance(mechanism, Written) or mechanism.rows.size > MOST_CELLS:
+        return '<p class="soft">This release has too many outputs to draw one by one.</p>'
+    statistic = mechanism.statistic
+    names = [class_words(statistic, k, mechanism.query) for k in range(statistic.size)]
+    labels = [str(label) for label in mechanism.labels]
+    about = "Probability of each output for each true answer"
+    return heat_map(mechanism.rows.tolist(), names, labels, about, width_of(narrow=narrow))
+
+
+def epsilon_words(mechanism: Mechanism) -> tuple[str, str]:
+    """Return the epsilon of differential privacy, and what it means."""
+    epsilon = mechanism.dp_epsilon()
+    if math.isinf(epsilon):
+        return "none", "some output rules out some dataset, so no epsilon holds"
+    factor = math.exp(min(epsilon, 700.0))
+    # The last digits of a float would be rounded up to 1.001.
+    return epsilon_up(
+        epsilon * (1 - 1e-12)
+    ), f"one person changes the chance of any output by a factor of {factor:.3g} at most"
+
+
+def error_words(mechanism: Mechanism) -> tuple[str, str]:
+    """Return the expected error, and what it means."""
+    error = mechanism.expected_distortion()
+    if error is None:
+        return "none", "the outputs are not answers to a query, so that there is no error to measure"
+    return f"{error:.4g}", "on average the release is so far from the true answer, over all datasets alike"
+
+
+def verdict(audit: Audit) -> str:
+    """Return what the release tells, in two sentences of plain text."""
+    words = bracket_words(audit.lower, audit.upper, audit.unit)
+    held = in_unit(float(np.log(max(2, alive(audit).sum()))), audit.unit)
+    share = min(100.0, math.ceil(1000 * audit.upper / held) / 10)
+    ends = {"both": "Both ends are", "lower": "Only the lower end is", "upper": "Only the upper end is"}[audit.proved]
+    return (
+        f"The worst such adversary learns {words} about one person, at most {share:g}\u00a0% of the {short(held)} "
+        f"{audit.unit} that there are to learn. {ends} proved; {why(audit)} ({checked_words(audit)})."
+    )
+
+
+def assumed(audit: Audit) -> str:
+    """Return what the adversary may believe."""
+    words = adversary_words(audit)
+    return f"The adversary {'holds ' if words.startswith('any prior') else ''}{words}."
+
+
+def worst_prior(audit: Audit, most: int = 8) -> str:
+    """Return the heaviest cells of the worst prior as a table with bars, beside what they weigh without knowledge."""
+    cells, more = heaviest(audit, most)
+    before = _weights_before(audit, len(cells))
+    largest = max([cell.mass for cell in cells] + [1e-300])
+    rows = []
+    for k, cell in enumerate(cells):
+        other = "" if before is None else f"<td>{before[k]:.4f}</td>"
+        drawn = f'<rect class="cell" width="{100 * cell.mass / largest:.1f}" height="10"/>'
+        bar = f'<svg viewBox="0 0 100 10" preserveAspectRatio="none">{drawn}</svg>'
+        rows.append(
+            f'<tr><th scope="row">{text(cell.words)}</th><td>{cell.mass:.4f}</td>{other}'
+            f'<td class="bars" aria-hidden="true">{bar}</td></tr>'
+        )
+    beside = "" if before is None else '<th scope="col">without knowledge</th>'
+    head = f'<tr><th scope="col">what is the case</th><th scope="col">the worst belief</th>{beside}<td></td></tr>'
+    rest = f'<p class="soft">and {more} more cases</p>' if more else ""
+    body = f'<table class="prior"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+    return f'<div class="table">{body}</div>{rest}'
+
+
+def _weights_before(audit: Audit, many: int) -> list[float] | None:
+    """What the heaviest cells weigh under the reference, where that is held in the same cells."""
+    masses = audit.prior.masses
+    if audit.prior.even or audit.prior.tied:
+        return None
+    log_reference = np.asarray(audit.prior.log_reference())
+    if log_reference.shape != masses.shape:
+        return None
+    order = np.argsort(-masses, axis=None, kind="stable")[:many]
+    return [float(mass) for mass in np.exp(log_reference.ravel()[order])]
+
+
+def curve_chart(audits: Sequence[Audit], asked: Audit, independent: Audit | None, top: float, *, narrow: bool) -> str:
+    """Draw brackets against knowledge. Between them L never falls, which makes the band."""
+    unit, listed = asked.unit, sorted(audits, key=lambda audit: audit.knowledge)
+    known = [audit.knowledge for audit in listed]
+    lows = np.maximum.accumulate([audit.lower for audit in listed]).tolist()
+    highs = np.minimum.accumulate([audit.upper for audit in listed][::-1])[::-1].tolist()
+    x, low, high = [], [], []
+    for k in range(len(known) - 1):
+        x += [known[k], known[k + 1]]
+        low += [lows[k], lows[k]]
+        high += [highs[k + 1], highs[k + 1]]
+    held = in_unit(float(np.log(max(asked.mechanism.records))), unit)
+    levels = [("all that one person has to hide", held)]
+    if independent is not None:
+        levels.append(("independent records, at most", independent.upper))
+    place = ("this adversary", min(asked.knowledge, top)) if asked.adversary.kind != "independent" else None
+    bands = [Band("proved between the points", x, low, high)] if x else []
+    look = Look(width_of(narrow=narrow), stops=False, bands=bands, levels=levels, place=place)
+    series = [Series("audited", known, [a.lower for a in listed], [a.upper for a in listed])]
+    chart = line_chart(
+        series, Axis("knowledge", unit, top), Axis("leakage", unit, 1.08 * held), "Leakage against knowledge", look
+    )
+    rows = [(f"{a.knowledge:.4g}", bracket_words(a.lower, a.upper, unit)) for a in listed]
+    return chart + table(("knowledge", "leakage"), rows)
+
+
+def frontier_chart(
+    designs: Sequence[Design], named: Sequence[NamedPoint], release: Audit | None, best: Design | None, *, narrow: bool
+) -> str:
+    """Draw the least leakage at every expected error, with its band, and mechanisms on the same axes."""
+    one = release or best or (designs[0] if designs else None)
+    if one is None:
+        return ""
+    unit = one.unit
+    series = [
+        Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])
+    ]
+    rows = [(f"least possible at {d.budget:.4g}", bracket_words(d.lower, d.upper, unit)) for d in designs]
+    if release is not None:
+        at = release.mechanism.expected_distortion() or 0.0
+        series.append(Series("this release", [at], [release.lower], [release.upper]))
+        rows.append((f"this release, at {at:.4g}", bracket_words(release.lower, release.upper, unit)))
+    if best is not None:
+        series.append(Series("designed for the same error", [best.distortion], [best.leakage.lower], [best.upper]))
+        rows.append((f"designed, at {best.distortion:.4g}", bracket_words(best.leakage.lower, best.upper, unit)))
+    for family in dict.fromkeys(point.family for point in named):
+        points = [point for point in named if point.family == family]
+        lows, highs = ([getattr(p.leakage, end) for p in points] for end in ("lower", "upper"))
+        series.append(Series(family, [point.distortion for point in points], lows, highs, joined=False))
+        rows += [
+            (f"{p.name}, at {p.distortion:.4g}", bracket_words(p.leakage.lower, p.leakage.upper, unit)) for p in points
+        ]
+    look = Look(width_of(narrow=narrow), stops=False, bands=_frontier_band(designs))
+    # Room for the name of the axis above the highest point.
+    end = 1.1 * max(high for one in series for high in one.high)
+    chart = line_chart(
+        series, Axis("expected error"), Axis("leakage", unit, end), "Leakage against expected error", look
+    )
+    return chart + table(("mechanism and its expected error", "leakage"), rows)
+
+
+def _frontier_band(designs: Sequence[Design], fine: int = 60) -> list[Band]:
+    if len(designs) < 2:  # noqa: PLR2004 - between two points there is a band
+        return []
+    at = np.linspace(designs[0].budget, designs[-1].budget, fine)
+    low, high = Frontier(designs[0].query, tuple(designs)).band(at)
+    kept = np.isfinite(high)
+    return [Band("proved between the points", at[kept].tolist(), low[kept].tolist(), high[kept].tolist())]
+
+
+def instead(sentence: str) -> str:
+    """Return why a picture is not there."""
+    return f'<p class="instead">{text(sentence)}</p>'
+
+
+def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return numbers of a chart as a table, folded."""
+    head = "".join(f'<th scope="col">{text(cell)}</th>' for cell in heading)
+    body = "".join(
+        f'<tr><th scope="row">{text(first)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in rest)}</tr>'
+        for first, *rest in rows
+    )
+    return (
+        '<details><summary>These numbers as a table</summary><div class="table"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>"
+    )

@@ -1,0 +1,174 @@
+"""The release that a page asks about: by its names, or from a file that was dropped on the page."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalenius import api
+from dalenius.errors import InputError
+from dalenius.explore.question import Question, as_sentence
+from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.files import read_json
+from dalenius.model.query import Query
+from dalenius.model.reference import Reference
+from dalenius.model.storage import FORMAT, read_matrix
+from dalenius.report.text import problem
+from dalenius.results.units import in_unit
+
+Send = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A question, the file that it is about, and where results are kept.
+
+    stop: raises where the answer is no longer wanted. file: what the page calls the upload; path: where it is.
+    """
+
+    fields: dict[str, str]
+    folder: Path
+    send: Send
+    stop: Callable[[], None]
+    narrow: bool = False
+    file: str = ""
+    path: Path | None = None
+
+    def tell(self, kind: str, **content: Any) -> None:  # noqa: ANN401 - plain data
+        """Send an event, unless nobody wants it."""
+        self.stop()
+        self.send({"kind": kind, **content})
+
+
+@dataclass(frozen=True)
+class Release:
+    """What is asked about, built: the mechanism, and what everybody knows."""
+
+    asked: Question
+    mechanism: Mechanism
+    kind: str
+    reference: Reference
+
+    @property
+    def query(self) -> Query | None:
+        """Return the query of the release, where it has a name."""
+        query = self.mechanism.query
+        return query if query is not None and query.named else None
+
+
+# How the library names its options, and where the page has them.
+IN_PAGE_WORDS = {
+    "delimiter=, decimal=, header= and index= say otherwise (--delimiter and so on)": (
+        "'How the file is read' can change that"
+    ),
+    "give these options (--delimiter, --decimal)": "choose one under 'How the file is read'",
+    "normalize=True (--normalize)": "so under 'How the file is read'",
+    "counts=True (--counts) takes": "the box 'rows are counts' takes",
+}
+
+
+def in_page_words(sentence: str, job: Job) -> str:
+    """The sentence with the name of the file that was dropped in place of ours, and with controls for options."""
+    for words, here in IN_PAGE_WORDS.items():
+        sentence = sentence.replace(words, here)
+    if job.path is not None and str(job.path) in sentence:
+        return sentence.replace(str(job.path), job.file)
+    return as_sentence(sentence)
+
+
+def release_of(job: Job) -> Release:
+    """Build what is asked about, or refuse it."""
+    asked = Question.from_fields(job.fields)
+    if asked.query is not None and asked.mechanism is not None:
+        mechanism, kind = parse_mechanism(asked.mechanism, parse_query(asked.query)), "named"
+    elif job.path is None:
+        message = "the file of this address is no longer here; drop it on the page again"
+        raise InputError(message)
+    else:
+        mechanism, kind = _read(job.path, asked)
+    if isinstance(mechanism, Continuous):
+        message = f"{mechanism.query} has real-valued records, which this page does not draw; use dalenius audit"
+        raise InputError(message)
+    return Release(asked, mechanism, kind, Reference.from_user(asked.reference, mechanism.records))
+
+
+def _read(path: Path, asked: Question) -> tuple[Mechanism, str]:
+    """The mechanism of a dropped file: a matrix, a saved mechanism, or what a saved result is about."""
+    content = read_json(path) if path.suffix == ".json" else None
+    if isinstance(content, dict):
+        if content.get("format") == FORMAT:
+            return Mechanism.load(path), "mechanism"
+        return _of_result(path)[0], "result"
+    if not asked.records:
+        rows = len(
+            read_matrix(
+                path, **{name: asked.reading.get(name) for name in ("delimiter", "decimal", "header", "index")}
+            )[0]
+        )
+        message = f"say how many values each record has, such as 2,2,2 for three bits: one row per dataset makes {rows}"
+        raise InputError(message)
+    return Mechanism.from_matrix(path, asked.records, **asked.reading), "matrix"
+
+
+def _of_result(path: Path) -> tuple[Mechanism, Any]:
+    """What a saved result is about, and the result."""
+    result = api.load(path)
+    audits = getattr(result, "audits", None) or getattr(result, "designs", None)
+    one = audits[0] if audits else result
+    mechanism = getattr(one, "mechanism", None)
+    if not isinstance(mechanism, Mechanism):
+        message = f"{path} holds a {type(result).__name__}, which is not about one mechanism; drop an audit or a design"
+        raise InputError(message)
+    return mechanism, one
+
+
+def inspect(job: Job) -> None:
+    """Look at a dropped file: what it is, and which controls it sets."""
+    try:
+        what, words, fields = _looked_at(job)
+        job.tell("file", what=what, words=words, fields=fields)
+    except InputError as error:
+        job.tell("error", sentence=in_page_words(str(error), job))
+
+
+def _looked_at(job: Job) -> tuple[str, str, dict[str, str]]:
+    """What a file holds, in a word and in words, and the fields that follow from it."""
+    path = job.path or Path()
+    content = read_json(path) if path.suffix == ".json" else None
+    if isinstance(content, dict) and content.get("format") == FORMAT:
+        return "mechanism", problem(Mechanism.load(path)), {}
+    if isinstance(content, dict):
+        mechanism, result = _of_result(path)
+        return "result", problem(mechanism), _adversary_fields(result)
+    try:
+        shape = np.shape(read_matrix(path)[0])
+    except InputError:
+        # The question says why, beside the controls that say how to read it.
+        return "matrix", "", {}
+    if len(shape) != 2:  # noqa: PLR2004 - rows and columns
+        message = f"{path} has shape {shape}; a channel has rows and columns"
+        raise InputError(message)
+    return "matrix", f"{shape[0]} rows and {shape[1]} outputs", {"records": _alphabets(shape[0])}
+
+
+def _alphabets(rows: int) -> str:
+    """The likeliest reading of so many datasets: bits where that is possible, else one record."""
+    many = rows.bit_length() - 1
+    return ",".join(["2"] * many) if rows == 1 << many and many else str(rows)
+
+
+def _adversary_fields(result: Any) -> dict[str, str]:  # noqa: ANN401 - any result
+    """The adversary of a saved result, as fields of the page."""
+    adversary, unit = getattr(result, "adversary", None), getattr(result, "unit", "nats")
+    if adversary is None:
+        return {}
+    fields = {"unit": unit, "adversary": adversary.kind}
+    if adversary.kind != "independent":
+        fields["knowledge"] = repr(float(f"{in_unit(adversary.knowledge, unit):.12g}"))
+    if adversary.reference.kind == "marginal":
+        fields["reference"] = ", ".join(map(repr, adversary.reference.laws[0]))
+    return fields

@@ -1,0 +1,77 @@
+"""Fields of the page's address become questions of the library, or a sentence."""
+
+import math
+
+import pytest
+
+from dalenius.errors import InputError
+from dalenius.explore.controls import CONTROLS, MECHANISMS, QUERIES, fits
+from dalenius.explore.question import Question, as_sentence
+from dalenius.gallery.families import FAMILIES
+from dalenius.gallery.parse import parse_mechanism, parse_query
+
+
+def call(query: str, mechanism: str) -> Question:
+    return Question.from_fields({"query": query, "mechanism": mechanism})
+
+
+@pytest.mark.parametrize("query", [one.name for one in QUERIES])
+def test_the_page_offers_exactly_the_mechanisms_that_the_gallery_has_for_a_query(query: str) -> None:
+    assert {one.name for one in MECHANISMS} == set(FAMILIES)
+    for mechanism in FAMILIES:
+        asked = call(query, mechanism)
+        try:
+            parse_mechanism(str(asked.mechanism), parse_query(str(asked.query)))
+        except InputError:
+            assert not fits(query, mechanism)
+        else:
+            assert fits(query, mechanism)
+
+
+def test_controls_are_named_as_the_arguments_are() -> None:
+    for mechanism in MECHANISMS:
+        parameter = FAMILIES[mechanism.name].parameter
+        assert mechanism.takes == (() if parameter is None else (parameter.name,))
+    assert {name for one in (*QUERIES, *MECHANISMS) for name in one.takes} == set(CONTROLS)
+
+
+def test_fields_of_another_query_are_left_out_and_names_are_texts() -> None:
+    asked = Question.from_fields({"query": "count", "n": "3", "modulus": "7", "names": 'no, "yes"', "flip": "0.2"})
+    assert asked.query == 'count(n=3, names=["no", "\\"yes\\""])'
+    assert parse_query(asked.query).names == ("no", '"yes"')
+    assert asked.mechanism == "geometric(epsilon=1)"
+    assert asked.against == {"knowledge": 0.5}
+
+
+def test_no_limit_and_independence_and_public_frequencies() -> None:
+    assert Question.from_fields({"knowledge": "inf"}).knowledge == math.inf
+    asked = Question.from_fields({"adversary": "independent", "reference": "0.9, 0.1"})
+    assert asked.against == {"adversary": "independent", "reference": [0.9, 0.1]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"n": "x"}, "n = 'x' is not a number; write one such as 4"),
+        ({"n": "2.5"}, "n = 2.5 is not a whole number"),
+        ({"n": "1e9"}, "is above 1e\\+06"),
+        ({"n": "nan"}, "is not a number"),
+        ({"query": "total", "values": "1,b"}, "is not a list of whole numbers"),
+        ({"query": "nothing"}, "query = 'nothing' is unknown; it must be one of count"),
+        ({"knowledge": "-1"}, "is below 0"),
+        ({"reference": "0.9;x"}, "public frequencies = 'x'"),
+        ({"reference": "0," * 300}, "list 301 numbers"),
+        ({"tolerance": "1e-30"}, "tolerance = '1e-30' is unknown"),
+        ({"channel": "/etc/passwd"}, "there is no field 'channel'"),
+        ({"load": "x"}, "there is no field 'load'"),
+        ({"knowlege": "1"}, "did you mean 'knowledge'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(fields: dict[str, str], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Question.from_fields(fields)
+
+
+def test_sentences_begin_with_a_capital_but_names_of_fields_stay() -> None:
+    assert as_sentence("say it") == "Say it"
+    assert as_sentence("n = 3 is odd") == "n = 3 is odd"
