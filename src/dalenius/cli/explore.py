@@ -20,7 +20,10 @@ MOST_PORT = 65_535
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def explore(*, port: int, no_browser: bool) -> int:
-    """Open a page on this machine: turn the knobs, and see what a release tells.
+    r"""Open a page on this machine: turn the knobs, and see what a release tells.
+
+    \b
+      dalenius explore --no-browser
 
     The address is printed alone on one line. It holds a token, without which nothing is answered, and works on this
     machine only, until Ctrl-C. Needs the extra `explore`: pip install "dalenius[explore]".
