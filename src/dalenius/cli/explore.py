@@ -20,7 +20,7 @@ MOST_PORT = 65_535
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def explore(*, port: int, no_browser: bool) -> int:
-    r"""Open a page on this machine: turn the knobs, and see what a release tells.
+    """Open a page on this machine: turn the knobs, and see what a release tells.
 
     \b
       dalenius explore --no-browser
