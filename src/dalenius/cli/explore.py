@@ -27,7 +27,7 @@ def explore(*, port: int, no_browser: bool) -> int:
 
     The address is printed alone on one line. It holds a token, without which nothing is answered, and works on this
     machine only, until Ctrl-C. Needs the extra `explore`: pip install "dalenius[explore]".
-    """
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
     try:
         from dalenius.explore.server import serve  # noqa: PLC0415 - optional, and a third of a second
     except ImportError as error:
