@@ -1,14 +1,14 @@
 # Needs python3 (3.11 or later), pip and make. Everything made here is ignored by git.
 PYTHON ?= python3
 BIN    := .venv/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs clean
+.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover clean
 
 setup: .venv/.ready
 
 # The stamps stand inside .venv, newer than pyproject.toml once the installation is whole.
-.venv/.ready: pyproject.toml
+.venv/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "dalenius needs Python 3.11 or later as $(PYTHON); install it, or say: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
@@ -35,10 +35,10 @@ nightly: setup .venv-extras/.ready
 	$(MAKE) fuzz
 
 # Optional packages in an environment of their own, and Debian's chromium, which is installed where that is possible.
-.venv-extras/.ready: pyproject.toml
+.venv-extras/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-extras
 	@echo '*' > .venv-extras/.gitignore
-	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,extras-test]"
+	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,extras-test]"
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	  echo "there is no chromium, and it cannot be installed here: tests of pages in a browser are skipped" >&2
@@ -79,6 +79,33 @@ bench: .venv-bench/.ready
 paper: setup
 	$(BIN)/dalenius reproduce --out out/paper
 	$(BIN)/python docs/take_numbers.py out/paper
+
+# Every picture of README and docs, by one script; NAMES="audit curve" draws some of them.
+pictures: setup
+	$(BIN)/python docs/draw.py $(NAMES)
+
+# Wheel and sdist, from the sdist.
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	@ls dist
+
+# The wheel in a clean environment, used from outside of the checkout; the verifier alone in another one.
+package: dist
+	rm -rf out/package
+	mkdir -p out/package
+	$(PYTHON) -m venv out/package/venv
+	out/package/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/dalenius-*.whl
+	cd out/package && venv/bin/python ../../tests/package_smoke.py
+
+# Branch coverage of the verifier; some minutes.
+cover: setup
+	$(PIP) -e ".[cover]"
+	mkdir -p out
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q $(COVERED)
+	$(BIN)/python -m coverage report
+COVERED = -m "not extras and not nightly" tests/verifier tests/test_independent.py tests/test_real_records.py tests/results \
+  tests/cli/test_verify.py tests/fuzz tests/gallery
 
 docs: .venv/.ready-docs
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -d out/doctrees docs out/docs

@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: Counter[str] = Counter()
     for item in items:
         name = item.nodeid.partition("[")[0]
-        if item.get_closest_marker("slow") and not name.startswith("tests/net/"):
+        if item.get_closest_marker("slow") and not name.startswith(("tests/net/", "tests/pages/")):
             if seen[name] % KEPT:
                 item.add_marker(pytest.mark.nightly)
             seen[name] += 1

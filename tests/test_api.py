@@ -368,6 +368,8 @@ def test_a_curve_falls() -> None:
     assert (curve.upper >= truth - 1e-8).all()
     assert (np.diff(curve.lower) <= 1e-5).all()
     assert (curve.upper - curve.lower <= 1e-5).all()
+    known = dl.curve(mechanism, knowledges=np.array([0.1, 0.5]), tolerance=1e-5)
+    assert known.knowledges == pytest.approx([0.1, 0.5])
     with pytest.raises(dl.InputError, match="entropies"):
         dl.curve(mechanism, entropies=[])
     with pytest.raises(dl.InputError, match="between 0 and"):

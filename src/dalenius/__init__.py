@@ -8,8 +8,6 @@ dl.audit(mechanism, entropy=2.2)
 # Nothing is imported here: the command starts quickly, and Ctrl-C finds it ready (see __main__.py).
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dalenius import paper, settings, sklearn
     from dalenius.adapters.curves import from_privacy_curve
     from dalenius.adapters.diffprivlib import from_diffprivlib
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from dalenius.verifier.verify import Verification
     from dalenius.verifying import verify
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Account",
     "Adversary",
@@ -120,15 +118,18 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> "Any":  # noqa: ANN401 - any public object
-    """Import a public name when it is first asked for (PEP 562)."""
-    if name not in _HOME:
-        message = f"module 'dalenius' has no attribute {name!r}"
-        raise AttributeError(message)
-    from importlib import import_module  # noqa: PLC0415 - only here
+# Hidden from type checkers, which would take any name for granted.
+if not TYPE_CHECKING:
 
-    module = import_module(_HOME[name])
-    return module if name in ("queries", "mechanisms", "paper", "settings", "sklearn") else getattr(module, name)
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for (PEP 562)."""
+        if name not in _HOME:
+            message = f"module 'dalenius' has no attribute {name!r}"
+            raise AttributeError(message)
+        from importlib import import_module  # noqa: PLC0415 - only here
+
+        module = import_module(_HOME[name])
+        return module if name in ("queries", "mechanisms", "paper", "settings", "sklearn") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -82,40 +82,58 @@ def audit(  # noqa: PLR0913 - the public surface
     verify: checking.Verify = "auto",
     settings: Settings | None = None,
 ) -> Audit:
-    """Return a certified bracket on L(b) = max_i max { I(X_i;Y) : H(X) >= b }.
+    """Bound the leakage of a mechanism from both sides, with a certificate.
 
-    Give exactly one of `entropy` (b) and `knowledge` (log|X| - b), by its name. `tolerance` is the gap to reach, in
-    `unit`; a gap of the share `relative` of the upper bound ends the search as well (0.01: one per cent; 0: only the
-    tolerance does). After `time_limit` seconds, `nodes` nodes of trees, or Ctrl-C, the best bracket so far is returned;
-    a limit in nodes is the same on every machine. Without either the limit is 60 s; with `nodes` alone no clock
-    decides. `jobs`: how many processes bound the nodes of long trees, or a Dask
-    client; the certificate does not depend on it. `progress` is a callable that receives the bracket on the way, or
-    True for a line on standard error. settings: how hard, in which order and how finely to search, a dl.Settings; they
-    change how close the bracket comes, and nothing that is proved.
+    The leakage is L(b) = max_i max { I(X_i;Y) : H(X) >= b }, the most that any adversary of limited knowledge learns
+    about a record from the output. Give exactly one of `entropy` and `knowledge`, by its name, or
+    adversary="independent".
 
-    adversary="independent": any prior under which the records are independent, in place of the limit of knowledge; the
-    answer is max_i max_x' of the capacity of q(.|., x') with the other records x' known. With reference= the others
-    follow that product law exactly, and the law of the record is free. With knowledge= the prior is in the ball too;
-    that bracket may stay open. Single records only.
+    Args:
+        mechanism: what is released.
+        bare: not used; a second number without a name is refused.
+        entropy: least entropy b of the adversary's prior.
+        knowledge: most that the adversary knows, log|X| - b; with a reference, D(p || reference) <= knowledge.
+        adversary: "bounded" for the above; "independent" for any prior under which the records are independent. With
+            `reference` the other records then follow that product law exactly, and with `knowledge` the prior is in the
+            ball too, where the bracket may stay open. Single records only.
+        unit: "nats" or "bits", for every number of information that goes in or comes out, the tolerance too.
+        secret: what is to stay hidden, in place of every single record: the index of a record; a list of indices,
+            whose records are one secret together; a function of the dataset (called with a tuple of the records'
+            values); a Query on the same records; or a numpy array with one value per dataset.
+        reference: what everybody knows, a prior in place of the uniform one: one law for all (independent) records, one
+            law per record, one weight per dataset, or pandas data. Give `knowledge` with it.
+        method: "certified", or "paper" for the paper's Algorithm 1 from 20 random starts on all datasets: a local
+            search, so that only `lower` is proved and `upper` is the trivial bound.
+        repairs: with method="paper", which corrections of the paper's text are made by choice. None: those of wrong
+            formulas, "gradient" and "entropy_share"; (): none; or names out of these and "escort", "hinge",
+            "penalty_owner".
+        reading: with method="paper", how Algorithms 9 and 10 of a design share their penalty, "proof" or "strict".
+        tolerance: gap at which the search ends.
+        relative: the search also ends at a gap of this share of the upper bound; 0.01 is one per cent.
+        nodes: most nodes of trees, a limit that is the same on every machine.
+        jobs: number of processes that bound the nodes of long trees, or a Dask client. The certificate does not depend
+            on it.
+        time_limit: seconds after which the best bracket so far is returned; Ctrl-C does the same. 60 by default; with
+            `nodes` and no time limit no clock decides.
+        seed: seed of the random starts.
+        progress: True for a line on standard error, or a function that receives the bracket on the way.
+        verify: whether the certificate is checked at once, within the time limit: "auto" checks it where the estimate
+            is at most 0.1 s or a fifth of the audit's own time; then a tenth of the time limit is kept for the check.
+        settings: how hard, in which order and how finely to search. Settings change how close the bracket comes, and
+            nothing that is proved.
 
-    verify: whether the certificate is checked at once, within the time limit. "auto" checks it where the estimate is at
-    most 0.1 s or a fifth of the time that the audit took. `verified` of the answer says whether it was checked; its
-    method `verify` checks it later. Where it is to be checked, a tenth of the time limit is kept for that.
+    Returns:
+        An Audit: `lower` and `upper`, the prior that attains `lower`, and the certificate.
 
-    secret: what is to stay hidden, in place of every single record. The index of a record; a list of indices, whose
-    records are one secret together; a function of the dataset (called with a tuple of the records' values), a Query on
-    the same records, or a numpy array with one value per dataset.
+    Raises:
+        InputError: an argument is wrong, or the problem is too large. The message says what to change.
 
-    reference: what everybody knows beforehand, a prior rho in place of the uniform one: the adversary holds any p with
-    D(p || rho) <= knowledge. One law for all (independent) records, one law per record, one weight per dataset, or
-    pandas data: a column, whose values 0..k-1 (or category codes) make the law of every record, or a frame with one
-    column per record. Give `knowledge` with it; log(1/rho_min) or more means no constraint.
-
-    method="paper" is the paper's Algorithm 1 from 20 random starts on all datasets: a local search, so that only
-    `lower` is proved, and `upper` is the trivial bound. repairs: which corrections of the paper's text are made by
-    choice. None: those of wrong formulas, "gradient" and "entropy_share"; (): none, the text as it is printed wherever
-    it can run; or names out of these and "escort", "hinge", "penalty_owner". reading: how Algorithms 9 and 10 of a
-    design share their penalty, "proof" (default) or "strict".
+    Example:
+        >>> mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+        >>> dl.audit(mechanism, knowledge=0.5)
+        <Audit 0.311312 <= L <= 0.311313 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
+        >>> dl.audit(mechanism, adversary="independent")
+        <Audit 0.110944 <= L <= 0.110945 nats at independent records: record 0, proved both, stopped by gap>
     """
     approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
@@ -208,7 +226,7 @@ def _curve_points(
             raise InputError(message)
     if entropies is not None:
         return "entropy", entropies_of(entropies, "entropy")
-    return "knowledge", entropies_of(knowledges or (), "knowledge")
+    return "knowledge", entropies_of(() if knowledges is None else knowledges, "knowledge")
 
 
 def curve(
@@ -218,10 +236,24 @@ def curve(
     knowledges: Iterable[float] | None = None,
     **options: Any,  # noqa: ANN401 - as audit
 ) -> Curve:
-    """Return L(b) at each entropy b, or at each knowledge, each point a bracket; options as for `audit`.
+    """Bound the leakage along what the adversary may know: one audit per point.
 
-    Give entropies or knowledges; with reference= knowledges. A `time_limit` is for all points together; without one
-    every point has 60 s. The certificates of the points are not checked: call `verify` of the audits that you rely on.
+    Args:
+        mechanism: what is released.
+        entropies: least entropies b of the adversary's prior; or
+        knowledges: most that the adversary knows at each point. Give one of the two; with `reference`, knowledges.
+        options: as for `audit`. A `time_limit` is for all points together; without one every point has 60 s.
+
+    Returns:
+        A Curve. The certificates of its points are not checked: call `verify` of the audits that you rely on.
+
+    Raises:
+        InputError: as for `audit`; neither or both of entropies and knowledges were given.
+
+    Example:
+        >>> mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+        >>> dl.curve(mechanism, knowledges=[0.1, 0.2], tolerance=1e-4)
+        <Curve of 2 points, H(X) >= 2.573 to 2.673: L from 0.206578 to 0.154915 nats, widest gap 1.2e-06>
     """
     what, points = _curve_points(entropies, knowledges, options)
     given = {**(audit.__kwdefaults__ or {}), **options}
@@ -268,24 +300,45 @@ def design(  # noqa: PLR0913 - the public surface
     verify: checking.Verify = "auto",
     settings: Settings | None = None,
 ) -> Design:
-    """Return the best mechanism for a query with a certified bracket on the optimum.
+    """Find the best mechanism for a query, with a certified bracket on the optimum.
 
-    Give exactly one budget. `distortion` D: the least leakage eps(D,b) at an expected distortion of at most D.
-    `leakage` L (in `unit`): the least expected distortion D(L,b) at a leakage of at most L. The mechanism
-    returned is certified to keep its budget.
+    Give exactly one budget, and one of `entropy` and `knowledge`. The mechanism returned is certified to keep its
+    budget.
 
-    p0: how the data are distributed for the expected distortion: uniform by default, or one weight per dataset,
-    or one per class of the query (uniform inside), or one list of probabilities per record (independent).
-    measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
-    column per output. outputs: what the mechanism may answer; default the query's range. `tolerance` is the
-    gap to reach, in `unit` or in units of distortion; a gap of the share `relative` of the upper bound ends the search
-    as well. After `time_limit` seconds, or Ctrl-C, the best so far is returned. reference: what everybody knows
-    beforehand, as for `audit`; p0 stays what it is. verify, settings: as for `audit`.
+    Args:
+        query: what is to be answered.
+        distortion: budget D; the answer is the least leakage eps(D,b) at an expected distortion of at most D. Or
+        leakage: budget L, in `unit`; the answer is the least expected distortion D(L,b) at a leakage of at most L.
+        entropy: as for `audit`.
+        knowledge: as for `audit`.
+        unit: "nats" or "bits".
+        reference: what everybody knows, as for `audit`.
+        p0: how the data are distributed for the expected distortion: uniform by default, or one weight per dataset, or
+            one per class of the query (uniform inside), or one list of probabilities per record (independent).
+        measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
+            column per output.
+        outputs: what the mechanism may answer; default the query's range.
+        method: "certified", or "paper" for the paper's Algorithm 6 or 9 from 5 random starts. Then nothing is proved
+            about the optimum but the upper bound, and where `kept` is false the mechanism exceeds its leakage budget.
+        repairs: as for `audit`.
+        reading: as for `audit`.
+        tolerance: gap to reach, in `unit` or in units of distortion.
+        relative: the search also ends at a gap of this share of the upper bound.
+        time_limit: seconds after which the best so far is returned; Ctrl-C does the same.
+        seed: seed of the random starts.
+        progress: as for `audit`.
+        verify: as for `audit`.
+        settings: as for `audit`.
 
-    method="paper" is the paper's Algorithm 6 or 9 from 5 random starts. Nothing is proved of the optimum but the
-    upper bound. The mechanism has a certified audit, which shows what it leaks; that may be more than the leakage
-    budget, and then `kept` is false. A mechanism that Algorithm 6 returns beyond its distortion budget is moved
-    towards the noiseless one until it keeps it. repairs, reading: as for `audit`.
+    Returns:
+        A Design: the mechanism, what it leaks and costs, and the bracket on the optimum with its certificate.
+
+    Raises:
+        InputError: an argument is wrong, the problem is too large, or no mechanism keeps the budget.
+
+    Example:
+        >>> dl.design(dl.queries.count(n=2), distortion=0.3, knowledge=0.5, tolerance=0.01).mechanism.n_outputs
+        3
     """
     approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
@@ -394,12 +447,35 @@ def frontier(  # noqa: PLR0913 - the public surface
     progress: bool | Callable[[Progress], None] = False,
     settings: Settings | None = None,
 ) -> Frontier:
-    """Return the least leakage against the distortion budget, each point a design, with named mechanisms beside it.
+    """Find the least leakage against the distortion allowed, with named mechanisms beside it.
 
-    `points` budgets from the least possible distortion to that of the best constant, each design starting from
-    the priors of the one before. With `named`, mechanisms of the gallery are audited and placed on the same axes
-    (where outputs are the query's range). `time_limit` is for everything together: what it leaves no time for is left
-    out; other options as for `design`.
+    Args:
+        query: what is to be answered.
+        bare: not used; a second number without a name is refused.
+        entropy: as for `audit`.
+        knowledge: as for `audit`.
+        points: number of distortion budgets, from the least possible distortion to that of the best constant answer.
+        unit: "nats" or "bits".
+        reference: what everybody knows, as for `audit`.
+        p0: as for `design`.
+        measure: as for `design`.
+        outputs: as for `design`.
+        tolerance: gap of each design; named mechanisms are audited to a tenth of it.
+        time_limit: seconds for everything together; what it leaves no time for is left out.
+        seed: seed of the random starts.
+        named: whether mechanisms of the gallery are audited and placed on the same axes, where outputs are the range.
+        progress: as for `audit`.
+        settings: as for `audit`.
+
+    Returns:
+        A Frontier: one design per budget, and audits of named mechanisms.
+
+    Raises:
+        InputError: as for `design`.
+
+    Example:
+        >>> dl.frontier(dl.queries.modular_sum(n=2, modulus=2), knowledge=0.5, points=3, named=False).distortions
+        array([0.  , 0.25, 0.5 ])
     """
     options = Options.from_user(
         unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
@@ -492,13 +568,28 @@ def _named_points(
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | Design | Bundle | Ledger | Study":
-    """Read what `save` wrote: an audit, a design, a curve, a frontier, a calibration, a profile or a ledger.
+    """Read what `save` wrote: an audit, a design, a curve, a frontier, a calibration, a profile, a ledger or a study.
 
-    A file that ends in .db or .toml is a study; with verify=True every certificate of its store is checked.
-    A file whose bounds, mechanism, adversary, secret or budget are not those of the certificate inside it is refused.
-    With verify=True the certificate is re-checked too: `verified` is then True, and a file whose certificate proves
-    nothing is refused; else `verified` is None. What the certificate does not carry (extremes, brackets of other
-    records, labels, history, seconds) is as the file says, and reports say so.
+    What the certificate does not carry (extremes, brackets of other records, labels, history, seconds) comes from the
+    file, and reports say so.
+
+    Args:
+        path: the file. One that ends in .db or .toml is a study.
+        verify: whether certificates are re-checked too. Then `verified` is True, and a file whose certificate proves
+            nothing is refused; otherwise `verified` is None.
+
+    Returns:
+        The result, of the class that wrote it.
+
+    Raises:
+        InputError: the file cannot be read, or its bounds, mechanism, adversary, secret or budget are not those of the
+            certificate inside it.
+
+    Example:
+        >>> mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip=0.3)
+        >>> dl.audit(mechanism, knowledge=0.5).save("audit.json")
+        >>> dl.load("audit.json", verify=True).verified
+        True
     """
     target = storage.path_of(path)
     if target.suffix in (".db", ".toml"):

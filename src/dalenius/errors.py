@@ -6,7 +6,15 @@ LONG_LIST = re.compile(r"(\[(?:-?\d+, ){3})(?:-?\d+, ){12,}(-?\d+)\]")
 
 
 class InputError(ValueError):
-    """Something given by the user cannot be used; the message names value, place and remedy."""
+    """Something that the user gave cannot be used; the message names value, place and remedy.
+
+    Example:
+        >>> try:
+        ...     dl.queries.count(n=0)
+        ... except dl.InputError as error:
+        ...     print(error)
+        n = 0 is too small; give an integer of at least 1
+    """
 
     def __str__(self) -> str:
         # Messages quote names from files, and end on a terminal; call strings may list hundreds of values.
@@ -14,7 +22,16 @@ class InputError(ValueError):
 
 
 class BudgetError(InputError):
-    """A release that would leak more than the budget of a ledger; nothing was recorded."""
+    """A release would leak more than the budget of a ledger; nothing was recorded.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> try:
+        ...     dl.Ledger(query, knowledge=0.5, budget=0.01).release(dl.mechanisms.geometric(query, epsilon=1))
+        ... except dl.BudgetError:
+        ...     print("refused")
+        refused
+    """
 
 
 def printable(text: str) -> str:

@@ -1040,7 +1040,17 @@ class RealRecords(_Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(_Checked):
-    """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses."""
+    """How hard, in which order and how finely to search. `Settings()` is what `dl.audit` uses.
+
+    The page on settings lists every field with its default.
+
+    Raises:
+        InputError: a field does not exist, or its value is of another type than the default.
+
+    Example:
+        >>> dl.Settings(tolerance_share=0.5).tolerance_share
+        0.5
+    """
 
     # A search ends at this share of the tolerance that the user gave; the rest is for rounding and margins.
     tolerance_share: float = 0.9

@@ -22,9 +22,23 @@ def verify(
 ) -> verifier.Verification:
     """Re-check a certificate in ball arithmetic, without any code of the solver.
 
-    `source` is a path, a Certificate, an Audit or a Design. With `mechanism`, also that it is about this channel.
-    `memory` (MiB) and `time_limit` (seconds) are for reading and checking together. Beyond them the answer is
-    `verified = False`, and its reason begins with "not checked:". A file is checked in a process of its own.
+    Args:
+        source: a path, a Certificate, an Audit or a Design. A file is checked in a process of its own.
+        mechanism: if given, check also that the certificate is about this channel.
+        memory: MiB that reading and checking may take together.
+        time_limit: seconds for the same.
+
+    Returns:
+        A Verification: `verified`, the bounds, the problem in words, and the reason. Beyond the limits `verified` is
+        False, and the reason begins with "not checked:".
+
+    Raises:
+        InputError: an argument is wrong, or the file cannot be opened.
+
+    Example:
+        >>> mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip=0.3)
+        >>> dl.verify(dl.audit(mechanism, knowledge=0.5), mechanism=mechanism).verified
+        True
     """
     checks.whole("memory", memory)
     if time_limit != math.inf:

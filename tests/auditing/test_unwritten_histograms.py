@@ -211,7 +211,7 @@ def test_what_else_is_asked_of_such_a_release() -> None:
     assert (profile.capacity, profile.maximal_leakage, profile.dp_delta) == (None, None, None)
     assert profile.dp_epsilon == pytest.approx(1)
     assert profile.distortion == mechanism.expected_distortion()
-    assert len(profile.notes) == 5
+    assert len(profile.notes) == 4
     assert "capacity was left out" in profile.summary()
     assert profile.to_dict()["capacity"] is None
     assert "capacity not computed" in repr(profile)

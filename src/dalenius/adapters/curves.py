@@ -21,7 +21,7 @@ MOST_EPSILON = 700.0
 
 
 def from_privacy_curve(epsilons: Iterable[float], deltas: Iterable[float]) -> Mechanism:
-    """Return the mechanism over one record with two values, whether somebody took part, that a privacy curve allows.
+    """Return the mechanism about one person's membership that leaks most among all with this privacy curve.
 
     Guarantee: whatever is (epsilon, delta)-differentially private at all these points, in both directions, is a
     function of this mechanism's output and of chance, so that it leaks no more about membership.
@@ -30,6 +30,21 @@ def from_privacy_curve(epsilons: Iterable[float], deltas: Iterable[float]) -> Me
     every x >= 0. H is convex, so between points it is at most the chord. Chords belong to a pair (P, Q) of their own:
     likelihood ratios x_i, of which Q has as much as the slope changes there. Below x = 1 the curve is that of the other
     direction, H(1/x) = 1 - 1/x + delta/x. Numbers are rounded so that no point lies above the curve of the mechanism.
+
+    Args:
+        epsilons: points of the curve, as an accountant gives them.
+        deltas: one delta for each epsilon.
+
+    Returns:
+        A Mechanism over one record with two values: whether somebody took part.
+
+    Raises:
+        InputError: the lists differ in length, or a number is out of range.
+
+    Example:
+        >>> worst = dl.from_privacy_curve(epsilons=[0, 1, 2], deltas=[0.4, 0.05, 1e-5])
+        >>> round(dl.audit(worst, adversary="independent").upper, 3)
+        0.109
     """
     points = _points(epsilons, deltas)
     q = _masses(points)

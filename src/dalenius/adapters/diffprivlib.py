@@ -16,10 +16,21 @@ from dalenius.model.query import Query
 
 
 def from_diffprivlib(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401 - diffprivlib is optional
-    """Return the mechanism that a diffprivlib object is when it is run on the query's answer.
+    """Return a diffprivlib mechanism as ours, run on the query's answer.
 
-    Known are Geometric, GeometricTruncated to the query's range, Laplace, Gaussian, GaussianAnalytic, GaussianDiscrete,
-    and Binary for one record of two values.
+    Args:
+        mechanism: Geometric, GeometricTruncated to the query's range, Laplace, Gaussian, GaussianAnalytic,
+            GaussianDiscrete, or Binary for one record of two values.
+        query: what it is run on.
+
+    Returns:
+        A Mechanism with the law that the documentation of diffprivlib gives; its samplers follow it only nearly.
+
+    Raises:
+        InputError: the object is not known, or its bounds are not the range of the query.
+
+    Example:
+        `dl.from_diffprivlib(Geometric(epsilon=1, sensitivity=1), dl.queries.count(n=4))`
     """
     if not isinstance(query, Query):
         message = f"from_diffprivlib needs a Query as its second argument, not {type(query).__name__}; see dl.queries"

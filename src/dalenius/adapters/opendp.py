@@ -29,11 +29,23 @@ COMPOSITIONS = ("make_composition", "make_basic_composition")
 
 
 def from_opendp(measurement: Any, query: Query) -> Mechanism:  # noqa: ANN401 - OpenDP is optional
-    """Return the mechanism that an OpenDP measurement is, for data as the query describes them.
+    """Return an OpenDP measurement as a mechanism, for data as the query describes them.
 
-    Known are Laplace and geometric noise on whole numbers, discrete Gaussian noise, the same on real numbers,
-    randomised response of one value, and noisy max; behind transformations that compute the query's answer, which is
-    compared on all datasets up to 4,096 and else on 2,000 of them; and compositions of these.
+    Args:
+        measurement: a measurement of OpenDP 0.12 or later. Laplace and geometric noise on whole numbers, discrete
+            Gaussian noise, the same on real numbers, randomised response of one value, noisy max, and compositions of
+            these are known.
+        query: what the transformations before the noise compute. That is compared on all datasets up to 4,096 of them,
+            and on 2,000 otherwise.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: the measurement is of another kind, or computes something else than the query.
+
+    Example:
+        `dl.from_opendp(measurement, dl.queries.count(n=4))`; the page on coming from OpenDP has it whole.
     """
     if not isinstance(query, Query):
         message = f"from_opendp needs a Query as its second argument, not {type(query).__name__}; see dl.queries"

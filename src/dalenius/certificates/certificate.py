@@ -12,7 +12,16 @@ from dalenius.model import storage
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """The JSON object that `verify` re-checks; leakages are in nats, and numbers survive a round trip exactly."""
+    """The JSON object that `verify` re-checks; leakages are in nats, and numbers survive a round trip exactly.
+
+    Attributes:
+        data: the object, as the page on the certificate format describes it.
+
+    Example:
+        >>> mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip=0.3)
+        >>> dl.audit(mechanism, knowledge=0.5).certificate.data["problem"]
+        {'query': 'modular_sum(n=4, modulus=2)', 'mechanism': 'symmetric(flip=0.3)'}
+    """
 
     data: dict[str, Any]
 

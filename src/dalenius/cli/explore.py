@@ -22,9 +22,12 @@ MOST_PORT = 65_535
 def explore(*, port: int, no_browser: bool) -> int:
     """Open a page on this machine: turn the knobs, and see what a release tells.
 
+    \b
+      dalenius explore --no-browser
+
     The address is printed alone on one line. It holds a token, without which nothing is answered, and works on this
     machine only, until Ctrl-C. Needs the extra `explore`: pip install "dalenius[explore]".
-    """
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
     try:
         from dalenius.explore.server import serve  # noqa: PLC0415 - optional, and a third of a second
     except ImportError as error:

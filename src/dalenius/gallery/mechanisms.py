@@ -42,9 +42,25 @@ MOST_SIGMA = 50_000
 
 
 def symmetric(query: Query, *, flip: float) -> Mechanism:
-    """q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) at every other value of the range.
+    """The answer with probability 1 - flip, and every other value of the range alike.
 
-    Of an identity with too many values for a matrix the two numbers alone are kept.
+    q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) elsewhere. For an identity with too many values for a matrix
+    only the two numbers are kept.
+
+    Args:
+        query: what is answered.
+        flip: probability of another value, from 0 to 1.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.symmetric(query, flip=0.4).name
+        'symmetric(flip=0.4)'
     """
     _asked(query)
     p = Flip().checked(flip)
@@ -71,7 +87,25 @@ def geometric(
     """Two-sided geometric noise, P(d) = (1-alpha)/(1+alpha) alpha^|d|, clamped to the range.
 
     alpha = exp(-epsilon/sensitivity), or exp(-1/scale); the mass beyond an end point is put on it.
-    clamp=False: outputs are all integers. That leaks the same: outputs beyond the range are proportional to its ends.
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter; the noise scales with the query's sensitivity. Or
+        scale: the scale of the noise, sensitivity/epsilon, given directly.
+        sensitivity: takes the place of the query's.
+        clamp: False for outputs over all integers. That leaks the same: outputs beyond the range are proportional to
+            its ends.
+
+    Returns:
+        A Mechanism; on very many records one that is never written out.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.geometric(query, epsilon=1).dp_epsilon()
+        1.0
     """
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if isinstance(query, RealQuery):
@@ -102,9 +136,25 @@ def laplace(  # noqa: PLR0913 - the public surface
 ) -> Mechanism:
     """Laplace noise of scale sensitivity/epsilon, rounded to the nearest integer and clamped.
 
-    clamp=False: rounded, not clamped. Outputs beyond the range are proportional to one another, not to its ends, so
-    that it may leak a little more. output="real": the real number itself, neither rounded nor clamped; for real-valued
-    records there is nothing else.
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter; the noise scales with the query's sensitivity. Or
+        scale: the scale of the noise, sensitivity/epsilon, given directly.
+        sensitivity: takes the place of the query's.
+        output: "real" for the real number itself, neither rounded nor clamped; the only choice for real-valued records.
+        clamp: False for rounded outputs over all integers. Those beyond the range are proportional to one another, not
+            to its ends, so it may leak a little more.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.laplace(query, epsilon=1, output="real").dp_epsilon()
+        1.0
     """
     if isinstance(query, RealQuery):
         _only_real(query, output, clamp=clamp)
@@ -124,9 +174,23 @@ def laplace_noise(
 
 
 def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechanism:
-    """Gaussian noise of standard deviation sigma, rounded to the nearest integer and clamped.
+    """Gaussian noise, rounded to the nearest integer and clamped.
 
-    output="real": the real number itself, neither rounded nor clamped; for real-valued records there is nothing else.
+    Args:
+        query: what is answered.
+        sigma: standard deviation, not scaled by the sensitivity.
+        output: "real" for the real number itself, neither rounded nor clamped; the only choice for real-valued records.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.gaussian(query, sigma=2).name
+        'gaussian(sigma=2)'
     """
     if isinstance(query, RealQuery):
         _only_real(query, output)
@@ -146,8 +210,24 @@ def gaussian_noise(query: Query, *, sigma: float) -> Gaussian:
 def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mechanism:
     """Discrete Gaussian noise, P(d) proportional to exp( -d^2 / (2 sigma^2) ) on all integers.
 
-    Outputs are all integers. Audits put those beyond 7.5 standard deviations together, and raise the upper bound
-    by what they can tell at most, less than 1e-13 log|A|. clamp=True clamps to the range.
+    Audits merge outputs beyond 7.5 standard deviations, and raise the upper bound by the most that they can reveal,
+    less than 1e-13 log|A|.
+
+    Args:
+        query: what is answered.
+        sigma: not scaled by the sensitivity.
+        clamp: True to clamp to the range.
+
+    Returns:
+        A Mechanism whose outputs are all integers, unless clamped.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.discrete_gaussian(query, sigma=2).name
+        'discrete_gaussian(sigma=2)'
     """
     noise = discrete_gaussian_noise(query, sigma=sigma)
     return _additive(query, "discrete_gaussian", {"sigma": sigma}, noise, clamp=clamp, default=False)
@@ -165,8 +245,22 @@ def discrete_gaussian_noise(query: Query, *, sigma: float) -> DiscreteGaussian:
 def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written:
     """The most frequent value of a histogram or table, with noise: outputs are the values of a record.
 
-    "gumbel": P(y) proportional to exp(epsilon c_y / 2), c the counts. "permute_and_flip": values in random order, each
-    taken with probability exp( epsilon (c_y - max c) / 2 ) until one is [mckenna20].
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter.
+        noise: "gumbel": P(y) proportional to exp(epsilon c_y / 2), c the counts. "permute_and_flip": values in random
+            order, each taken with probability exp( epsilon (c_y - max c) / 2 ) until one is [mckenna20].
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.noisy_max(dl.queries.histogram(n=3, k=2), epsilon=1).n_outputs
+        2
     """
     _asked(query)
     rate = Epsilon().checked(epsilon)
@@ -193,7 +287,24 @@ def _flipped(chance: Floats) -> Floats:
 
 
 def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Written:
-    """q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range."""
+    """The exponential mechanism: q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range.
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter.
+        sensitivity: takes the place of the query's.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.exponential(query, epsilon=1).n_outputs
+        5
+    """
     rate = _rate(query, epsilon, sensitivity)
     # The nearest value, f(x), has weight 1.
     weights = np.exp(-times(rate / 2, query.integers.distance()))
@@ -202,10 +313,25 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
 
 
 def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
-    """Release the noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
+    """The whole noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
 
-    Otherwise another value of its alphabet, uniformly; epsilon is per record. Beyond 2^12 datasets there is no
-    matrix: each record goes through its own channel. Nor is there one of an identity with more than 2^8 values.
+    Otherwise it becomes another value of its alphabet, uniformly. Beyond 2^12 datasets, or for an identity with more
+    than 2^8 values, there is no matrix: each record goes through its own channel.
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter per record, not scaled.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.randomized_response(query, epsilon=1).n_outputs
+        16
     """
     _asked(query)
     rate = Epsilon().checked(epsilon)
@@ -233,9 +359,24 @@ def response(k: int, epsilon: float) -> Floats:
 
 
 def unary_encoding(query: Query, *, epsilon: float) -> Local:
-    """Release every record as k noisy bits: bit v says whether the record is v, and is kept or flipped by itself.
+    """Every record as k noisy bits: bit v says whether the record is v, and is kept or flipped by itself.
 
     Kept with probability e^(epsilon/2) / (1 + e^(epsilon/2)), so that epsilon is per record: two bits change.
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter per record, not scaled.
+
+    Returns:
+        A Mechanism in which each record has its own channel.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.unary_encoding(query, epsilon=1).name
+        'unary_encoding(epsilon=1)'
     """
     _asked(query)
     rate = Epsilon().checked(epsilon)
@@ -252,7 +393,22 @@ def unary_encoding(query: Query, *, epsilon: float) -> Local:
 
 
 def constant(query: Query) -> Written:
-    """Always the value of the range with least expected distance to f(x), x uniform; lowest on ties."""
+    """Always the value of the range with the least expected distance to f(x), x uniform; the lowest on ties.
+
+    Args:
+        query: what is answered.
+
+    Returns:
+        A Mechanism that leaks nothing.
+
+    Raises:
+        InputError: the query has too many outputs to list.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.audit(dl.mechanisms.constant(query), knowledge=0.5).upper < 1e-9
+        True
+    """
     _asked(query)
     expected = np.exp(query.statistic.log_class_sizes()) @ query.distance()
     best = int(np.argmax(expected <= expected.min() + 1e-12 * (1 + expected.min())))

@@ -26,7 +26,23 @@ Names = Sequence[str] | None
 
 
 def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
-    """f(x) = x_1 + ... + x_n mod modulus, of bits. Range 0..modulus-1."""
+    """f(x) = x_1 + ... + x_n mod modulus, for bits.
+
+    Args:
+        n: number of records.
+        modulus: what the sum is taken modulo; the range is 0..modulus-1.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query. Its sensitivity is 1 where n < modulus, else modulus - 1.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.modular_sum(n=4, modulus=2).outputs
+        (0, 1)
+    """
     n, modulus = checks.whole("n", n), checks.whole("modulus", modulus)
     statistic = Sum(n, (0, 1), modulus)
     sensitivity = 1 if n < modulus else modulus - 1
@@ -36,14 +52,44 @@ def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
 
 
 def count(n: int, *, names: Names = None) -> Query:
-    """f(x) = x_1 + ... + x_n, of bits. Range 0..n."""
+    """f(x) = x_1 + ... + x_n, for bits: how many said yes.
+
+    Args:
+        n: number of records.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the range 0..n and sensitivity 1.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.count(n=4).outputs
+        (0, 1, 2, 3, 4)
+    """
     statistic = Sum(checks.whole("n", n), (0, 1))
     arguments, called = _called((("n", int(n)),), names, 2)
     return Query("count", arguments, statistic, statistic.values.copy(), _integers(0, n), 1, names=called)
 
 
 def pairs(n: int, *, names: Names = None) -> Query:
-    """f(x) = sum over i < j of x_i x_j = t(t-1)/2, t the count of ones. Range 0..n(n-1)/2."""
+    """f(x) = sum over i < j of x_i x_j = t(t-1)/2 for t ones: the number of pairs of ones.
+
+    Args:
+        n: number of records.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the range 0..n(n-1)/2 and sensitivity n - 1.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.pairs(n=3).outputs
+        (0, 1, 2, 3)
+    """
     statistic = Sum(checks.whole("n", n), (0, 1))
     t = statistic.values
     arguments, called = _called((("n", int(n)),), names, 2)
@@ -52,9 +98,23 @@ def pairs(n: int, *, names: Names = None) -> Query:
 
 
 def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
-    """f(x) = v_{x_1} + ... + v_{x_n}: a record takes one of len(values) values, which add the listed integers.
+    """f(x) = v_{x_1} + ... + v_{x_n}: each record takes one of the listed values, which add up.
 
-    A number may stand more than once: values that add the same are different values of a record all the same.
+    Args:
+        n: number of records.
+        values: the integer that each value of a record adds. A number may occur more than once: values that add the
+            same are different values of a record all the same.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query whose sensitivity is the largest value less the smallest.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.total(n=2, values=[0, 5, 10]).sensitivity
+        10
     """
     n = checks.whole("n", n)
     listed = checks.integers("values", values)
@@ -66,11 +126,27 @@ def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
 
 
 def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> Query:
-    """f(x) = (v_{x_1} + ... + v_{x_n}) / n, of records with the values low, low + step, ..., high.
+    """f(x) = (v_{x_1} + ... + v_{x_n}) / n, for records with the values low, low + step, ..., high.
 
-    Range: low, low + step/n, ..., high. Integer noise and rounding are in steps of step/n; epsilon, scale, sigma and
-    sensitivity are in units of the mean, so that with the same epsilon it leaks what the total of records with the
-    values 0..(high - low)/step leaks.
+    Integer noise and rounding are in steps of step/n; epsilon, scale, sigma and sensitivity are in units of the mean.
+    So with the same epsilon it leaks what the total of records with the values 0..(high - low)/step leaks.
+
+    Args:
+        n: number of records.
+        low: smallest value of a record.
+        high: largest value of a record.
+        step: how far neighbouring values are apart.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the range low, low + step/n, ..., high.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> len(dl.queries.mean(n=4, low=0, high=10).outputs)
+        41
     """
     n, step = checks.whole("n", n), checks.whole("step", step)
     low, high = checks.integer("low", low), checks.integer("high", high)
@@ -106,22 +182,65 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
 
 
 def real_sum(n: int, low: float, high: float) -> RealQuery:
-    """f(x) = x_1 + ... + x_n, of records that are real numbers from low to high.
+    """f(x) = x_1 + ... + x_n, for records that are real numbers from low to high.
 
-    laplace and gaussian noise are added as they are: outputs are real numbers. Audits are about the real record.
+    Laplace and Gaussian noise are added as they are: outputs are real numbers, and audits are about the real record.
+
+    Args:
+        n: number of records.
+        low: smallest value of a record.
+        high: largest value of a record.
+
+    Returns:
+        A query whose sensitivity is high - low.
+
+    Raises:
+        InputError: an argument is wrong.
+
+    Example:
+        >>> dl.queries.real_sum(n=3, low=0, high=100).sensitivity
+        100.0
     """
     return real_query("real_sum", n, low, high)
 
 
 def real_mean(n: int, low: float, high: float) -> RealQuery:
-    """f(x) = (x_1 + ... + x_n) / n, of records that are real numbers from low to high; see `real_sum`."""
+    """f(x) = (x_1 + ... + x_n) / n, for records that are real numbers from low to high; see `real_sum`.
+
+    Args:
+        n: number of records.
+        low: smallest value of a record.
+        high: largest value of a record.
+
+    Returns:
+        A query whose sensitivity is (high - low) / n.
+
+    Raises:
+        InputError: an argument is wrong.
+
+    Example:
+        >>> dl.queries.real_mean(n=4, low=0, high=100).sensitivity
+        25.0
+    """
     return real_query("real_mean", n, low, high)
 
 
 def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
-    """f(x) = w_1 x_1 + ... + w_n x_n, of bits with whole-number weights. Range: every integer from least to greatest.
+    """f(x) = w_1 x_1 + ... + w_n x_n, for bits with whole-number weights.
 
-    Datasets are listed one by one, so that there are at most 20 records.
+    Args:
+        weights: one integer per record. Datasets are listed one by one, so at most 20 records.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query whose range is every integer from the least to the greatest sum.
+
+    Raises:
+        InputError: an argument is wrong, or there are more than 20 records.
+
+    Example:
+        >>> dl.queries.weighted_sum([2, 1, 1]).outputs
+        (0, 1, 2, 3, 4)
     """
     listed = checks.integers("weights", weights)
     records = (2,) * len(listed)
@@ -137,9 +256,23 @@ def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
 
 
 def histogram(n: int, k: int, *, names: Names = None) -> Query:
-    """f(x) = how many records equal v, for each v in 0..k-1. Range: count vectors that sum to n.
+    """f(x) = how many records equal v, for each v in 0..k-1.
 
-    Of very many records they are not listed, and only noise on every count by itself can be added.
+    Args:
+        n: number of records.
+        k: number of values of a record.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query whose range is the count vectors that sum to n. For very many records they are not listed, and only
+        noise on every count by itself can be added.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> len(dl.queries.histogram(n=3, k=2).outputs)
+        4
     """
     statistic = Histogram(n, k)
     arguments, called = _called((("n", int(n)), ("k", int(k))), names, int(k))
@@ -147,11 +280,25 @@ def histogram(n: int, k: int, *, names: Names = None) -> Query:
 
 
 def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
-    """f(x) = how many records are in each cell of a contingency table, whose attributes have these numbers of values.
+    """f(x) = how many records are in each cell of a contingency table.
 
     A record is a cell, 0..k-1 with k the product of the shape: its attributes in lexicographic order, the last fastest.
-    Datasets may also list a tuple of attributes for every record. Answers are those of histogram(n, k). secret="0.1"
-    is attribute 1 of record 0.
+    Datasets may also list a tuple of attributes for every record. secret="0.1" of an audit is attribute 1 of record 0.
+
+    Args:
+        n: number of records.
+        shape: number of values of each attribute.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the answers of histogram(n, k).
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.table(n=3, shape=(2, 3)).records
+        (6, 6, 6)
     """
     sizes = checks.integers("shape", shape)
     if min(sizes) < 1:
@@ -178,7 +325,22 @@ def _counts(
 
 
 def identity(k: int, *, names: Names = None) -> Query:
-    """f(x) = x: one record with values 0..k-1."""
+    """f(x) = x: one record with values 0..k-1.
+
+    Args:
+        k: number of values.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the range 0..k-1.
+
+    Raises:
+        InputError: k is too large.
+
+    Example:
+        >>> dl.queries.identity(k=3).records
+        (3,)
+    """
     k = checks.whole("k", k)
     if k > checks.MOST_CLASSES:
         message = f"k = {k} is above the limit of {checks.MOST_CLASSES} values"
@@ -204,10 +366,24 @@ def _called(
 
 
 def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, names: Names = None) -> Query:
-    """f(x) of any Python function, called once on every dataset (a tuple of record values).
+    """f(x) for any Python function.
 
-    Integer answers range over every integer between the least and the greatest; other real answers
-    and labels over those that occur.
+    Args:
+        records: alphabet size of each record.
+        f: called once on every dataset, a tuple of record values. Integer answers range over every integer between the
+            least and the greatest; other answers over those that occur.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query. It has no call string, so certificates carry its answers.
+
+    Raises:
+        InputError: there are too many datasets, or f cannot be called.
+
+    Example:
+        >>> majority = dl.queries.function([2, 2, 2], lambda x: int(sum(x) >= 2))
+        >>> majority.outputs
+        (0, 1)
     """
     sizes = checks.alphabets(records)
     checks.universe(sizes)

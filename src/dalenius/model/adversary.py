@@ -21,10 +21,20 @@ NOISE = Decimal("1e-40")  # differences below it are rounding of the digits
 class Adversary:
     """All priors p with H(p) >= entropy, that is D(p || uniform) <= knowledge = log|X| - entropy.
 
-    Nats. `value` is the number the user gave, as certificates state it. The difference is taken
-    with 50 digits, because near knowledge 0 the leakage moves like sqrt(knowledge).
+    Numbers are in nats. The difference is taken with 50 digits, because near knowledge 0 the leakage moves like
+    sqrt(knowledge). With a reference prior rho these are all p with D(p || rho) <= knowledge, and `entropy` is nan.
 
-    With a reference prior rho these are all p with D(p || rho) <= knowledge, and `entropy` is nan.
+    Attributes:
+        knowledge: most that the adversary knows.
+        entropy: least entropy of its prior.
+        value: the number that the user gave, as certificates state it.
+        reference: the prior that knowledge counts from.
+        kind: "bounded", or "independent".
+
+    Example:
+        >>> audit = dl.audit(dl.mechanisms.constant(dl.queries.count(n=2)), knowledge=0.5)
+        >>> audit.adversary.knowledge, audit.adversary.kind
+        (0.5, 'bounded')
     """
 
     knowledge: float

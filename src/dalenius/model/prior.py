@@ -23,7 +23,19 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior:
-    """p(x) = masses[a, t] rho(x) / rho(a, t) for a = secret(x) and t = T(x), rho the reference prior."""
+    """p(x) = masses[a, t] rho(x) / rho(a, t) for a = secret(x) and t = T(x), rho the reference prior.
+
+    Attributes:
+        mechanism: what it is a prior for.
+        secret: what it is about.
+        masses: mass of every cell, one row per value of the secret, one column per class.
+        reference: rho.
+
+    Example:
+        >>> audit = dl.audit(dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.3), knowledge=0.5)
+        >>> round(audit.prior.leakage(), 4), round(audit.prior.entropy(), 4)
+        (0.0668, 0.8863)
+    """
 
     mechanism: Mechanism
     secret: Secret

@@ -40,12 +40,17 @@ class Name:
 class Query(Described):
     """f(x), constant on the classes of a statistic.
 
-    answers: one per class, as integers (K,), count vectors (K, k), or a tuple of labels.
-    outputs: the range, what a mechanism may answer: integers, count vectors or labels.
-    sensitivity: max |f(x) - f(x')| over datasets that differ in one record.
-    names: what the values of a record are called; none where they are numbers.
-    shape: how many values each attribute of a record has, where a record is a cell of a contingency table.
-    steps: the same answers as whole numbers of steps, where they are not whole numbers themselves: of a mean.
+    Attributes:
+        answers: one per class, as integers (K,), count vectors (K, k), or a tuple of labels.
+        outputs: the range, what a mechanism may answer: integers, count vectors or labels.
+        sensitivity: max |f(x) - f(x')| over datasets that differ in one record.
+        names: what the values of a record are called; none where they are numbers.
+        shape: how many values each attribute of a record has, where a record is a cell of a contingency table.
+        steps: the same answers as whole numbers of steps, where they are not whole numbers themselves: for a mean.
+
+    Example:
+        >>> dl.queries.count(n=4).sensitivity
+        1
     """
 
     name: str

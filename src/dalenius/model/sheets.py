@@ -105,13 +105,21 @@ def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
             ways = " or as ".join(f"{matrix.shape} numbers with {r.words}" for r, (matrix, _) in found.values())
             message = f"{path} can be read as {ways}; give these options (--delimiter, --decimal)"
             raise InputError(message)
-    nearest, reading = max(failures, key=lambda failure: failure[0].far)
+    # Where every reading fails alike, the file looks like the delimiter that it has most of.
+    nearest, reading = max(
+        failures, key=lambda failure: (failure[0].far, text.count((failure[1].delimiter or ",").encode()))
+    )
     place = "" if nearest.line is None else f" line {_numbered(text, nearest.line)}"
     commas = " and decimal commas" if reading.decimal == "," else ""
     message = (
         f"{path},{place} {nearest}; this looks like {NAMES[reading.delimiter or ',']} between numbers{commas}. "
         "delimiter=, decimal=, header= and index= say otherwise (--delimiter and so on)"
     )
+    if nearest.far == 0:
+        message += (
+            ". A channel has one row of probabilities per dataset; for a file that lists people, name a query and a "
+            "mechanism instead (--query, --mechanism)"
+        )
     raise InputError(message)
 
 

@@ -54,32 +54,45 @@ def axes_of(ax: Any) -> Any:  # noqa: ANN401 - the same
 
 
 def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
-    """Draw L(b) with its certified band; between points the band holds because L never rises with b.
+    """Draw L(b) with its certified staircase: between points the band holds because L never rises with b.
 
-    Of the paper's method the lower bounds alone, for its upper ones are trivial.
+    A curve of the paper's method shows its lower bounds alone, because its upper bounds are trivial.
     """
     ax = figure_of(6.4, 4.0).subplots() if ax is None else axes_of(ax)[-1]
-    b, lower, upper = _points(curve)
+    audit, by_knowledge = curve.audits[0], _along_knowledge(curve)
+    x, lower, upper = _points(curve, by_knowledge=by_knowledge)
     searched = any(audit.proved == "lower" for audit in curve.audits)
-    if not searched:
-        label = "certified between the points"
-        ax.fill_between(b, _ahead(lower), upper, step="post", color=LIGHT, label=label, linewidth=0)
     middle = lower if searched else (lower + upper) / 2
-    ax.plot(b, middle, color=DARK, linewidth=0.8, linestyle="--")  # guides the eye, proves nothing
     error = None if searched else np.maximum(upper - lower, 0) / 2
     label = "found by the paper's method: lower bounds" if searched else "audited: [lower, upper]"
-    ax.errorbar(b, middle, error, fmt="o", color=DARK, markersize=3.5, capsize=3, label=label)
-    audit = curve.audits[0]
-    most = in_unit(audit.mechanism.log_universe, curve.unit)
-    ax.axvline(most, color="0.4", linestyle=":", linewidth=1, label=f"uniform prior, b = log|X| = {short(most)}")
-    ax.set_xlabel(f"least entropy b of the adversary's prior ({curve.unit})")
-    ax.set_ylabel(f"leakage L(b) about {_about(audit)} ({curve.unit})")
+    ax.errorbar(x, middle, error, fmt="o", color=DARK, markersize=3.5, capsize=3, label=label)
+    if not searched:
+        # Along b the band of a step is (lower of its right end, upper of its left end), along knowledge the reverse.
+        low, high = (lower, _ahead(upper)) if by_knowledge else (_ahead(lower), upper)
+        label = "certified between the points"
+        ax.fill_between(x, low, high, step="post", facecolor=LIGHT, edgecolor=MIDDLE, linewidth=0.8, label=label)
+    if by_knowledge:
+        start = "uniform prior" if audit.reference.uniform else "reference prior"
+        ax.set_xlabel(f"what the adversary knows beyond the {start} ({curve.unit})")
+        ax.set_ylabel(f"leakage about {_about(audit)} ({curve.unit})")
+    else:
+        most = in_unit(audit.mechanism.log_universe, curve.unit)
+        ax.axvline(most, color="0.4", linestyle=":", linewidth=1, label=f"uniform prior, b = log|X| = {short(most)}")
+        ax.set_xlabel(f"least entropy b of the adversary's prior ({curve.unit})")
+        ax.set_ylabel(f"leakage L(b) about {_about(audit)} ({curve.unit})")
     ax.set_ylim(bottom=0, top=1.15 * float((lower if searched else upper).max()) or 1.0)
     ax.set_title(_title(audit), fontsize=10)
-    ax.legend(fontsize=8, frameon=False, loc="lower left")
+    ax.legend(fontsize=8, frameon=False, loc="lower right" if by_knowledge else "lower left")
     tidy(ax)
     figure: Figure = ax.figure
     return figure
+
+
+def _along_knowledge(curve: Curve, most: float = 50.0) -> bool:
+    """Whether knowledge is the better axis: with a reference, or where every interesting b lies near a huge log|X|."""
+    audit = curve.audits[0]
+    known = all(np.isfinite(curve.knowledges))
+    return known and (not audit.reference.uniform or audit.mechanism.log_universe > most)
 
 
 def image(figure: "Figure", kind: str = "svg") -> bytes:
@@ -233,17 +246,18 @@ def _about(audit: Audit) -> str:
     return "the secret" if secret_name(audit) == "secret" else secret_name(audit)
 
 
-def _points(curve: Curve) -> tuple[Floats, Floats, Floats]:
-    """Audited points by rising b; of what lies beyond them there is no certificate."""
-    points = dict(zip(curve.entropies, zip(curve.lower.tolist(), curve.upper.tolist(), strict=True), strict=True))
-    b = sorted(points)
-    bounds = np.array([points[x] for x in b])
-    return np.array(b), bounds[:, 0], bounds[:, 1]
+def _points(curve: Curve, *, by_knowledge: bool) -> tuple[Floats, Floats, Floats]:
+    """Audited points by rising b or knowledge; beyond them there is no certificate."""
+    along = curve.knowledges if by_knowledge else curve.entropies
+    points = dict(zip(along, zip(curve.lower.tolist(), curve.upper.tolist(), strict=True), strict=True))
+    x = sorted(points)
+    bounds = np.array([points[place] for place in x])
+    return np.array(x), bounds[:, 0], bounds[:, 1]
 
 
-def _ahead(lower: Floats) -> Floats:
-    """The lower bound that holds up to the next point: that point's own."""
-    return np.append(lower[1:], lower[-1])
+def _ahead(bounds: Floats) -> Floats:
+    """The bound that holds up to the next point: that point's own."""
+    return np.append(bounds[1:], bounds[-1])
 
 
 def _title(audit: Audit) -> str:

@@ -99,7 +99,7 @@ KINDS = {
         "4.11",
     ),
     "grid": Kind(
-        "a tree of posteriors on grid rows",
+        "a tree of posteriors, or one for every row, on grid rows",
         "Every row is a mixture of rows on a grid, which can only leak more, and the priors over those are divided.",
         "2.3",
     ),

@@ -151,23 +151,27 @@ CLAIMS = (
 
 # What the paper names as future work, and where it is now.
 OPEN = (
-    ("large datasets", "classes instead of datasets: counts of millions of records", "using.md#very-many-records"),
-    ("continuous outputs", '`output="real"`, audited without rounding', "using.md#real-outputs"),
-    ("other queries", "counts, totals, histograms, pairs, any function", "using.md#describe-what-is-released"),
+    (
+        "large datasets",
+        "classes instead of datasets: counts of millions of records",
+        "howto/large.md#very-many-records",
+    ),
+    ("continuous outputs", '`output="real"`, audited without rounding', "howto/large.md#real-outputs"),
+    ("other queries", "counts, totals, histograms, pairs, any function", "reference/queries.md"),
     (
         "other adversaries",
         "`reference=`: a prior that is public; `secret=`: groups and functions of records",
-        "using.md#say-what-everybody-knows-reference",
+        "howto/secrets.md#say-what-everybody-knows",
     ),
     (
         "evolving knowledge",
         "`dl.compose` and `dl.Ledger`: several releases about the same data",
-        "using.md#several-releases",
+        "howto/budget.md",
     ),
     (
         "a stable solution of the dual problem",
         "`dl.design(leakage=...)`: a certified bracket on the least distortion, and a mechanism that keeps its budget",
-        "using.md#the-best-mechanism-design",
+        "howto/design.md",
     ),
     ("machine learning pipelines", "not done", ""),
 )

@@ -121,21 +121,33 @@ class Extremes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """lower <= L(b) <= upper, with the prior that attains lower and the certificate of both.
+    """lower <= L(b) <= upper, with the prior that attains `lower` and the certificate of both.
 
-    Every number of information is in `unit`, the tolerance too; the certificate is in nats, as is the history.
-    By the paper's method `proved` is "lower": the witness attains lower, upper is only the trivial bound. Of a
-    mechanism known by samples it is "upper": upper holds with `confidence`, lower is 0, and the prior is the worst of
-    the channel that stands above the mechanism.
-    `stopped` is "gap" only where `closed` is true, the gap within the tolerance or the share asked for; "nearly" says
-    that it is within 1e-5, and that further progress was slow. `upper_by` names the bound that gave upper.
+    Every number of information is in `unit`, the tolerance too; the certificate is in nats, and so is the history. The
+    page on results has a table of all fields.
 
-    `verified` is True once the verifier has accepted the certificate, and None before: `verify` asks it. `refused` says
-    why it did not accept it, which is a defect of ours. Both belong to this object: a changed copy has them not.
-    `extremes` is None where nothing is known of them.
+    Attributes:
+        lower: what the prior returned leaks at least.
+        upper: what no prior leaks more than.
+        stopped: "gap" only where `closed` is true; "nearly" where the gap is within 1e-5 and further progress was slow;
+            "time_limit", "interrupted" or "method".
+        proved: "both"; "lower" with the paper's method, whose upper bound is only the trivial one; "upper" for a
+            mechanism known by samples, where `upper` holds with `confidence`, `lower` is 0, and the prior is the worst
+            of the channel that stands above the mechanism.
+        verified: True once the verifier has accepted the certificate, None before; `verify` checks it. `refused` says
+            why it did not accept it, which is a defect of ours. A changed copy of the audit has neither.
+        record: the record that attains `lower`; None for a group or a function.
+        records: every record's bracket, worst first.
+        prior: the witness.
+        certificate: the proof of both bounds.
+        extremes: leakage without a limit, and under the uniform prior, for orientation; None where nothing is known.
+        upper_by: which bound gave `upper`.
+        secret: what `secret=` asked for: None (every record), the index of a record, a Group or a Function.
 
-    `secret` is what secret= asked for: None (every record), the index of a record, a Group or a Function. For a group
-    or function `record` is None, and `records` holds the one bracket. With a reference prior `entropy` is nan.
+    Example:
+        >>> audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1), knowledge=0.5)
+        >>> audit.stopped, audit.proved, audit.record
+        ('gap', 'both', 0)
     """
 
     mechanism: Mechanism
@@ -330,7 +342,17 @@ class Audit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve:
-    """L(b) along b, each point an audit; entropies and bounds in the unit of the audits."""
+    """L(b) along b, each point an audit.
+
+    Attributes:
+        entropies: b at each point, in the unit of the audits.
+        audits: one per point.
+
+    Example:
+        >>> mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip=0.3)
+        >>> dl.curve(mechanism, knowledges=[0.1, 0.5]).upper.round(3)
+        array([0.016, 0.067])
+    """
 
     entropies: tuple[float, ...]
     audits: tuple[Audit, ...]

@@ -14,13 +14,24 @@ from dalenius.results.audit import Audit, finite, flat, frame
 class Calibration:
     """The least noise found whose certified leakage is within the budget: leakage.upper <= budget.
 
-    What is proved: that the mechanism returned meets the budget, and that at `too_little`, the nearest
-    parameter with less noise for which that was shown, the budget is exceeded (None where it was shown
-    for none). Parameters between the two may meet the budget or not.
+    Two things are proved: the mechanism returned meets the budget, and at `too_little` it is exceeded. Parameters
+    between the two may meet the budget or not. Every number of information is in `unit`.
 
-    Found by a ledger, `together` is the bracket on what everything released before and this mechanism leak together,
-    which is what the budget is about; `leakage` is the audit of the mechanism alone. Else `together` is None.
-    Every number of information is in `unit`.
+    Attributes:
+        parameter: the name of the parameter, and
+        value: what was found.
+        mechanism: the mechanism with this parameter.
+        leakage: its audit.
+        too_little: the nearest parameter with less noise at which the budget is exceeded; None where that was shown for
+            none.
+        distortion: expected absolute error on uniform data; None where there is none.
+        together: from a ledger, the bracket on what everything released before and this mechanism leak together, which
+            is what the budget is about. Otherwise None.
+
+    Example:
+        >>> found = dl.calibrate("symmetric", dl.queries.modular_sum(n=4, modulus=2), leakage=0.05, knowledge=0.5)
+        >>> found.parameter, found.stopped
+        ('flip', 'accuracy')
     """
 
     family: str

@@ -32,16 +32,25 @@ ROUNDING = 8 * np.finfo(float).eps  # more than the few operations of a line or 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design:
-    """lower <= optimum <= upper, with the mechanism that attains upper and the certificate of all of it.
+    """lower <= optimum <= upper, with the mechanism that attains `upper` and the certificate of all of it.
 
-    goal "leakage": the least leakage (in `unit`) at an expected distortion within `budget`; upper == leakage.upper.
-    goal "distortion": the least expected distortion at a leakage within `budget` (in `unit`); upper == distortion.
-    Every number of information is in `unit`; the certificate is in nats, as is the history.
+    Every number of information is in `unit`; the certificate is in nats, and so is the history. With the paper's method
+    `proved` is "upper" and `lower` is 0; where its mechanism leaks more than the budget `kept` is false, `upper` is
+    the distortion of the best constant, and the certificate is that of the audit.
 
-    By the paper's method `proved` is "upper" and lower is 0. Its mechanism may leak more than a leakage budget: then
-    `kept` is false, upper is the distortion of the best constant, and the certificate is that of the audit.
+    Attributes:
+        goal: "leakage": the least leakage at an expected distortion within `budget`, where upper == leakage.upper.
+            "distortion": the least expected distortion at a leakage within `budget`, where upper == distortion.
+        budget: what was to be kept.
+        mechanism: the best mechanism found.
+        distortion: its expected distortion, never below the truth.
+        leakage: its certified audit.
+        verified: as that of an audit; where `kept` is false it is about the leakage alone.
 
-    `verified` and `refused` are as those of an audit; where `kept` is false they are about the leakage alone.
+    Example:
+        >>> design = dl.design(dl.queries.modular_sum(n=2, modulus=2), distortion=0.1, knowledge=0.5)
+        >>> design.goal, design.kept, design.stopped
+        ('leakage', True, 'gap')
     """
 
     query: Query
@@ -239,7 +248,18 @@ class NamedPoint:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frontier:
-    """The least leakage along the distortion budget: designs by rising budget, and named mechanisms beside them."""
+    """The least leakage along the distortion budget.
+
+    Attributes:
+        designs: one per budget, by rising budget.
+        named: audits of named mechanisms, on the same axes.
+
+    Example:
+        >>> frontier = dl.frontier(dl.queries.modular_sum(n=2, modulus=2), knowledge=0.5, points=3, named=False)
+        >>> lower, upper = frontier.band([0.1, 0.2])
+        >>> bool((lower <= upper).all())
+        True
+    """
 
     query: Query
     designs: tuple[Design, ...]

@@ -29,27 +29,31 @@ class Bracket:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Profile:
-    """What a mechanism tells, by several measures; q(y|x) is its channel.
+    """What a mechanism reveals, by several measures; q(y|x) is its channel.
 
-    leakage: L(b) = max_i max { I(X_i;Y) : H(X) >= b } at several b, about one record; each point an audit.
-    independent: the audit against any prior under which the records are independent, which is what differential
-        privacy has in mind; None where it was refused or interrupted.
-    capacity: max I(X;Y) over all priors, about the whole dataset; a bracket, within 1e-9 where the channel is
-        written out, within 1e-3 or what a quarter of the time allows where it is not.
-    maximal_leakage: log sum_y max_x q(y|x), Sibson's information of order infinity [issa20]: how much better any
-        function of the dataset can be guessed, at most, under any prior.
-    min_entropy_leakage: how much better the whole dataset is guessed under the uniform prior; that prior
-        makes it equal to maximal_leakage, whatever the mechanism.
-    record_min_entropy_leakage: max_i log sum_y max_a P(y|X_i=a) under the uniform prior: how much better
-        one record is guessed.
-    dp_epsilon: max log( q(y|x) / q(y|x') ) over datasets that differ in one record; infinite where one
-        of them can give an output that the other cannot.
-    dp_delta: max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over the same pairs, at `epsilon`.
-    distortion: E |y - f(X)| under uniform data; None without a query, or where outputs are not answers to it.
+    Informations and leakages are in `unit`. dp_epsilon and epsilon are natural logarithms in every unit. They are
+    None, like dp_delta, where `notes` says that they would take too long, and so are measures that have no closed form
+    where noise is on every count of a histogram of very many records.
 
-    Informations and leakages are in `unit`. dp_epsilon and epsilon are natural logarithms in every unit;
-    they are None, as dp_delta, where `notes` says that they would take too long. So are measures that have no closed
-    form where noise is on every count of a histogram of very many records.
+    Attributes:
+        leakage: L(b) = max_i max { I(X_i;Y) : H(X) >= b } at several b, about one record; each point an audit.
+        independent: the audit against any prior under which the records are independent, the adversary of differential
+            privacy; None where it was refused or interrupted.
+        capacity: max I(X;Y) over all priors, about the whole dataset; a bracket, within 1e-9 where the channel is
+            written out, within 1e-3 or what a quarter of the time allows where it is not.
+        maximal_leakage: log sum_y max_x q(y|x), Sibson's information of order infinity [issa20]: how much better any
+            function of the dataset can be guessed, at most, under any prior.
+        record_min_entropy_leakage: max_i log sum_y max_a P(y|X_i=a) under the uniform prior: how much better one
+            record is guessed.
+        dp_epsilon: max log( q(y|x) / q(y|x') ) over datasets that differ in one record; infinite where one of them can
+            give an output that the other cannot.
+        dp_delta: max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over the same pairs, at `epsilon`.
+        distortion: E |y - f(X)| under uniform data; None without a query, or where outputs are not answers to it.
+
+    Example:
+        >>> profile = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip=0.3).profile()
+        >>> round(profile.capacity.upper, 4)
+        0.0823
     """
 
     mechanism: Mechanism

@@ -30,7 +30,18 @@ STATUS = ("status", "reason", "seconds")
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A grid of questions, and the answers that are there so far."""
+    """A grid of questions, and the answers that are there so far.
+
+    Attributes:
+        name: what the study is called.
+        points: the questions.
+        store: the file that keeps the answers.
+
+    Example:
+        >>> study = dl.Study.load("examples/study.toml")
+        >>> len(study.points), study.complete
+        (12, False)
+    """
 
     source: Source
     name: str

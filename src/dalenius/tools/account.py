@@ -29,13 +29,21 @@ TRUSTED = (
 class Account:
     """lower <= max_i max { I(X_i; Y_1..Y_k) : H(X) >= b } <= upper after k releases, in `unit`.
 
-    bound: how upper was proved: by an "audit" of the whole composition, by the "chain rule", by "people" (what each
-    release tells of a record beside all others), or "trivial", log|A|.
-    added: how much the last release has added to the leakage, at least and at most.
-    entropy_left: the least average entropy H(X | Y_1..Y_k) that such an adversary still has; an average over
-    outputs, not for every output. nan with a reference prior, from which entropy does not count.
-    audit: of the composition, where one was made; a ledger read from a file has none until the next release.
-    loaded: whether the numbers rest on a file that was read without computing them again; reports then say so.
+    Attributes:
+        releases: k.
+        bound: how `upper` was proved: by an "audit" of the whole composition, by the "chain rule", by "people"
+            (what each release tells of a record beside all others), or "trivial", log|A|.
+        added: how much the last release has added to the leakage, at least and at most.
+        entropy_left: the least average entropy H(X | Y_1..Y_k) that such an adversary still has; an average over
+            outputs, not for every output. nan with a reference prior, from which entropy does not count.
+        audit: of the composition, where one was made; a ledger read from a file has none until the next release.
+        loaded: whether the numbers rest on a file that was read without computing them again; reports then say so.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> account = dl.Ledger(query, knowledge=0.5).release(dl.mechanisms.geometric(query, epsilon=0.3))
+        >>> account.bound, account.releases
+        ('audit', 1)
     """
 
     releases: int

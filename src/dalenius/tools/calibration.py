@@ -42,17 +42,37 @@ def calibrate(  # noqa: PLR0913 - the public surface
     progress: bool | Callable[[Progress], None] = False,
     settings: Settings | None = None,
 ) -> Calibration:
-    """Return the least noise of a named family whose certified leakage is at most `leakage`.
+    """Find the least noise of a named family whose certified leakage is at most a budget.
 
-    family: symmetric (flip), geometric, laplace, exponential, randomized_response (epsilon) or gaussian
-    (sigma). Give exactly one of `entropy` and `knowledge`, and `reference` if there is one, as for `audit`; `leakage`
-    and `tolerance` are in `unit`.
+    Guarantee: the mechanism returned is certified to leak at most the budget. That less noise would leak more is proved
+    at `too_little` only; the search assumes that more noise leaks less.
 
-    Guarantee: the mechanism returned is certified to leak at most the budget. That less noise would leak
-    more is proved at `too_little` only; the search takes it that more noise leaks less. It ends when the
-    parameter is known to a relative `accuracy` (a flip: also its distance from the uniform answer), after
-    `time_limit` seconds, or on Ctrl-C, always with the least noise certified so far. No audit is asked for
-    a gap below `tolerance`: where that is more than `accuracy` of the budget, the accuracy is as coarse.
+    Args:
+        family: symmetric (its parameter is flip), geometric, laplace, exponential, randomized_response, unary_encoding,
+            noisy_max (epsilon), gaussian or discrete_gaussian (sigma).
+        query: what is to be answered.
+        leakage: the budget, in `unit`.
+        entropy: as for `audit`.
+        knowledge: as for `audit`.
+        unit: "nats" or "bits".
+        reference: what everybody knows, as for `audit`.
+        tolerance: least gap of an audit. Where it is more than `accuracy` of the budget, the accuracy is that coarse.
+        accuracy: relative accuracy of the parameter (for a flip: also its distance from the uniform answer).
+        time_limit: seconds after which the least noise certified so far is returned; Ctrl-C does the same.
+        seed: seed of the random starts.
+        progress: as for `audit`.
+        settings: as for `audit`.
+
+    Returns:
+        A Calibration: the parameter, the mechanism and its audit.
+
+    Raises:
+        InputError: an argument is wrong, or no noise of the family keeps the budget.
+
+    Example:
+        >>> found = dl.calibrate("symmetric", dl.queries.modular_sum(n=4, modulus=2), leakage=0.05, knowledge=0.5)
+        >>> found.leakage.upper <= 0.05
+        True
     """
     options = Options.from_user(
         unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings

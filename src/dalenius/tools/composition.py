@@ -35,14 +35,26 @@ MARGIN = 1e-12  # how far rounding in divergences may reach, relative to 1 + the
 
 
 def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
-    """Return the joint release q(y_1, y_2, ... | x) = q_1(y_1|x) q_2(y_2|x) ... on the same data.
+    """Return several releases about the same data as one mechanism.
 
-    Outputs are tuples, the first mechanism slowest. With `times`, one mechanism runs so often, and its outputs are
-    the counts of how often each answer came, which tell as much about the data as the answers in their order:
+    The joint release is q(y_1, y_2, ... | x) = q_1(y_1|x) q_2(y_2|x) ..., exact to rounding. With `times` the outputs
+    are the counts of how often each answer came, which tell as much as the answers in their order:
+    q(c|x) = k! prod_y q(y|x)^c_y / c_y!.
 
-        q(c|x) = k! prod_y q(y|x)^c_y / c_y!.
+    Args:
+        mechanisms: what is released, over the same records. One mechanism, once, is that mechanism.
+        times: how often one mechanism runs.
 
-    The product is exact to rounding. One mechanism, once, is that mechanism.
+    Returns:
+        A Mechanism whose outputs are tuples, the first mechanism slowest; or with `times` counts.
+
+    Raises:
+        InputError: the mechanisms are over different records, have no rows, or the joint channel would not fit.
+
+    Example:
+        >>> count = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+        >>> dl.compose(count, times=5).n_outputs
+        126
     """
     check_parts(mechanisms)
     often = checks.whole("times", times)
@@ -65,12 +77,27 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
 
 
 def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
-    """Return the joint release in which choose(y), a mechanism over the same records, is run after output y of `first`.
+    """Return the joint release in which choose(y), a mechanism over the same records, runs after output y of `first`.
 
-    q(y, y' | x) = q_1(y|x) q_y(y'|x) for q_y = choose(y). `choose` is called once with the label of every output of
-    `first`; the mechanisms that it returns may have different outputs. Outputs are pairs (y, y'), the first slowest; a
-    choice that is always the same gives compose(first, that one). An audit of it bounds what a person learns who sees
-    both outputs and knows the rule, whatever the data are.
+    q(y, y' | x) = q_1(y|x) q_y(y'|x) for q_y = choose(y). An audit of it bounds what a person learns who sees both
+    outputs and knows the rule, whatever the data are.
+
+    Args:
+        first: the first release.
+        choose: a function from an output to the mechanism that follows. It is called once with the label of every
+            output; the mechanisms that it returns may have different outputs.
+
+    Returns:
+        A Mechanism whose outputs are pairs (y, y'), the first slowest.
+
+    Raises:
+        InputError: `choose` returns something else, or the joint channel would not fit.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> first = dl.mechanisms.geometric(query, epsilon=0.3)
+        >>> dl.adaptive(first, lambda y: dl.mechanisms.geometric(query, epsilon=1 if y == 0 else 0.2)).n_outputs
+        25
     """
     check_parts([first], "adaptive")
     if not callable(choose):

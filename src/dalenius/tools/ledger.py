@@ -84,23 +84,39 @@ class Release:
 
 
 class Ledger:
-    """What has been released about one dataset, against adversaries with H(X) >= b.
+    """What has been released about one dataset, and what has leaked together.
 
-    data: a query, or the alphabet size of each record. Or columns={"age": 8, "smokes": 2} with n=: every one of n
-    records has these columns, and a release may look at some of them. Give exactly one of `entropy` and `knowledge`,
-    in `unit`; reference: what everybody knows beforehand, as for `audit`, with `knowledge`. `tolerance` and
-    `time_limit` (seconds) are those of one account; joint releases of up to `most_entries` rows x outputs are built and
-    audited, larger ones are bounded (`account`).
+    An account is about the mechanisms listed, run independently. One that was chosen after a look at earlier outputs is
+    accounted for as if it had been fixed beforehand; dl.adaptive builds a release with its rule of choice.
 
-    budget: the most that all releases together may leak about a record, in `unit`. A release that cannot be proved to
-    keep it is refused (BudgetError); `remaining`, `calibrate` and `design` say what may still be published.
+    Args:
+        data: a query, or the alphabet size of each record. Or
+        bare: not used; a second number without a name is refused.
+        columns: such as {"age": 8, "smokes": 2}, with `n`: every record has these columns, and a release may look at
+            some of them.
+        n: number of records, with `columns`.
+        entropy: as for `audit`; give exactly one of entropy and knowledge.
+        knowledge: as for `audit`.
+        adversary: "independent" for any prior under which the records are independent, in place of entropy and
+            knowledge. Releases then add up: each counts for what it tells beside all other records, and
+            `account().certificate` proves the sum.
+        unit: "nats" or "bits".
+        reference: what everybody knows, as for `audit`, with `knowledge`.
+        budget: the most that all releases together may leak about a record. A release that cannot be proved to keep it
+            is refused; `remaining`, `calibrate` and `design` say what may still be published.
+        tolerance: gap of one account.
+        time_limit: seconds of one account.
+        most_entries: joint releases of up to this many rows x outputs are built and audited, larger ones are bounded
+            (`account`).
 
-    adversary="independent": any prior under which the records are independent, in place of entropy and knowledge, as
-    for `audit`. Releases then add up: each counts for what it tells beside all other records, and
-    `account().certificate` proves the sum.
+    Raises:
+        InputError: an argument is wrong. BudgetError, which is one, where a release would exceed the budget.
 
-    An account is about the mechanisms listed, run independently. One that was chosen after a look at earlier outputs
-    is accounted for as if it had been fixed beforehand; dl.adaptive builds a release with its rule of choice.
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> ledger = dl.Ledger(query, knowledge=0.5, budget=0.15)
+        >>> ledger.release(dl.mechanisms.geometric(query, epsilon=0.3), name="week 1")
+        <Account of 1 release: 0.058303 <= leakage <= 0.058310 nats, by audit; entropy left at least 2.189019>
     """
 
     # Seconds that every audit has at least.

@@ -57,11 +57,28 @@ class Leakage:
 
 
 def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: str = "nats") -> Leakage:
-    """Return I(A;Y) under one prior: about every record, the worst of them, or about one secret as for `audit`.
+    """Return the leakage under one given prior, enclosed from both sides.
 
-    prior: one law for all (independent) records, one law per record, one weight per dataset, or a Prior; of real-valued
-    records a density, (edges, masses) or None for a uniform one, and the numbers are then 1e-4 apart or more.
     Guarantee: the numbers enclose the information of the channel that certificates are about, in ball arithmetic.
+
+    Args:
+        mechanism: what is released.
+        prior: one law for all (independent) records, one law per record, one weight per dataset, or a Prior. For
+            real-valued records a density, (edges, masses) or None for a uniform one; the numbers are then 1e-4 apart or
+            more.
+        secret: as for `audit`; by default every record, and the worst counts.
+        unit: "nats" or "bits".
+
+    Returns:
+        An object with `lower`, `upper`, `record` and `unit`.
+
+    Raises:
+        InputError: an argument is wrong, or the channel has no rows.
+
+    Example:
+        >>> mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+        >>> round(dl.leakage(mechanism, [0.9, 0.1]).upper, 6)
+        0.028807
     """
     checks.choice("unit", unit, tuple(NATS_PER_UNIT))
     if isinstance(mechanism, Continuous):
@@ -128,11 +145,25 @@ def g_leakage(
     gain: str | ArrayLike | Callable[[tuple[int, ...], tuple[int, ...]], float] = "bayes",
     kind: Literal["multiplicative", "additive"] = "multiplicative",
 ) -> float:
-    """Return the g-leakage about the whole dataset: posterior g-vulnerability over, or less, that of the prior.
+    """Return the g-leakage about the whole dataset, as quantitative information flow defines it. In floats.
 
-    gain: "bayes", one for the right dataset and nothing else; a matrix with one row per guess and one column per
-    dataset, not negative where a ratio is asked for; or a function of a guessed and a true dataset. prior: as for
-    `leakage`. In floats.
+    Args:
+        mechanism: what is released.
+        prior: as for `leakage`.
+        gain: "bayes", one for the right dataset and nothing else; a matrix with one row per guess and one column per
+            dataset, not negative where a ratio is asked for; or a function of a guessed and a true dataset.
+        kind: "multiplicative" for posterior g-vulnerability over that of the prior, "additive" for their difference.
+
+    Returns:
+        The ratio (not its logarithm) or the difference.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many datasets.
+
+    Example:
+        >>> mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+        >>> round(dl.g_leakage(mechanism, [0.5, 0.5]), 4)
+        2.8485
     """
     checks.choice("kind", kind, ("multiplicative", "additive"))
     weights = np.exp(_reference(mechanism, prior).log_table(mechanism.records))

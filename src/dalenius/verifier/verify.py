@@ -68,8 +68,19 @@ class Describes(Protocol):
 class Verification:
     """The verdict on a certificate; true in a condition when verified.
 
-    The bounds are those of `quantity`: the leakage L of a mechanism, or of an optimum, the least leakage
-    eps(D,b) or the least distortion D(L,b), in `unit`: nats, or for distortions none.
+    Attributes:
+        verified: whether the certificate proves its bounds.
+        lower: the lower bound it states; None where the file states none.
+        upper: the upper bound, likewise.
+        reason: what was proved, or why not; "not checked: ..." where the limits ended the check.
+        problem: what the certificate is about, in words.
+        quantity: what the bounds are about: the leakage "L" of a mechanism, or an optimum, the least leakage
+            "eps(D,b)" or the least distortion "D(L,b)".
+        unit: nats; empty for distortions.
+
+    Example:
+        >>> bool(dl.verify(dl.audit(dl.mechanisms.constant(dl.queries.count(n=2)), knowledge=0.5)))
+        True
     """
 
     verified: bool

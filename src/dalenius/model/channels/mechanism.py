@@ -33,10 +33,20 @@ Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells"
 
 
 class Mechanism(Described, ABC):
-    """q(y | x), which depends on x through a statistic T alone.
+    """A channel q(y | x), which depends on x through a statistic T alone.
 
     Build one by `from_matrix`, `from_rows`, `from_samples`, `load` or dl.mechanisms. A mechanism whose rows are all
-    there is a `Written`. Noise on very many records or with real outputs has no rows: `written` says why.
+    there is a `Written`. Noise on very many records, or with real outputs, has no rows: `written` says why.
+
+    Attributes:
+        statistic: T, which groups datasets into classes with equal rows.
+        query: what is answered; None where there is only a matrix.
+        name: the call string, such as "geometric(epsilon=1)"; None where there is none.
+
+    Example:
+        >>> mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+        >>> mechanism.sample([0, 1, 1, 0], size=3, rng=0).tolist()
+        [2, 2, 0]
     """
 
     statistic: Statistic
@@ -68,12 +78,29 @@ class Mechanism(Described, ABC):
     ) -> "Written":
         """Return the mechanism of a full matrix, or of a file that holds one.
 
-        Rows are datasets in lexicographic order (last record fastest), columns outputs. Matrices of numpy or scipy,
-        frames of pandas or polars, whose columns name the outputs, and files: .csv, .tsv, .txt, .xlsx, .npy, .json.
+        Args:
+            matrix: rows are datasets in lexicographic order (last record fastest), columns are outputs. A matrix of
+                numpy or scipy; a frame of pandas or polars, whose columns name the outputs; or a file: .csv, .tsv,
+                .txt, .xlsx, .npy, .json. Rows within 1e-9 of sum one are divided by their exact sum.
+            records: alphabet size of each record, such as [2, 2, 2].
+            labels: names of the outputs.
+            normalize: True to divide rows within 1 % of one by their sum.
+            counts: True for rows of counts.
+            delimiter: what separates numbers, where a text file can be read in two ways.
+            decimal: decimal sign, a point or a comma, where it can be read in two ways.
+            header: whether the first line names the outputs.
+            index: whether the first column names the rows.
 
-        Text files are understood with commas, semicolons, tabs or blanks, decimal points or commas, with or without a
-        header and an index column. delimiter, decimal, header, index say which, where a file can be read in two ways.
-        normalize=True divides rows within 1 % of one by their sum; counts=True takes rows of counts.
+        Returns:
+            A Mechanism with these rows.
+
+        Raises:
+            InputError: a row does not sum to one, the number of rows is not that of datasets, or a file has two
+                readings.
+
+        Example:
+            >>> dl.Mechanism.from_matrix([[0.9, 0.1], [0.6, 0.4], [0.4, 0.6], [0.1, 0.9]], records=[2, 2]).n_outputs
+            2
         """
         from dalenius.model.channels.written import of_matrix  # noqa: PLC0415 - it knows this class
 
@@ -82,7 +109,23 @@ class Mechanism(Described, ABC):
 
     @classmethod
     def from_rows(cls, query: Query, rows: ArrayLike, labels: "Sequence[Label] | None" = None) -> "Written":
-        """Return the mechanism that answers a query with one row of probabilities per class."""
+        """Return the mechanism that answers a query with one row of probabilities per class.
+
+        Args:
+            query: whose statistic the mechanism looks at, and nothing else of the data.
+            rows: one row per class, in ascending order of the statistic; columns are outputs.
+            labels: names of the outputs.
+
+        Returns:
+            A Mechanism.
+
+        Raises:
+            InputError: a row does not sum to one, or there is not one row per class.
+
+        Example:
+            >>> dl.Mechanism.from_rows(dl.queries.count(n=2), [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]).records
+            (2, 2)
+        """
         from dalenius.model.channels.written import of_rows  # noqa: PLC0415 - it knows this class
 
         return of_rows(query, rows, labels)
@@ -98,18 +141,36 @@ class Mechanism(Described, ABC):
         outputs: "Sequence[Label] | None" = None,
         seed: int = 0,
     ) -> "Sampled":
-        """Return the mechanism that a sampler is, as far as its samples tell: its audits bound it from above.
-
-        samples: a dict from every answer of the query to outputs drawn independently at one dataset with that answer;
-        or a function (dataset, size) that draws them, called with one dataset of every class and size = draws. That
-        all datasets with one answer have one law of outputs is yours to say: give a finer query where they have not.
+        """Return a mechanism that is known by its samples alone: audits bound it from above.
 
         Guarantee: with a chance of at least `confidence` over the draws, no audit's upper bound is below the truth.
-        `lower` is 0 and `proved` "upper": samples do not show that anything leaks.
+        `lower` is 0 and `proved` is "upper": samples do not show that anything leaks.
 
-        outputs: those to be counted, listed before anything was drawn; other outputs count as if they told the answer.
-        By default the query's range; a tenth of the draws, chosen by chance (seed), shows which others there are, and
-        these are counted in the rest. Real numbers have to be rounded or put into bins first.
+        Args:
+            samples: a dict from every answer of the query to outputs drawn independently at one dataset with that
+                answer; or a function (dataset, size) that draws them, called with one dataset of every class and size
+                = draws. That all datasets with one answer have one law of outputs is yours to say: give a finer query
+                where they have not.
+            query: what the mechanism looks at.
+            confidence: chance that the upper bounds hold.
+            draws: how many outputs a function is to draw at each dataset.
+            outputs: those to be counted, listed before anything was drawn; other outputs count as if they revealed the
+                answer. By default the query's range; a tenth of the draws, chosen by chance, shows which others there
+                are, and these are counted in the rest. Real numbers have to be rounded or put into bins first.
+            seed: seed of that choice.
+
+        Returns:
+            A Mechanism that can be audited, not sampled.
+
+        Raises:
+            InputError: an answer has no samples, or an argument is wrong.
+
+        Example:
+            >>> import numpy as np
+            >>> coin = lambda dataset, size: (np.random.default_rng(dataset[0]).random(size) < 0.5) ^ bool(dataset[0])
+            >>> sampled = dl.Mechanism.from_samples(coin, dl.queries.identity(k=2), draws=2000)
+            >>> dl.audit(sampled, knowledge=0.5).proved
+            'upper'
         """
         from dalenius.model.channels.sampled import of_samples  # noqa: PLC0415 - it knows this class
 

@@ -32,7 +32,7 @@ class Channel:
     outputs: int
     text: str
     # The chance at most that an output is among those that were put together; 0 where that loses nothing.
-    lost: Ball = ZERO
+    lost: Ball = field(default_factory=lambda: ZERO)
     # What the name of the noise says of the order of the rows.
     falling: named.Falling | None = None
     _phi: dict[int, Ball] = field(default_factory=dict)

@@ -7,6 +7,7 @@ import ast
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from dataclasses import field as default
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -501,12 +502,13 @@ class Falling:
 
     width: int = 0
     places: tuple[int, ...] = ()
-    alpha: Ball = ZERO
-    inner: Ball = ZERO
-    outer: Ball = ZERO
+    # Balls are made anew: before python-flint 0.9 they have no hash, and dataclasses refuse them as defaults.
+    alpha: Ball = default(default_factory=lambda: ZERO)
+    inner: Ball = default(default_factory=lambda: ZERO)
+    outer: Ball = default(default_factory=lambda: ZERO)
     less: Ball | None = None
     low: int = 0
-    rate: Ball = ZERO
+    rate: Ball = default(default_factory=lambda: ZERO)
 
 
 def falling(text: object, asked: Query) -> Falling | None:

@@ -13,6 +13,7 @@ it, and classes with hardly any mass, are not added up but enclosed.
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as default
 from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import mul
@@ -51,7 +52,7 @@ class Large:
     text: str
     records: tuple[int, ...] = (0,)
     reference: Uniform | Product = UNIFORM
-    lost: Ball = ZERO
+    lost: Ball = default(default_factory=lambda: ZERO)
 
     @cached_property
     def values(self) -> list[tuple[int, Ball]]:

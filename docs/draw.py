@@ -1,0 +1,261 @@
+"""Draw every picture of README and docs: `make pictures`, or `python docs/draw.py audit curve` for some of them.
+
+docs/pictures/made.json keeps a digest of the code that drew each picture; a test says which pictures are older than
+their code. Pictures of measurements are drawn from the numbers on record, which `make bench` and `make paper` renew.
+"""
+
+import ast
+import csv
+import hashlib
+import inspect
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dalenius as dl
+from dalenius.report import design_plots, plots, profile_text
+from dalenius.reproduce.figures import audit_figures, comparison_figures, figures, marks
+
+DOCS = Path(__file__).parent
+BENCH = DOCS.parent / "bench"
+PICTURES, MADE = DOCS / "pictures", DOCS / "pictures" / "made.json"
+PAPER_FIGURES = (audit_figures, comparison_figures, figures, marks)
+
+
+def adversary() -> bytes:
+    """Leakage against knowledge for a count of eight, with five beliefs below the curve of the worst."""
+    n = 8
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=n), epsilon=1)
+    independent = dl.audit(mechanism, adversary="independent")
+    knowledges = [0.001, 0.01, 0.03, 0.07, 0.15, 0.3, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 5.545]
+    curve = dl.curve(mechanism, knowledges=knowledges, tolerance=5e-3, time_limit=240)
+
+    axes = plots.figure_of(7.0, 4.0).subplots()
+    axes.fill_between(knowledges, curve.lower, curve.upper, color=plots.MIDDLE, linewidth=0)
+    axes.plot(knowledges, curve.upper, color=plots.DARK)
+    axes.axhline(independent.upper, color="0.3", linestyle="--", linewidth=1.2)
+    axes.annotate("the worst belief that costs this much", (1.35, 0.48), color=plots.DARK, fontsize=9)
+    words = "the worst belief in independent people (differential privacy's)"
+    axes.annotate(words, (1.3, 0.125), color="0.3", fontsize=9)
+
+    x = np.array(list(np.ndindex(*[2] * n)))
+    others, total = x[:, 1:].sum(axis=1), x.sum(axis=1)
+    beliefs = {
+        "a rumour: person 0 goes with the majority, 4 to 1": (np.where(x[:, 0] == (others > 3), 4, 1), (7, -3)),
+        "sure of two people": ((x[:, 1:3] == 1).all(axis=1), (7, -3)),
+        "the total, within 1": (abs(total - 4) <= 1, (-3, 8)),
+        "the total": (total == 4, (7, -3)),
+        "everyone but one": ((x[:, 1:] == [0, 0, 0, 0, 1, 1, 1]).all(axis=1), (-40, -14)),
+    }
+    for belief, (weights, place) in beliefs.items():
+        p = weights / weights.sum()
+        known = n * np.log(2) + p[p > 0] @ np.log(p[p > 0])
+        learned = dl.leakage(mechanism, p).upper
+        axes.plot([known], [learned], "o", color="0.15", markersize=5)
+        axes.annotate(belief, (known, learned), xytext=place, textcoords="offset points", fontsize=9)
+    axes.set(xlabel="what the adversary knows beforehand (nats)", ylabel="leakage about one person (nats)")
+    axes.set(xlim=(-0.05, 5.7), ylim=(-0.02, 0.72))
+    axes.set_title("a noisy count of eight people, epsilon = 1", fontsize=10)
+    plots.tidy(axes)
+    return plots.image(axes.figure, "png")
+
+
+def audit() -> bytes:
+    """The worst prior of a noisy count, and its bracket between the two extreme adversaries."""
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+    return plots.image(dl.audit(mechanism, entropy=2.2).plot(), "png")
+
+
+def curve() -> bytes:
+    """L(b) with the staircase that is certified between audited points."""
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+    entropies = [*np.arange(0, 2.61, 0.2), 2.7, 2.75, 2.7725]
+    return plots.image(dl.curve(mechanism, entropies=entropies, tolerance=1e-4).plot(), "png")
+
+
+def design() -> bytes:
+    """The mechanism of least leakage at an expected error of 0.5, and the region where no mechanism is."""
+    found = dl.design(dl.queries.count(n=4), distortion=0.5, entropy=2, tolerance=1e-3)
+    return plots.image(found.plot(), "png")
+
+
+def frontier() -> bytes:
+    """The least leakage of any mechanism at every expected error, and named mechanisms above it."""
+    found = dl.frontier(dl.queries.count(n=4), entropy=2.2, points=7, tolerance=2e-3)
+    return plots.image(found.plot(), "png")
+
+
+def profile() -> bytes:
+    """The usual measures of one mechanism side by side."""
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
+    return plots.image(mechanism.profile().plot(), "png")
+
+
+def ledger() -> bytes:
+    """What six monthly counts leak together, exactly and by adding up."""
+    query = dl.queries.count(n=4)
+    monthly = dl.mechanisms.geometric(query, epsilon=0.3)
+    ledger = dl.Ledger(query, knowledge=0.5, tolerance=1e-3)
+    upper = [ledger.release(monthly, name=f"month {k + 1}").upper for k in range(6)]
+    alone = dl.audit(monthly, knowledge=0.5).upper
+    axes = plots.figure_of(6.4, 3.6).subplots()
+    axes.plot(range(1, 7), upper, "o-", color=plots.DARK, label="all releases together, at most (audited)")
+    axes.plot(range(1, 7), alone * np.arange(1, 7), "s:", color="0.4", label="one release, times their number")
+    axes.set(xlabel="monthly releases", ylabel="leakage about a record (nats)", ylim=(0, None))
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    plots.tidy(axes)
+    return plots.image(axes.figure, "png")
+
+
+def knowledge() -> bytes:
+    """Leakage against knowledge for counts of 10 to a million: crowds hide nobody from who knows about the crowd."""
+    known = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 1, 1.5, 2, 3])
+    axes = plots.figure_of(6.4, 4.0).subplots()
+    axes.plot(known, np.minimum(known, np.log(2)), color="0.6", linewidth=4, label="knowledge itself, up to one bit")
+    for n, marker, line in ((10, "o", ":"), (100, "s", "-."), (10**4, "^", "--"), (10**6, "", "-")):
+        mechanism = dl.mechanisms.geometric(dl.queries.count(n=n), epsilon=1)
+        seconds = (10 if n <= 100 else 60) * known.size
+        curve = dl.curve(mechanism, knowledges=known, tolerance=2e-3, time_limit=seconds)
+        name = f"$10^{round(np.log10(n))}$" if n > 100 else str(n)
+        axes.fill_between(known, curve.lower, curve.upper, color="0.85", linewidth=0)
+        style = {"marker": marker, "linestyle": line, "markersize": 3.5, "linewidth": 1}
+        axes.plot(known, curve.lower, color="black", label=f"n = {name}", **style)
+    axes.set(xscale="log", xlabel="what the adversary knows beforehand about all records together (nats)")
+    axes.set(yscale="log", ylabel="what the noisy count adds about one (nats)")
+    axes.set_title("geometric(epsilon=1) of count(n)", fontsize=10)
+    axes.legend(fontsize=8, frameon=False, loc="lower right")
+    plots.tidy(axes)
+    return plots.image(axes.figure, "png")
+
+
+def growth() -> bytes:
+    """Processor seconds and memory of audit and verification, against the number of records."""
+    found = json.loads((BENCH / "growth_found.json").read_text())
+    written_out = 2895  # the largest count whose channel is a matrix
+    n = np.array([line["n"] for line in found], dtype=float)
+    axes = plots.figure_of(9.0, 3.9).subplots(1, 2)
+    for ax, unit, names in zip(axes, ("s", "MiB"), (("audit", "verify"), ("audit", "both")), strict=True):
+        for name, marker, line in zip(names, "os", ("-", "--"), strict=True):
+            values = np.maximum([answer[f"{name} {unit}"] for answer in found], 0.01)
+            label = {"verify": "verification", "both": "audit and verification"}.get(name, name)
+            ax.plot(n, values, line, marker=marker, color="black", markersize=4, linewidth=1, label=label)
+        ax.axvline(written_out, color="0.6", linewidth=1, linestyle=":", label=f"no channel beyond {written_out}")
+        ax.set(xscale="log", yscale="log", xlabel="records n")
+        plots.tidy(ax)
+        ax.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3)
+    axes[0].set_ylabel("processor seconds")
+    axes[1].set(ylabel="memory of the process (MiB)", ylim=(50, 2048))
+    axes[0].figure.suptitle("geometric(epsilon=1) of count(n), knowledge 0.5 nats", fontsize=10)
+    return plots.image(axes[0].figure, "png")
+
+
+def releases() -> bytes:
+    """Gaps of releases as people make them: version 0.1, now, and what is to be reached."""
+    sys.path.insert(0, str(BENCH))
+    from releases import picture  # noqa: PLC0415 - a script beside
+
+    found, before = (json.loads((BENCH / f"releases_{name}.json").read_text()) for name in ("found", "before"))
+    return picture(found, {line["id"]: line for line in before})
+
+
+def paper_entropy() -> bytes:
+    """Figure 3 of the paper: leakage against b, in closed form, certified, and by the paper's method."""
+    return _paper("entropy")
+
+
+def paper_table() -> bytes:
+    """Table 3 of the paper: printed, by its method as printed and repaired, and certified."""
+    return _paper("table")
+
+
+def paper_primal() -> bytes:
+    """Figure 6 of the paper: least leakage at a distortion, certified and by Algorithm 6."""
+    return _paper("primal")
+
+
+def paper_dual() -> bytes:
+    """Figure 7 of the paper: least distortion at a leakage, certified and by Algorithm 9."""
+    return _paper("dual")
+
+
+def _paper(name: str) -> bytes:
+    """A picture of the reproduction, from the rows on record."""
+    with (DOCS / "reproduced" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        rows = [{key: _value(cell) for key, cell in row.items()} for row in csv.DictReader(file)]
+    with tempfile.TemporaryDirectory() as folder:
+        figures.draw(name, rows, Path(folder))
+        return (Path(folder) / f"{name}.png").read_bytes()
+
+
+def _value(cell: str) -> Any:  # noqa: ANN401 - what a cell of a CSV file stands for
+    try:
+        return ast.literal_eval(cell) if cell else None
+    except (ValueError, SyntaxError):
+        return cell
+
+
+# Every picture: what draws it, and the functions or modules that its looks depend on.
+DRAWN: dict[str, tuple[Callable[[], bytes], tuple[Any, ...]]] = {
+    "adversary": (adversary, ()),
+    "audit": (audit, (plots.plot_audit, plots._draw_bars, plots._draw_bracket)),  # noqa: SLF001 - their code counts
+    "curve": (curve, (plots.plot_curve,)),
+    "design": (design, (design_plots.plot_design, design_plots.draw_channel)),
+    "frontier": (frontier, (design_plots.plot_frontier,)),
+    "profile": (profile, (profile_text.plot_profile, plots.plot_curve)),
+    "ledger": (ledger, ()),
+    "knowledge": (knowledge, ()),
+    "growth": (growth, ()),
+    "releases": (releases, ()),
+    "paper-entropy": (paper_entropy, PAPER_FIGURES),
+    "paper-table": (paper_table, PAPER_FIGURES),
+    "paper-primal": (paper_primal, PAPER_FIGURES),
+    "paper-dual": (paper_dual, PAPER_FIGURES),
+}
+
+
+def digest(name: str) -> str:
+    """Return a digest of the code behind a picture; comments, docstrings and line breaks do not count."""
+    draw, modules = DRAWN[name]
+    code = "".join(_bare(inspect.getsource(part)) for part in (draw, *modules))
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
+
+
+def _bare(source: str) -> str:
+    """Code without docstrings, comments and white space, the same for every version of Python."""
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    return re.sub(r"\s", "", "\n".join(re.sub(r"(^|  )#.*$", "", line) for line in lines))
+
+
+def stale() -> list[str]:
+    """Return the pictures that are missing, or older than the code that draws them."""
+    made = json.loads(MADE.read_text()) if MADE.exists() else {}
+    there = {path.stem for path in PICTURES.glob("*.png")}
+    return [name for name in DRAWN if name not in there or made.get(name) != digest(name)]
+
+
+def main(names: list[str]) -> int:
+    """Draw these pictures, or all of them, and note by which code."""
+    unknown = set(names) - set(DRAWN)
+    if unknown:
+        sys.stderr.write(f"there is no picture {min(unknown)!r}; there are {', '.join(DRAWN)}\n")
+        return 2
+    made = json.loads(MADE.read_text()) if MADE.exists() else {}
+    for name in names or DRAWN:
+        (PICTURES / f"{name}.png").write_bytes(DRAWN[name][0]())
+        made[name] = digest(name)
+        MADE.write_text(json.dumps(dict(sorted(made.items())), indent=1) + "\n")
+        sys.stdout.write(f"docs/pictures/{name}.png\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
