@@ -336,9 +336,12 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
     if independent := options.pop("independent", False):
         options["adversary"] = "independent"
     if (secret := data.get("secret")) is not None:
-        options["secret"] = secret["records"] if "records" in secret else judge.np.array(secret["values"])
+        bins = "edges" in secret  # of a real-valued record, as `dl.audit` takes them: without the ends
+        listed = {**secret, "edges": secret["edges"][1:-1]} if bins else secret.get("records")
+        options["secret"] = judge.np.array(secret["values"]) if listed is None else listed
     if (reference := data["adversary"].get("reference")) is not None:
-        options["reference"] = next(iter(reference.values()))
+        density = "edges" in reference
+        options["reference"] = (reference["edges"], reference["masses"]) if density else next(iter(reference.values()))
     audit = dl.audit(mechanism, **options, tolerance=1e-3, time_limit=1)
     if "samples" in data["problem"]:  # of what stands above, and nothing from below
         return audit.lower, 0.0

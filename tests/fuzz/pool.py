@@ -52,7 +52,7 @@ def audited(
 def reshaped(sample: Sample, kind: str, upper: float, **fields: Json) -> Sample:
     """The same question, answered by a cruder proof."""
     proofs = [{**p, "kind": kind, "upper": upper, **fields} for p in sample.data["proofs"]]
-    proofs = [{k: v for k, v in p.items() if k != "tree"} for p in proofs]
+    proofs = [{k: v for k, v in p.items() if k not in ("tree", "audit", "cells")} for p in proofs]
     return Sample({**sample.data, "upper": upper, "proofs": proofs}, sample.lower, sample.upper)
 
 
@@ -77,10 +77,10 @@ def saved(build: Callable[[], dl.Mechanism], **options: Json) -> Sample:
         return Sample(json.loads(path.read_text()), audit.lower, audit.upper)
 
 
-def continuous(mechanism: str, n: int = 2, **options: Json) -> Sample:
+def continuous(mechanism: str, n: int = 2, cells: int = 4, **options: Json) -> Sample:
     """Real-valued records on a coarse grid, and what a finer one says of them."""
     build = named(f"real_sum(n={n}, low=0, high=1)", mechanism)
-    coarse = dl.audit(build, **options, tolerance=1e-9, settings=dl.Settings(continuous=RealRecords(cells=(4,))))
+    coarse = dl.audit(build, **options, tolerance=1e-9, settings=dl.Settings(continuous=RealRecords(cells=(cells,))))
     best = dl.audit(build, **options, tolerance=1e-2)
     data = json.loads(coarse.certificate.text())
     return Sample(data, max(coarse.lower, best.lower), min(coarse.upper, best.upper))
@@ -142,6 +142,11 @@ def samples() -> dict[str, Sample]:
     middle = {"entropy": 1.2 * LN2}
     free = audited(small, knowledge=2.0)
     little = audited(count, knowledge=0.1)
+    large = unwritten("geometric(epsilon=0.7)", knowledge=0.2)
+    tied = unlisted("geometric(epsilon=1)", knowledge=0.2)
+    response = local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3, settings=BY_FORMULA)
+    flipped = symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3)
+    bins = continuous("laplace(epsilon=1)", knowledge=0.1, secret={"record": 1, "edges": [0.5]})
     return {
         "choices": free,
         "reference": audited(small, knowledge=0.0),
@@ -167,19 +172,26 @@ def samples() -> dict[str, Sample]:
         "marginals": audited(small, knowledge=0.2, reference=[[0.8, 0.2], [0.3, 0.7]]),
         "weights": audited(small, knowledge=0.2, reference=[0.1, 0.2, 0.3, 0.4]),
         "real": audited(lambda: named("count(n=2)", "laplace(epsilon=1, output='real')"), entropy=0.5),
-        "large": unwritten("geometric(epsilon=0.7)", knowledge=0.2),
+        "large": large,
+        "large, trivial": reshaped(large, "trivial", 0.7),
+        "large, maximal": reshaped(large, "maximal", 0.8),
+        "large, sibson": unwritten("gaussian(sigma=0.3)", knowledge=0.05),
         "large, reference": unwritten("geometric(epsilon=0.7)", knowledge=0.2, reference=[0.8, 0.2]),
-        "centre": unwritten("gaussian(sigma=12)", knowledge=0.01),
+        "blend": unwritten("gaussian(sigma=2)", knowledge=0.01),
+        "centre": unwritten("discrete_gaussian(sigma=12)", knowledge=0.01),
         "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
         "own-count": audited(
             lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=OWN_COUNT
         ),
-        "tied": unlisted("geometric(epsilon=1)", knowledge=0.2),
+        "tied": tied,
+        "histogram, trivial": reshaped(tied, "trivial", 1.1),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
         "power": unwritten("gaussian(sigma=4)", knowledge=0.3),
-        "local": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3, settings=BY_FORMULA),
+        "local": response,
+        "local, trivial": reshaped(response, "trivial", 0.7),
+        "local, nothing known": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.0),
         "local, bellman": audited(
             lambda: large_samples.both_local("randomized_response(epsilon=1)", "count(n=4)")[0],
             limit=30,
@@ -192,7 +204,8 @@ def samples() -> dict[str, Sample]:
             "randomized_response(epsilon=1)", "count(n=5)", knowledge=0.2, reference=[0.8, 0.2], settings=BY_FORMULA
         ),
         "local, bits": local("unary_encoding(epsilon=1)", "histogram(n=3, k=2)", knowledge=0.2),
-        "symmetric": symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3),
+        "symmetric": flipped,
+        "symmetric, trivial": reshaped(flipped, "trivial", 1.4),
         "symmetric, response": symmetric("randomized_response(epsilon=1)", "identity(k=3)", entropy=0.0, secret=0),
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
@@ -210,7 +223,12 @@ def samples() -> dict[str, Sample]:
         ),
         "real records": continuous("laplace(epsilon=1)", knowledge=0.1, reference=([0, 0.5, 1], [0.25, 0.75])),
         "real records, gaussian": continuous("gaussian(sigma=0.7)", knowledge=0.0),
-        "real records, bins": continuous("laplace(epsilon=1)", knowledge=0.1, secret={"record": 1, "edges": [0.5]}),
+        "real records, bins": bins,
+        "real records, snapped": continuous(
+            "laplace(scale=0.3)", 1, 8, knowledge=0.0, secret={"record": 0, "edges": [0.5]}
+        ),
+        "real records, trivial": reshaped(bins, "trivial", 0.7),
+        "real records, maximal": reshaped(bins, "maximal", 0.8),
         "real records, together": continuous("laplace(epsilon=1)", 4, knowledge=0.1),
         "real records, independent": continuous("laplace(scale=0.5)", adversary="independent"),
         "samples": sampled(knowledge=0.3),

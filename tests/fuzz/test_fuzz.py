@@ -2,7 +2,9 @@
 
 import pytest
 
+from fuzz import pool
 from fuzz.attack import FUZZERS, run
+from fuzz.kinds import lacking
 
 SLICE = {
     "certificates": 200,
@@ -22,3 +24,8 @@ def test_no_case_of_a_fixed_slice_finds_a_defect(name: str) -> None:
     assert tally.defects == []
     if name in ("certificates", "inputs", "saved"):  # they must be refused and accepted
         assert len(tally.outcomes) > 1, f"all alike, so nothing was tried: {tally}"
+
+
+@pytest.mark.slow
+def test_certificates_of_every_kind_of_proof_and_of_witness_are_attacked() -> None:
+    assert lacking(sample.data for sample in pool.samples().values()) == set()

@@ -28,6 +28,9 @@ def certificates() -> dict[str, pool.Json]:
     found["count, boxes of one node"] = pool.audited(
         lambda: named("count(n=20)", "geometric(epsilon=1)"), knowledge=0.05
     ).data
+    found["count, bundles"] = pool.audited(
+        lambda: named("count(n=70)", "geometric(epsilon=1)"), tolerance=1e-2, limit=20, knowledge=0.5
+    ).data
     found["pairs"] = pool.audited(lambda: named("pairs(n=3)", "laplace(epsilon=1)"), entropy=1.5).data
     found["total"] = pool.audited(
         lambda: named("total(n=2, values=[0, 1, 3])", "exponential(epsilon=1)"), knowledge=0.3
@@ -40,16 +43,7 @@ def certificates() -> dict[str, pool.Json]:
     found["capacity"] = pool.audited(
         lambda: named("count(n=30)", "geometric(epsilon=0.05)"), knowledge=0.5, tolerance=1e-9
     ).data
-    large = pool.unwritten("geometric(epsilon=0.7)", knowledge=0.2)
-    found["large, trivial"] = pool.reshaped(large, "trivial", 0.7).data
-    found["large, maximal"] = pool.reshaped(large, "maximal", 0.8).data
-    found["large, sibson"] = pool.unwritten("gaussian(sigma=0.3)", knowledge=0.05).data
     found["large, group"] = pool.unwritten("laplace(epsilon=1)", knowledge=0.2, secret=[0, 3]).data
-    histogram = pool.unlisted("geometric(epsilon=1)", knowledge=0.2)
-    found["histogram, trivial"] = pool.reshaped(histogram, "trivial", 1.1).data
-    found["symmetric, trivial"] = pool.reshaped(
-        pool.symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3), "trivial", 1.4
-    ).data
     found["joint"] = joint.honest(None)
     found["joint, knowledge"] = joint.honest(0.5)
     found["saved"] = saved(dl.audit(named("count(n=3)", "geometric(epsilon=1)"), entropy=1.0, tolerance=1e-3))

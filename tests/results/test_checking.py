@@ -1,5 +1,6 @@
 """Whether certificates are checked, when, and what results then say."""
 
+import inspect
 import math
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
@@ -11,6 +12,7 @@ import dalenius as dl
 from dalenius.certificates.certificate import Certificate
 from dalenius.results import checking
 from dalenius.results.audit import Audit
+from dalenius.verifier import work
 from dalenius.verifier.verify import Verification
 
 UNCHECKED = "certificate attached, not yet checked"
@@ -67,7 +69,7 @@ def test_auto_checks_what_is_quick_beside_the_work(estimate: float, took: float,
 def test_the_check_counts_against_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
 
-    def verify(source: Any, mechanism: Any, *, time_limit: float) -> Verification:  # noqa: ANN401, ARG001
+    def verify(source: Any, mechanism: Any, *, time_limit: float, memory: int) -> Verification:  # noqa: ANN401, ARG001
         limits.append(time_limit)
         return Verification(verified=False, lower=None, upper=None, reason="not checked: slow", problem="", seconds=9.0)
 
@@ -79,6 +81,23 @@ def test_the_check_counts_against_the_time_limit(monkeypatch: pytest.MonkeyPatch
     # A fifth of the audit's time, but no time is left.
     checking.checked(replace(audit, seconds=100.0), "auto", 1.0, estimate=lambda _: 2.0)
     assert len(limits) == 1
+
+
+def test_memory_for_a_check_can_be_allowed_as_the_reason_says() -> None:
+    audit = dl.audit(parity(), entropy=2.2, verify=False)
+    reason = audit.verify(memory=0).reason
+    assert reason.startswith("not checked:")
+    assert "memory=" in reason
+    assert (audit.verified, audit.refused) == (None, "")
+    assert audit.verify(memory=448).verified
+
+
+def test_a_large_result_of_ours_is_checked_without_asking_for_memory() -> None:
+    # 125,751 classes: `dl.verify` of a stranger's certificate asks for more memory before it begins.
+    audit = dl.audit(dl.mechanisms.noisy_max(dl.queries.histogram(n=500, k=3), epsilon=1), knowledge=0, verify=False)
+    assert "memory=" in dl.verify(audit.certificate).reason
+    needed = work.estimate(audit.certificate.data, audit.mechanism.describe()).bytes / 2**20
+    assert 448 < needed < checking.MEMORY == inspect.signature(Audit.verify).parameters["memory"].default
 
 
 def test_a_part_of_the_limit_is_kept_for_the_check() -> None:

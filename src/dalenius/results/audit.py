@@ -275,11 +275,11 @@ class Audit:
         group = members(self.secret)
         return "function" if group is None else list(group)
 
-    def verify(self, time_limit: float = 60.0) -> "Verification":
-        """Check the certificate within this number of seconds; `verified` is True afterwards if it is accepted."""
+    def verify(self, time_limit: float = 60.0, memory: int = 4096) -> "Verification":
+        """Check the certificate in so many seconds and MiB; `verified` is True afterwards if it is accepted."""
         from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
 
-        return check(self, time_limit)
+        return check(self, time_limit, memory)
 
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""

@@ -18,6 +18,9 @@ from dalenius.verifier.limits import TIME_LIMIT
 Verify = Literal["auto"] | bool
 Result = TypeVar("Result", Audit, Design)
 
+# MiB that checking a result may take: no stranger wrote it. Half a million classes of three outputs took 830 in balls,
+# and the estimate, which decides, is 2,500.
+MEMORY = 4096
 NOT_CHECKED = "not checked:"  # how the verifier begins when it ran out of time or memory
 
 
@@ -67,13 +70,13 @@ def checked(  # noqa: PLR0913 - all but the first three by name
     return result
 
 
-def check(result: Audit | Design, time_limit: float = TIME_LIMIT) -> verifier.Verification:
+def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = MEMORY) -> verifier.Verification:
     """Check the certificate of a result, and that it is about its mechanism and its bounds; note the answer in it.
 
     Results are frozen: what was found does not change. Whether it was checked becomes known later, and holds for
     everyone who has the result. Only this field is set afterwards, and only here.
     """
-    verdict = _verify(result, time_limit)
+    verdict = _verify(result, time_limit, memory)
     if verdict.verified and not _states(result, verdict):
         verdict = replace(verdict, verified=False, reason="the bounds of the result are not those of its certificate")
     if verdict.verified and isinstance(result, Design) and _carries(result):
@@ -83,10 +86,10 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT) -> verifier.Ve
     return verdict
 
 
-def _verify(result: Audit | Design, time_limit: float) -> verifier.Verification:
+def _verify(result: Audit | Design, time_limit: float, memory: int) -> verifier.Verification:
     # A design beside earlier releases has a certificate about everything together.
     mechanism = result.leakage.mechanism if isinstance(result, Design) and result.beside else result.mechanism
-    return verifier.verify(result.certificate, mechanism, time_limit=time_limit)
+    return verifier.verify(result.certificate, mechanism, time_limit=time_limit, memory=memory)
 
 
 def _carries(design: Design) -> bool:

@@ -170,11 +170,11 @@ class Design:
             "reported": None if self.reported is None else finite(self.reported),
         }
 
-    def verify(self, time_limit: float = 60.0) -> "Verification":
-        """Check the certificate within this number of seconds; `verified` is True afterwards if it is accepted."""
+    def verify(self, time_limit: float = 60.0, memory: int = 4096) -> "Verification":
+        """Check the certificate in so many seconds and MiB; `verified` is True afterwards if it is accepted."""
         from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
 
-        return check(self, time_limit)
+        return check(self, time_limit, memory)
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
         """Return a pandas DataFrame with one row: the numbers of this design."""

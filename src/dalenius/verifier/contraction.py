@@ -8,10 +8,10 @@ Pairs of rows suffice [ordentlich20], and for a pair
 Two cheaper bounds are tried first: total variation of a pair (Dobrushin [dobrushin56]), and the mass that all rows
 do not have in common (Doeblin), which bounds every total variation at once.
 
-Many rows are bundled. x y / (lam x + (1-lam) y) rises with x and with y, so for rows P >= m and Q >= m', entry by
-entry, h(lam) of P and Q is at least that of m and m', which need not sum to one. With the least entries of its rows for
-m, a bundle stands for all of them; two rows of one bundle have h >= sum_y m, that of m and m. Any bundles will do. All
-rows in one are Doeblin's bound, each by itself are all pairs.
+Many rows are bundled (MATH 4.3). x y / (lam x + (1-lam) y) rises with x >= 0 and with y >= 0, so for rows P >= m >= 0
+and Q >= m' >= 0, entry by entry, h(lam) of P and Q is at least that of m and m', which need not sum to one. With the
+least entries of its rows for m, a bundle stands for all of them; two rows of one bundle have h >= sum_y m, that of m
+with itself. Any bundles will do. All rows in one are Doeblin's bound, each by itself are all pairs.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,10 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
 
 
 def bundled(rows: Sequence[Row]) -> list[Row]:
-    """Guarantee: no row is anywhere below the one that stands for its bundle, rows that agree to ten decimals."""
+    """Guarantee: no row is anywhere below the one that stands for its bundle, rows that agree to ten decimals.
+
+    Nor is that one below 0, although a ball of a small probability may reach there.
+    """
     bundles: dict[tuple[float, ...], list[Ball]] = {}
     for row in ticking(rows):
         key = tuple(round(float(x), 10) for x in row)
@@ -69,7 +72,7 @@ def bundled(rows: Sequence[Row]) -> list[Row]:
         else:
             for y, (least, x) in enumerate(zip(known, row, strict=True)):
                 if not x >= least:
-                    known[y] = least.min(x).lower()
+                    known[y] = least.min(x).lower().nonnegative_part()
     return list(bundles.values())
 
 

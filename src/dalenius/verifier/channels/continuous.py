@@ -165,7 +165,8 @@ def check_proof(proof: dict[str, Any], problem: Problem, asked: Believed, inner:
     elif kind == "rounded":
         bound = _rounded(proof, problem, asked, inner, where)
     else:
-        refuse(f"{where}: its kind is none of maximal, rounded, which are for real-valued records")
+        known = "maximal, rounded" + (", trivial, snapped" if asked.bins is not None else "")
+        refuse(f"{where}: its kind is none of {known}, which are for real-valued records")
     if not bound <= upper:
         refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")
     return upper

@@ -1,0 +1,56 @@
+"""Which kinds of proof and of witness the verifier knows, and which of them some certificates lack."""
+
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from dalenius.verifier.verify import verify_stream
+
+Json = Any
+
+# The fields of a witness beside the record that it is about decide how it is read.
+WITNESSES = {
+    "masses",
+    "law",
+    "law others",
+    "law others reach",
+    "blocks cuts masses",
+    "blocks cell cuts masses",
+    "cuts first kind masses nodes step weights window",
+    "masses part",
+    "uniform",
+    "audit cells",
+}
+# Rows, sums, histograms, local randomisers, symmetric channels, independent records, real-valued records, their bins.
+WAYS = 8
+
+
+def audit_of(data: Json) -> Json:
+    """The audit certificate in a certificate, a design, a saved result, or the first of several releases."""
+    data = data.get("certificate", data)
+    data = data["releases"][0] if "releases" in data else data
+    return data.get("audit", data)
+
+
+def lacking(certificates: Iterable[Json]) -> set[str]:
+    """Kinds that the verifier knows and none of these has; how a channel is held decides which kinds there are."""
+    audits = [audit_of(data) for data in certificates]
+    met: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for data in audits:
+        met[known(data)] |= {proof["kind"] for proof in data["proofs"]}
+    met.pop((), None)
+    ways = set() if len(met) == WAYS else {f"{len(met)} of {WAYS} ways to hold a channel"}
+    # The bin of a record has the kinds that the record has, and two more.
+    whole = {way: kinds.union(*(met[more] for more in met if set(way) < set(more))) for way, kinds in met.items()}
+    proofs = {f"{kind} of {', '.join(way)}" for way, kinds in whole.items() for kind in set(way) - kinds}
+    return ways | proofs | (WITNESSES - {" ".join(sorted(data["witness"].keys() - {"record"})) for data in audits})
+
+
+def known(data: Json) -> tuple[str, ...]:
+    """The kinds that the verifier names when it refuses another; none where it refuses for another reason."""
+    changed = {**data, "proofs": [{**proof, "kind": "unknown"} for proof in data["proofs"]]}
+    reason = verify_stream(io.BytesIO(json.dumps(changed).encode()))["reason"]
+    _, found, kinds = reason.partition("its kind is none of ")
+    return tuple(kinds.split(", which")[0].split(", ")) if found else ()
