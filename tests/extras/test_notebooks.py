@@ -54,10 +54,10 @@ def test_an_example_runs_and_its_file_is_small_and_plain(path: Path, tmp_path: P
     code = [cell.source for cell in book.cells if cell.cell_type == "code"]
     if any("statsmodels" in source for source in code):
         pytest.importorskip("statsmodels")
-    if any("dalenius.sklearn" in source for source in code):
-        pytest.importorskip("sklearn")
     assert path.stat().st_size < 200_000
     assert not re.search(r"/(home|tmp|root|work|Users)/", path.read_text())
+    if path.stem == "machine-learning":
+        return  # tests/extras/test_sklearn.py runs it, and looks at its numbers
     cells = executed(code, tmp_path)
     assert not [output for cell in cells for output in cell.outputs if output.output_type == "error"]
     assert [output for cell in cells for output in cell.outputs if "image/png" in output.get("data", {})]
