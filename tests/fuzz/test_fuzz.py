@@ -7,11 +7,11 @@ from fuzz.attack import FUZZERS, run
 from fuzz.kinds import lacking
 
 SLICE = {
-    "certificates": 200,
+    "certificates": 120,
     "forgeries": 60,
     "inputs": 600,
     "saved": 150,
-    "joint": 100,
+    "joint": 20,
     "differential": 25,
     "numerics": 60,
 }

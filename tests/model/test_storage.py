@@ -1,8 +1,10 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
@@ -148,3 +150,12 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
         write(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros((0, 2)), np.array([["", "U"], ["", ""]]), np.zeros((2, 2), dtype=[("a", "<f8")])], ids=repr
+)
+def test_an_array_that_holds_no_channel_is_an_input_error(array: NDArray[Any], tmp_path: Path) -> None:
+    np.save(tmp_path / "channel.npy", array)
+    with pytest.raises(InputError, match=r"channel\.npy"):
+        Mechanism.from_matrix(tmp_path / "channel.npy", records=[2])

@@ -187,3 +187,16 @@ def test_names_from_a_file_reach_no_terminal_as_they_are(tmp_path: Path) -> None
     assert "\\x1b[2J, x\\nLeakage" in loaded.summary()
     assert all(c.isprintable() or c == "\n" for c in loaded.summary())
     assert sum(line.startswith("Leakage") for line in loaded.summary().splitlines()) == 1
+
+
+def test_a_tied_witness_without_mass_is_refused(tmp_path: Path) -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=5), epsilon=1)
+    audit = dl.audit(mechanism, knowledge=0.3, time_limit=2, verify=False)
+    assert audit.certificate.data["witness"]["kind"] == "tied"
+    audit.save(tmp_path / "audit.json")
+    content = json.loads((tmp_path / "audit.json").read_text())
+    witness = content["certificate"]["witness"]
+    witness["masses"] = [0.0] * len(witness["masses"])
+    (tmp_path / "audit.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="not those of a prior"):
+        dl.load(tmp_path / "audit.json")

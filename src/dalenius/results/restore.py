@@ -399,6 +399,9 @@ def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], ref
     law = np.zeros(mechanism.n + 1)
     listed = np.asarray(witness["masses"], dtype=float)
     law[witness["first"] : witness["first"] + listed.size] = listed
+    if not 0 < law.sum() < math.inf or law.min() < 0:
+        message = "the masses of its witness are not those of a prior"
+        raise InputError(message)
     low, high = witness["window"]
     decoder = Decoder(
         tuple(witness["cuts"]), tuple(witness["weights"]), (low, high), tuple(witness["nodes"]), witness["step"]

@@ -226,13 +226,15 @@ def of_matrix(
 
 def _likely(content: object) -> str:
     """What numbers of a file that are no channel may be, and the option that reads them so."""
-    rows = np.asarray(content, dtype=object)
-    if rows.ndim != 2 or rows.shape[1] < 2:  # noqa: PLR2004 - a matrix with columns
+    try:
+        numbers = np.asarray(content, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.ndim != 2 or not len(numbers) or numbers.shape[1] < 2:  # noqa: PLR2004 - a matrix with rows and columns
         return ""
-    numbers = rows.astype(float)
     if _law(numbers[:, 1:]):
         return ". The first column looks like an index: index=True (--index) leaves it out"
-    several = next((j for j in range(2, rows.shape[1]) if _law(numbers[:, j:])), None)
+    several = next((j for j in range(2, numbers.shape[1]) if _law(numbers[:, j:])), None)
     if several is not None:
         return (
             f". The first {several} columns look like an index: write the file without them, as by to_csv(index=False)"
