@@ -119,3 +119,16 @@ def test_sums_are_rounded_outward() -> None:
     assert low <= audit.certificate.lower
     assert high >= 3 * audit.certificate.upper
     assert bracket([(audit, ("a",))] * 9, {"a": 3}, None)[1] == pytest.approx(math.log(3), rel=1e-12)
+
+
+def test_what_is_told_of_two_people_is_not_added_up() -> None:
+    """One release tells of the first person, the other of the second: nobody's record is told by both."""
+    clear, faint = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.55, 0.45], [0.45, 0.55]])
+    ledger = dl.Ledger(columns={"a": 2, "b": 2}, n=2, adversary="independent")
+    first = dl.Mechanism.from_matrix(np.kron(clear, faint), [2, 2])
+    second = dl.Mechanism.from_matrix(np.kron(faint, clear), [2, 2])
+    one = ledger.release(first, columns=["a"])
+    both = ledger.release(second, columns=["b"])
+    assert both.lower <= one.lower + 1e-9
+    assert both.certificate is not None
+    assert dl.verify(both.certificate).verified

@@ -59,6 +59,7 @@ def _known(text: str) -> Mapping[str, Callable[..., Mechanism]]:
 
 
 def _unloaded(query: Query) -> Mechanism:
+    """Stand for a mechanism of another distribution that was not named; it is listed in messages, and never called."""
     raise NotImplementedError(query)
 
 

@@ -36,7 +36,8 @@ def bracket(runs: Sequence[Run], sizes: Mapping[str, int], knowledge: float | No
     lows = [Fraction(audit.certificate.lower) for audit, _ in runs]
     high = sum((Fraction(audit.certificate.upper) for audit, _ in runs), Fraction(knowledge or 0.0))
     names = [name for _, columns in runs for name in columns]
-    apart = len(set(names)) == len(names)
+    # What releases tell adds up where they look at different columns of one and the same person.
+    apart = len(set(names)) == len(names) and len({audit.record for audit, _ in runs}) == 1
     low = (sum(lows, Fraction(0)) if apart else max(lows)) if knowledge is None else Fraction(0)
     trivial = sum(math.log(k) for k in sizes.values()) * (1 + 1e-14)
     upper = min(_above(high), trivial)
