@@ -18,8 +18,9 @@ from .limits import largest, tick
 Ball: TypeAlias = Any  # flint.arb, which ships no types
 Matrix: TypeAlias = Any  # flint.arb_mat
 
-# Bits of a ball: what two machine words hold, so no slower than 65.
+# Bits of a ball: what two machine words hold, so no slower than 65. And what one holds: a proof is tried with it first.
 PRECISION = 128
+FEW_BITS = 64
 ZERO = arb(0)
 ONE = arb(1)
 
