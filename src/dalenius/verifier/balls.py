@@ -56,6 +56,10 @@ def log_sum_exp(xs: Iterable[Ball]) -> Ball:
     """Guarantee: the result holds log sum_i exp(x_i); not a number when an x_i is none."""
     tick()
     terms = list(xs)
+    # Exponents of balls are whole numbers of any size, so that this hardly ever overflows.
+    total = sum(map(arb.exp, terms), ZERO)
+    if total.is_finite() and total > 0:
+        return total.log()
     shift = max(map(float, terms))
     if not math.isfinite(shift):
         return arb.nan()

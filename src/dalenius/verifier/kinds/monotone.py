@@ -52,7 +52,6 @@ from dalenius.verifier.reading import field, number, numbers, refuse, whole
 from dalenius.verifier.reference import Uniform
 from dalenius.verifier.secret import Group
 
-
 # Chains as near as this need no more rounds: what (d) adds is below 1e-15.
 ENOUGH = 1e-7
 
