@@ -9,7 +9,7 @@ import numpy as np
 from dalenius.bounds.proof import Rounding
 from dalenius.bounds.trees.box_bound import Boxes, BoxProblem, Point, evaluate, gather, row_law
 from dalenius.bounds.trees.box_newton import BoxSolution, Goal, minimise, restart, start
-from dalenius.numerics.batch import halves, put, singles, stack, take
+from dalenius.numerics.batch import halves, put, shortened, singles, stack, take
 from dalenius.numerics.information import phi
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.outputs import OriginalOutputs
@@ -48,6 +48,7 @@ class BoxTree(BestFirst[Boxes, Box, Point]):
         """Cut the probability of one group in one row."""
         low, high, p, u = (np.stack(part) for part in zip(*regions, strict=True))
         row, group, at = _where_to_split(self.problem, Boxes(low, high), p, u)
+        at = shortened(at, (high - low)[np.arange(len(at)), row, group])
         cuts = [(int(a), int(g), float(c)) for a, g, c in zip(row, group, at, strict=True)]
         return cuts, Boxes(*halves(low, high, row, group, at)).tightened()
 

@@ -21,7 +21,7 @@ from dalenius.bounds.trees.posterior_bound import (
 )
 from dalenius.bounds.trees.posterior_newton import Goal, minimise
 from dalenius.bounds.trees.posterior_sharing import leaf_boxes, shared
-from dalenius.numerics.batch import halves, put, singles, stack, take
+from dalenius.numerics.batch import halves, put, shortened, singles, stack, take
 from dalenius.numerics.information import TINY, phi
 from dalenius.numerics.rounding import places
 from dalenius.numerics.types import Floats, Ints
@@ -93,6 +93,7 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         """Cut the posterior of one secret value at one group of outputs."""
         low, high, z = (np.stack(part) for part in zip(*regions, strict=True))
         value, group, at = _where_to_split(self.problem, Boxes(low, high), z)
+        at = shortened(at, (high - low)[np.arange(len(z)), value, group])
         cuts = [(int(a) + 1, int(g), float(c)) for a, g, c in zip(value, group, at, strict=True)]
         boxes = self._halved(Boxes(low, high), (value, group, at))
         return cuts, Parts(boxes, Boxes(np.concatenate([low, low]), np.concatenate([high, high])))

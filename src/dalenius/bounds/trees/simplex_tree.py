@@ -8,7 +8,7 @@ import numpy as np
 
 from dalenius.bounds.proof import Rounding
 from dalenius.bounds.trees.simplex_bound import Dual, SimplexProblem, SimplexSolution, Simplices, evaluate, maximise
-from dalenius.numerics.batch import singles
+from dalenius.numerics.batch import shortened, singles
 from dalenius.numerics.information import TINY
 from dalenius.numerics.rounding import places
 from dalenius.numerics.types import Floats, Ints
@@ -120,7 +120,8 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
         first, second = np.divmod(measure.reshape(len(m), -1).argmax(axis=1), cells.size)
         k = np.arange(len(m))
         one, other = m[k, first], m[k, second]
-        return first, second, np.clip(one / (one + other), settings.simplex_edge, 1 - settings.simplex_edge)
+        share = np.clip(one / (one + other), settings.simplex_edge, 1 - settings.simplex_edge)
+        return first, second, shortened(share, np.ones(len(m)))
 
     def _moved(self, m: Floats, replaced: Ints, kept: Ints, share: Floats) -> Floats:
         """Weights of the parent's point over a child's vertices, drawn towards the middle of the child."""

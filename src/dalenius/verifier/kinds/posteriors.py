@@ -39,8 +39,9 @@ For single outputs eta = 0 holds trivially, both sides of 2 agree, and the tange
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from operator import gt, neg
 from typing import Any, NamedTuple
 
 from flint import arb
@@ -64,11 +65,11 @@ class Box(NamedTuple):
     low: list[Ends]
     high: list[Ends]
 
-    def rest(self, group: int) -> tuple[float, float]:
+    def rest(self) -> tuple[Ends, Ends]:
         """Guarantee: v(0|G) lies between the two; a step outward covers the rounding (fsum adds without loss)."""
-        low = math.nextafter(math.fsum((1.0, *(-ends[group] for ends in self.high))), -2.0)
-        high = math.nextafter(math.fsum((1.0, *(-ends[group] for ends in self.low))), 2.0)
-        return max(0.0, low), min(1.0, high)
+        low = [max(0.0, math.nextafter(_left_by(ends), -2.0)) for ends in zip(*self.high, strict=True)]
+        high = [min(1.0, math.nextafter(_left_by(ends), 2.0)) for ends in zip(*self.low, strict=True)]
+        return low, high
 
 
 class Posteriors:
@@ -111,14 +112,14 @@ class Posteriors:
             high[a - 1] = list(map(min, high[a - 1], self._ratios.highest(a, g, high[a - 1][g])))
             low[a - 1] = list(map(max, low[a - 1], self._ratios.lowest(a, g, low[a - 1][g])))
             if len(low) > 1:
-                return Box(box.low, _left_over(box.low, high)), Box(low, _left_over(low, box.high))
+                return Box(box.low, high), Box(low, _left_over(low, box.high, a - 1))
         return Box(box.low, high), Box(low, box.high)
 
     def bound(self, box: Box, leaf: dict[str, Any]) -> Ball | None:
         """Guarantee: I <= result for every prior in this box; None when the box is empty."""
-        rest = [box.rest(g) for g in range(self.many)]
-        low, high = [[x for x, _ in rest], *box.low], [[x for _, x in rest], *box.high]
-        if any(x > y for lows, highs in zip(low, high, strict=True) for x, y in zip(lows, highs, strict=True)):
+        rest = box.rest()
+        low, high = [rest[0], *box.low], [rest[1], *box.high]
+        if any(any(map(gt, lows, highs)) for lows, highs in zip(low, high, strict=True)):
             return None
         sigma = arb(number(entry(leaf, "sigma", "it"), "sigma"))
         if not sigma > 0:
@@ -200,13 +201,21 @@ class Posteriors:
         ]
 
 
-def _left_over(low: list[Ends], high: list[Ends]) -> list[Ends]:
-    """Guarantee: v(a|G) <= result for a = 1, 2, ...: what the lower ends of the others leave; a step outward each."""
-    result = [ends.copy() for ends in high]
-    for g in range(len(low[0])):
-        for a, ends in enumerate(result):
-            others = (-lows[g] for b, lows in enumerate(low) if b != a)
-            ends[g] = min(ends[g], math.nextafter(math.fsum((1.0, *others)), 2.0))
+def _left_by(ends: Iterable[float]) -> float:
+    """1 minus these, rounded once."""
+    return math.fsum((1.0, *map(neg, ends)))
+
+
+def _left_over(low: list[Ends], high: list[Ends], raised: int) -> list[Ends]:
+    """Guarantee: v(a|G) <= result for a = 1, 2, ...: what the lower ends of the others leave; a step outward each.
+
+    Only one row of lower ends was raised: `high` is what the others leave for that row, and for all before.
+    """
+    result = list(high)
+    for a in range(len(low)):
+        if a != raised:
+            others = zip(*(ends for b, ends in enumerate(low) if b != a), strict=True)
+            result[a] = [min(end, math.nextafter(_left_by(x), 2.0)) for end, x in zip(high[a], others, strict=True)]
     return result
 
 
