@@ -160,6 +160,11 @@ class Ascent(_Checked):
     longest_log_s: float = 1.5
     near_log_s: float = 1e-2
     passes: int = 30
+    # Passes for the s of the prior that is returned once the time is over. Rounds that the best start has then where
+    # no start has had more than a few: a round that was cut short left a count of 10^5 with .00035 at a limit of 1 s,
+    # and it leaks .111.
+    late_passes: int = 3
+    late_rounds: int = 4
     flattest: float = 0.1
 
     # The maximum of I - s D at fixed s: rounds, and the gain of a round below which it ends.
@@ -801,6 +806,11 @@ class Portfolio(_Checked):
     # Outputs up to which a batch of rows is cheap, and beyond which a Newton step over all outputs is too dear.
     few_outputs: int = 24
     most_outputs: int = 400
+    # The capacity of very many cells: the share of the time left that it may take, and entries of the channel for each
+    # second of it above which it is not begun. Of 2^16 rows of 64 outputs a pass takes .2 s; a limit of 1 s ended with
+    # the trivial bound, and without an ascent.
+    capacity_share: float = 0.4
+    capacity_entries: float = 2e6
     # Multipliers of all posteriors beyond which a Newton step over them is too dear.
     most_posteriors: int = 256
     # Shallow: the least number of cells for each output, and the largest number of posteriors.

@@ -258,8 +258,12 @@ class SecretAudit(Bracket):
             self.keep_upper(tree)
 
     def capacity_of_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        """Very many cells: the constrained capacity, shared by all records."""
-        if self.cells.n_outputs <= self.cells.settings.portfolio.most_outputs:
+        """Very many cells: the constrained capacity, shared by all records; ascents are to have time too."""
+        settings = self.cells.settings.portfolio
+        deadline = deadline.part(settings.capacity_share * deadline.left)
+        if self.cells.size * self.cells.n_outputs > settings.capacity_entries * deadline.left:
+            return
+        if self.cells.n_outputs <= settings.most_outputs:
             self._keep_convex(*self.common.capacity(self.cells, deadline, rng))
         else:
             self._keep_convex(*whole.constrained(self.cells, deadline))

@@ -40,7 +40,7 @@ def audit_histogram(
     n, k = mechanism.n, mechanism.k
     given = np.array(reference.laws[0] if reference.laws else (1.0,) * k)
     law = given / math.fsum(given)
-    proofs = closed_forms(problem, mechanism, law)
+    proofs = closed_forms(problem, mechanism, law, deadline.part(settings.formula_share * deadline.left))
     outputs = (n + 1) ** k
     found: list[tuple[SecretAudit, Lift, Grid, NoisyCount]] = []
     for value in _telling(law, settings.witness_counts):
@@ -68,15 +68,15 @@ def audit_histogram(
     return (*best, tied)
 
 
-def closed_forms(problem: AuditProblem, mechanism: NoisyHistogram, law: Floats) -> list[Formula]:
-    """Upper bounds of I(X_i;Y) that need no count vectors; law: of a record."""
+def closed_forms(problem: AuditProblem, mechanism: NoisyHistogram, law: Floats, deadline: Deadline) -> list[Formula]:
+    """Upper bounds of I(X_i;Y) that need no count vectors; law: of a record. The first one, however short the time."""
     n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.closed_forms
     if "formulas" not in problem.settings.portfolio.opening:
         return []
     proofs: list[Formula] = [blend_of_counts(n, knowledge, law, settings=settings)]
-    if (eta := mechanism.contraction()) < settings.least_contraction_used:
+    if not deadline.expired() and (eta := mechanism.contraction()) < settings.least_contraction_used:
         proofs.append(blend_of_counts(n, knowledge, law, eta, settings))
-    if np.unique(law).size * (n + 1) <= settings.count_terms:
+    if not deadline.expired() and np.unique(law).size * (n + 1) <= settings.count_terms:
         proofs.append(Centres.best(mechanism, knowledge, law, settings))
     return proofs
 

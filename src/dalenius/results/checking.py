@@ -57,10 +57,12 @@ def checked(  # noqa: PLR0913 - all but the first three by name
     if verify is False or result.stopped == "interrupted":
         return result
     allowed = max(left, least_seconds)
+    # Beyond that the verifier does not begin; a mechanism of millions of numbers would be described for nothing.
+    most = work.COST.hopeless * allowed
     if verify == "auto":
         most = min(allowed, max(least_seconds, share * result.seconds))
-        if estimate(result.certificate.data) > most:
-            return result
+    if estimate(result.certificate.data) > most:
+        return result
     with contextlib.suppress(KeyboardInterrupt):
         check(result, allowed)
     if result.refused:

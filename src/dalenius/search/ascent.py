@@ -9,6 +9,7 @@ with one multiplier s >= 0 from D(pi || rho) = K (D falls as s rises). I never f
 iteration; extrapolated steps (SQUAREM [varadhan08]) are kept only where they do not lower it.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -109,15 +110,43 @@ def climb(  # noqa: PLR0913 - limits
     log_v = log_posterior(cells, (1 - settings.mixed) * pi + settings.mixed * cells.rho)
     s = np.full(log_v.shape[0], 1.0)
     value = np.full(log_v.shape[0], -np.inf)
+    if deadline.expired():
+        return _late(cells, pi, s, min(len(pi), settings.late_rounds))
     for k in range(rounds):
+        before, s_before = pi, s
         log_v, s, pi, new = _two_steps(cells, log_v, s, deadline, settings.rough_root if k < first else settings.root)
         moved, value = new - value, new
         if k in settings.culls:
             front = np.argsort(-value, kind="stable")[: max(keep, value.size // 2)]
             log_v, s, pi, value, moved = log_v[front], s[front], pi[front], value[front], moved[front]
         rest = moved.max() < still or (k > last and moved[np.argmax(value)] < still)
-        if (k > first and rest) or deadline.expired():
+        if deadline.expired():
+            # A round that was cut short may have lost what it began with.
+            more = min(len(before), settings.late_rounds) if k < first else 0
+            return _late(cells, np.concatenate([before, pi]), np.concatenate([s_before, s]), more)
+        if k > first and rest:
             break
+    return _valued(cells, pi, s)
+
+
+def _late(cells: Cells, pi: Floats, s: Floats, more: int) -> tuple[Floats, Floats, Floats]:
+    """The best of these priors once the time is over, and where so many more rounds lead from it if that is better.
+
+    Rounds of one prior take a small part of what a round of all of them took.
+    """
+    settings, patient = cells.settings.ascent, Deadline(math.inf)
+    pi, value, s = _valued(cells, pi, s)
+    best = np.argmax(value)[None]
+    pi, value, s = pi[best], value[best], s[best]
+    log_v, s_now, there = log_posterior(cells, (1 - settings.mixed) * pi + settings.mixed * cells.rho), s, pi
+    for _ in range(more):
+        log_v, s_now, there, _ = _two_steps(cells, log_v, s_now, patient, settings.rough_root)
+    found = _valued(cells, there, s_now)
+    return found if found[1][0] > value[0] else (pi, value, s)
+
+
+def _valued(cells: Cells, pi: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Feasible priors and what they leak, with their multipliers."""
     pi = feasible(cells, pi)
     return pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), s
 

@@ -46,17 +46,19 @@ def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, known: As
     size = settings.sampled_cells
     state, value = _join([_begin(cells.sample(size, rng), deadline, rng) for _ in range(settings.samples)])
     front = state[_distinct(cells, value)[: settings.sample_survivors]]
+    if deadline.expired() and known is None:
+        # A pass over all cells may take as long as a short limit.
+        return _found(cells, front[np.arange(1)], deadline)
     state, value = climb(cells.sample(settings.resampled_cells, rng), front, deadline, settings.resample_rounds)
     state = state[_distinct(cells, value)[: settings.finalists]]
     if deadline.expired() and known is None:
-        # A pass over all cells may take as long as a short limit.
-        return _found(cells, state[np.arange(1)])
+        return _found(cells, state[np.arange(1)], deadline)
     if known is not None:
         again = State(log_posterior(cells, known.pi[None]), np.log([max(known.s, settings.s_range[0])]))
         state, _ = _join([(again, np.empty(0)), (state, np.empty(0))])
     state, value = climb(cells, state, deadline, settings.finalist_rounds)
     state, value = climb(cells, state[np.argsort(-value)[:1]], deadline, settings.chunked_rounds)
-    return _found(cells, state)
+    return _found(cells, state, deadline)
 
 
 def _begin(few: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[State, Floats]:
@@ -76,12 +78,13 @@ def _join(parts: list[tuple[State, Floats]]) -> tuple[State, Floats]:
     return state, np.concatenate(values)
 
 
-def _found(cells: Cells, state: State) -> Ascent:
+def _found(cells: Cells, state: State, deadline: Deadline) -> Ascent:
     """The feasible prior of one state, its multiplier solved for."""
     settings = cells.settings.ascent
-    for _ in range(settings.passes):
+    for k in range(settings.passes):
         new, _, off = _pass(cells, state)
-        if abs(off[0]) < settings.root:
+        # Whatever the multiplier is, the prior is made feasible, so that a few steps towards it will do.
+        if abs(off[0]) < settings.root or (k >= settings.late_passes and deadline.expired()):
             break
         state = State(state.log_v, new.log_s)
     s = np.exp(state.log_s)
@@ -101,13 +104,13 @@ def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[
     memory = [Anderson(settings.anderson_depth) for _ in state.log_s]
     best, idle = np.full(len(memory), -np.inf), 0
     for _ in range(rounds):
-        plain, value = step(cells, state)
+        plain, value = step(cells, state, deadline)
         if deadline.expired():
             return plain, value
         x, fx = _flat(state), _flat(plain)
         leaps = np.stack([m.leap(a, b) for m, a, b in zip(memory, x, fx, strict=True)])
         leap = _unflat(cells, leaps, state.log_v.shape)
-        tried, leapt = step(cells, leap)
+        tried, leapt = step(cells, leap, deadline)
         for m, a, b in zip(memory, _flat(leap), _flat(tried), strict=True):
             m.add(a, b)
         better = leapt >= value
@@ -137,13 +140,13 @@ def _log_s(cells: Cells, log_s: Floats) -> Floats:
     return np.clip(log_s, *np.log(cells.settings.ascent.s_range))
 
 
-def step(cells: Cells, state: State) -> tuple[State, Floats]:
+def step(cells: Cells, state: State, deadline: Deadline) -> tuple[State, Floats]:
     """The new posterior and multiplier, and I + s (K - D) of the prior between them: one pass, more where D is off."""
     settings = cells.settings.ascent
     new, value, off = _pass(cells, state)
     for _ in range(settings.passes):
         wrong = np.flatnonzero(np.abs(off) > settings.near_log_s)
-        if not wrong.size:
+        if not wrong.size or deadline.expired():
             break
         again = State(state.log_v[wrong], new.log_s[wrong])
         redone, value[wrong], off[wrong] = _pass(cells, again)

@@ -265,7 +265,7 @@ def _limits(problem: dict[str, Any]) -> Work:
 
 
 def _written(rows: Sequence[Any]) -> tuple[int, int]:
-    return len(rows), max((len(row) for row in rows), default=0)
+    return len(rows), max(map(len, rows), default=0)
 
 
 def _named(problem: dict[str, Any], asked: named.Query) -> tuple[int, int, int]:
