@@ -837,6 +837,10 @@ class Portfolio(_Checked):
     # Outputs up to which rows may branch on single ones, where they are too many for contraction to be known.
     single_row_outputs: int = 6
 
+    # Numbers of a tree, nodes x outputs, above which it does not grow: 8,764 nodes of 10,000 outputs each made 790 MB,
+    # and took 482 s to check.
+    most_numbers: int = 2**23
+
     # The share of its gap to which a search must come within these batches, else it is slow, or has stalled.
     progress: float = 0.8
     slow_batches: int = 100

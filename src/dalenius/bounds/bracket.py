@@ -27,6 +27,10 @@ class Tree(Proof, Protocol):
     tolerance: float
     nodes: SearchTree[Any, Any]
 
+    @property
+    def by_output(self) -> bool:
+        """Whether a certificate has a number for every output at every leaf."""
+
     def open_root(self, deadline: Deadline) -> None:
         """Bound the root."""
 
@@ -143,7 +147,15 @@ class Bracket:
             tree.open_root(deadline)
         self.proofs.append(tree)
         batches, mark, mark_batch, ascended = 0, tree.upper, 0, -1
-        while tree.nodes.heap and not (finer and batches - mark_batch > settings.stall_batches):
+        # A certificate states its leaves over all outputs, also those that were merged: more nodes would take a
+        # verifier too long.
+        numbers = self.cells.lumped.stated if tree.by_output else 0
+        most = settings.most_numbers // max(1, numbers)
+        while (
+            tree.nodes.heap
+            and tree.nodes.size <= most
+            and not (finer and batches - mark_batch > settings.stall_batches)
+        ):
             due = self._ascents_due(ascended, batches)
             ascended = batches if due else ascended
             self._ascend_from(tree, deadline, anyway=due)

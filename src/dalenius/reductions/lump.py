@@ -32,6 +32,8 @@ class Lumped:
     secrets: int
     # (C,) which row of the channel; equal for cells of different secrets that share one.
     row: Ints
+    # Outputs of the channel as a certificate states it, before any were merged; 0 where none states it.
+    stated: int = 0
 
     @property
     def rows(self) -> Floats:
@@ -109,7 +111,7 @@ def lump(
     log_share[a, t] = own - log_reference[cell]
     value = cells // first.size
     number = np.cumsum(np.diff(value, prepend=value[:1]) > 0, dtype=np.int64)
-    lumped = Lumped(number, merged.channel, log_reference, int(number[-1]) + 1, cells % first.size)
+    lumped = Lumped(number, merged.channel, log_reference, int(number[-1]) + 1, cells % first.size, outputs.size)
     return lumped, Lift(cell_of, log_share, outputs)
 
 

@@ -136,7 +136,7 @@ def _late(cells: Cells, pi: Floats, s: Floats, more: int) -> tuple[Floats, Float
     """
     settings, patient = cells.settings.ascent, Deadline(math.inf)
     pi, value, s = _valued(cells, pi, s)
-    best = np.argmax(value)[None]
+    best = [int(np.argmax(value))]
     pi, value, s = pi[best], value[best], s[best]
     log_v, s_now, there = log_posterior(cells, (1 - settings.mixed) * pi + settings.mixed * cells.rho), s, pi
     for _ in range(more):

@@ -108,6 +108,11 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
     kind: ClassVar[str]
 
     @property
+    def by_output(self) -> bool:
+        """Whether a certificate has a number for every output at every leaf."""
+        return True
+
+    @property
     def name(self) -> str:
         """The bound in a report: the kind, where a tree has no more to say."""
         return self.kind

@@ -258,11 +258,12 @@ def test_splitting_leaves_a_box_as_it_was() -> None:
 
 def test_what_is_left_for_the_first_value_is_rounded_outward() -> None:
     box = Box([[0.1], [0.2]], [[0.3], [0.4]])
-    low, high = box.rest(0)
+    (low,), (high,) = box.rest(1)
     assert low < 1 - Fraction(0.3) - Fraction(0.4)
     assert high > 1 - Fraction(0.1) - Fraction(0.2)
     assert high - low == pytest.approx(0.4, abs=1e-15)
-    assert Box([[0.0]], [[1.0]]).rest(0) == (0.0, 1.0)
+    assert Box([[0.0]], [[1.0]]).rest(1) == ([0.0], [1.0])
+    assert Box([], []).rest(2) == ([1.0, 1.0], [1.0, 1.0])
 
 
 def test_a_box_whose_posteriors_exceed_one_is_empty() -> None:

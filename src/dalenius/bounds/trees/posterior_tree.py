@@ -60,6 +60,11 @@ class PosteriorTree(BestFirst[Parts, Node, Point]):
         entries = 2 * (cells.size * cells.n_outputs + 2 * variables**2)
         return min(settings.trees.posterior_batch, settings.limits.batch_entries // entries)
 
+    @property
+    def by_output(self) -> bool:
+        """Only tangents have numbers for outputs."""
+        return self.problem.eta > 0
+
     def root(self) -> Parts:
         """The box of all posteriors."""
         everything = Boxes.everything(self.problem)

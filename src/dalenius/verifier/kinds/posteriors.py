@@ -65,8 +65,10 @@ class Box(NamedTuple):
     low: list[Ends]
     high: list[Ends]
 
-    def rest(self) -> tuple[Ends, Ends]:
+    def rest(self, many: int) -> tuple[Ends, Ends]:
         """Guarantee: v(0|G) lies between the two; a step outward covers the rounding (fsum adds without loss)."""
+        if not self.low:
+            return [1.0] * many, [1.0] * many
         low = [max(0.0, math.nextafter(_left_by(ends), -2.0)) for ends in zip(*self.high, strict=True)]
         high = [min(1.0, math.nextafter(_left_by(ends), 2.0)) for ends in zip(*self.low, strict=True)]
         return low, high
@@ -117,7 +119,7 @@ class Posteriors:
 
     def bound(self, box: Box, leaf: dict[str, Any]) -> Ball | None:
         """Guarantee: I <= result for every prior in this box; None when the box is empty."""
-        rest = box.rest()
+        rest = box.rest(self.many)
         low, high = [rest[0], *box.low], [rest[1], *box.high]
         if any(any(map(gt, lows, highs)) for lows, highs in zip(low, high, strict=True)):
             return None

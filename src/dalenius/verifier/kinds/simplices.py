@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from flint import arb
 
-from dalenius.verifier.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
+from dalenius.verifier.balls import ONE, ZERO, Ball, Matrix, column, log_sum_exp, matrix, xlogx
 from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.contraction import contracts
 from dalenius.verifier.kinds.tree import leaves
@@ -36,11 +36,16 @@ from dalenius.verifier.reading import number, numbers, refuse, sequence, whole
 
 
 class Vertex(NamedTuple):
-    """A conditional over the cells of one secret value, its law of outputs and F = sum_y phi(law)."""
+    """A conditional over the cells of one secret value, its law of outputs, both rows, and F = sum_y phi(law)."""
 
-    weights: list[Ball]
-    law: list[Ball]
+    weights: Matrix
+    law: Matrix
     f: Ball
+
+    @classmethod
+    def of(cls, weights: Matrix, law: Matrix) -> "Vertex":
+        """Compute F."""
+        return cls(weights, law, sum(map(xlogx, law.entries()), ZERO))
 
 
 Node = list[list[Vertex]]  # per secret value
@@ -52,21 +57,21 @@ class Simplices:
     def __init__(self, cells: list[dict[int, Ball]], channel: Channel, knowledge: Ball, proof: dict[str, Any]) -> None:
         """Read and check what all leaves share."""
         self.outputs, self.knowledge = channel.outputs, knowledge
-        self.rows = [[channel.rows[r] for r in cell] for cell in cells]
-        self.log_rho = [[rho.log() for rho in cell.values()] for cell in cells]
+        self.rows = [matrix([channel.rows[r] for r in cell]) for cell in cells]
+        self.log_rho = [column([rho.log() for rho in cell.values()]) for cell in cells]
         etas = numbers(entry(proof, "eta", "it"), len(cells), "eta", low=0.0)
         self.eta = [arb(min(1.0, eta)) for eta in etas]
-        for a, (eta, rows) in enumerate(zip(self.eta, self.rows, strict=True)):
-            if not contracts(rows, eta):
+        for a, (eta, cell) in enumerate(zip(self.eta, cells, strict=True)):
+            if not contracts([channel.rows[r] for r in cell], eta):
                 refuse(f"value {a}: eta = {etas[a]} is not shown to bound the contraction coefficient of its rows")
         self.root: Node = [
             [
-                Vertex([ONE if t == j else ZERO for t in range(len(rows))], row, sum(map(xlogx, row), ZERO))
-                for j, row in enumerate(rows)
+                Vertex.of(matrix([[ONE if t == j else ZERO for t in range(len(cell))]]), matrix([channel.rows[r]]))
+                for j, r in enumerate(cell)
             ]
-            for rows in self.rows
+            for cell in cells
         ]
-        self.size = sum(len(rows) * (len(rows) + self.outputs) for rows in self.rows)
+        self.size = sum(len(cell) * (len(cell) + self.outputs) for cell in cells)
 
     def split(self, node: Node, cut: Any) -> tuple[Node, Node]:  # noqa: ANN401 - JSON
         """Return the two parts of a node at [secret value, vertex, vertex, share]; together they cover it."""
@@ -78,10 +83,8 @@ class Simplices:
         if i == j:
             refuse("a split needs two different vertices")
         x = arb(number(share, "the share of a split", 0.0, 1.0))
-        one, other = node[a][i], node[a][j]
-        weights = [x * p + (1 - x) * q for p, q in zip(one.weights, other.weights, strict=True)]
-        law = [x * p + (1 - x) * q for p, q in zip(one.law, other.law, strict=True)]
-        middle = Vertex(weights, law, sum(map(xlogx, law), ZERO))
+        one, other, rest = node[a][i], node[a][j], 1 - x
+        middle = Vertex.of(one.weights * x + other.weights * rest, one.law * x + other.law * rest)
         left, right = list(node[a]), list(node[a])
         left[i], right[j] = middle, middle
         return [*node[:a], left, *node[a + 1 :]], [*node[:a], right, *node[a + 1 :]]
@@ -89,35 +92,33 @@ class Simplices:
     def bound(self, node: Node, leaf: dict[str, Any]) -> Ball:
         """Guarantee: I <= result for every prior whose conditionals lie in these simplices."""
         s = arb(number(entry(leaf, "s", "it"), "s", low=0.0))
-        r = [arb(x) for x in numbers(entry(leaf, "r", "it"), self.outputs, "r")]
-        whole_r = log_sum_exp(r)
-        log_r = [x - whole_r for x in r]
+        log_r = column(numbers(entry(leaf, "r", "it"), self.outputs, "r"))
+        log_r -= _all(log_sum_exp(log_r.entries()), self.outputs)
         listed = sequence(entry(leaf, "pi", "it"), "pi", len(node))
-        log_pi = [
-            [arb(x) for x in numbers(listed[a], len(rows), f"pi of value {a}")] for a, rows in enumerate(self.rows)
-        ]
-        total = log_sum_exp(x for row in log_pi for x in row)
+        log_pi = [column(numbers(listed[a], len(vertices), f"pi of value {a}")) for a, vertices in enumerate(node)]
+        total = log_sum_exp(x for own in log_pi for x in own.entries())
         worst = None
         for a, vertices in enumerate(node):
             e = ONE if not self.eta[a] > 0 else (s / self.eta[a]).min(ONE)
-            log_u = self._log_law(a, log_pi[a])
-            by_output = column([e * u - x for u, x in zip(log_u, log_r, strict=True)])
-            by_cell = column([s * (x - total - rho) for x, rho in zip(log_pi[a], self.log_rho[a], strict=True)])
-            laws = (matrix([v.law for v in vertices]) * by_output).entries()
-            priors = (matrix([v.weights for v in vertices]) * by_cell).entries()
-            for vertex, law, prior in zip(vertices, laws, priors, strict=True):
-                value = (ONE - e) * vertex.f + law - prior
+            rest = ONE - e
+            by_output = self._log_law(a, log_pi[a]) * e - log_r
+            by_cell = (log_pi[a] - self.log_rho[a] - _all(total, len(vertices))) * s
+            for vertex in vertices:
+                value = rest * vertex.f + (vertex.law * by_output)[0, 0] - (vertex.weights * by_cell)[0, 0]
                 worst = value if worst is None else worst.max(value)
         return worst + s * self.knowledge
 
-    def _log_law(self, a: int, log_pi: list[Ball]) -> list[Ball]:
+    def _log_law(self, a: int, log_pi: Matrix) -> Matrix:
         """log u0, and 0 for an output that no cell gives, whose coefficients are then zero as well."""
-        total = log_sum_exp(log_pi)
-        law = [ZERO] * self.outputs
-        for x, row in zip(log_pi, self.rows[a], strict=True):
-            weight = (x - total).exp()
-            law = [u + weight * q for u, q in zip(law, row, strict=True)]
-        return [ZERO if u.is_zero() else u.log() for u in law]
+        listed = log_pi.entries()
+        total = log_sum_exp(listed)
+        law = matrix([[(x - total).exp() for x in listed]]) * self.rows[a]
+        return column([ZERO if u.is_zero() else u.log() for u in law.entries()])
+
+
+def _all(x: Ball, many: int) -> Matrix:
+    """A column of this number."""
+    return column([x] * many)
 
 
 def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
