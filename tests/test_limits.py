@@ -1,4 +1,7 @@
-"""What is audited can be verified: the solver's side allows no more than the verifier rebuilds."""
+"""What is audited can be verified: no more is allowed than the verifier rebuilds, and time limits hold."""
+
+import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -52,3 +55,45 @@ def test_a_tolerance_below_rounding_still_answers(tolerance: float) -> None:
     audit = dl.audit(mechanism, entropy=1, tolerance=tolerance, time_limit=2)
     assert 0 < audit.lower <= audit.upper < np.log(2)
     assert dl.verify(audit, mechanism=mechanism).verified
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "known"),
+    [
+        # What these leak at least, with all the time they want: .1114 and .5036.
+        (dl.mechanisms.geometric(dl.queries.count(n=2 * 10**4), epsilon=0.01), 0.11),
+        (dl.mechanisms.geometric(dl.queries.histogram(n=10**4, k=3), epsilon=1), 0.5),
+    ],
+    ids=["count", "histogram"],
+)
+def test_a_witness_is_good_although_the_time_is_over_at_once(mechanism: dl.Mechanism, known: float) -> None:
+    audit = dl.audit(mechanism, knowledge=0.5, time_limit=1e-9, verify=False)
+    assert audit.stopped == "time_limit"
+    assert audit.lower > known
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: random_matrix(2**13, 16),
+        lambda: dl.mechanisms.geometric(dl.queries.count(n=60), epsilon=0.3),
+        lambda: dl.mechanisms.laplace(dl.queries.total(n=20, values=range(31)), epsilon=1),
+    ],
+    ids=["many cells", "tree", "sum"],
+)
+def test_an_audit_and_its_check_keep_the_time_limit(
+    build: Callable[[], dl.Mechanism], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism, limit = build(), 0.2
+    # Every deadline reads this clock; one of processor time does not mind what else the machine does.
+    monkeypatch.setattr(time, "monotonic", time.process_time)
+    began = time.process_time()
+    audit = dl.audit(mechanism, knowledge=0.3, time_limit=limit, verify=True)
+    assert time.process_time() - began < 1.2 * limit + 1
+    assert 0 < audit.lower < audit.upper
+
+
+def random_matrix(rows: int, outputs: int) -> dl.Mechanism:
+    """Rows of Dirichlet(1) law."""
+    drawn = np.random.default_rng(1).dirichlet(np.ones(outputs), size=rows)
+    return dl.Mechanism.from_matrix(drawn, [2] * (rows.bit_length() - 1))

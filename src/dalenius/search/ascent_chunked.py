@@ -8,6 +8,7 @@ so random starts are run on samples of the cells, where they cost nothing, and o
 s takes one Newton step towards D(pi || rho) = K with each new posterior, or more where that is far off.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,8 +48,10 @@ def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, known: As
     state, value = _join([_begin(cells.sample(size, rng), deadline, rng) for _ in range(settings.samples)])
     front = state[_distinct(cells, value)[: settings.sample_survivors]]
     if deadline.expired() and known is None:
-        # A pass over all cells may take as long as a short limit.
-        return _found(cells, front[np.arange(1)], deadline)
+        # A pass over all cells may take as long as a short limit: a few starts have a few rounds on a sample.
+        few = front[np.arange(min(len(front.log_s), settings.finalists))]
+        state, value = climb(cells.sample(2 * size, rng), few, Deadline(math.inf), settings.late_rounds)
+        return _found(cells, state[_distinct(cells, value)[:1]], deadline)
     state, value = climb(cells.sample(settings.resampled_cells, rng), front, deadline, settings.resample_rounds)
     state = state[_distinct(cells, value)[: settings.finalists]]
     if deadline.expired() and known is None:
