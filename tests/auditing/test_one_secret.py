@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from dataclasses import replace
 
 import brute_force
 import numpy as np
@@ -180,3 +181,17 @@ def test_slow_progress_near_the_end_is_counted_in_batches(monkeypatch: pytest.Mo
     monkeypatch.setattr(time, "monotonic", lambda: now)  # a clock that stands still
     audit.finish(deadline, -np.inf, lambda: None)
     assert audit.gap > 1e-12
+
+
+def test_a_tree_grows_no_further_than_a_certificate_may_hold() -> None:
+    rows = np.zeros((8, 400))
+    rows[:, :3] = np.random.default_rng(0).dirichlet(np.ones(3), size=8)
+    mechanism = Mechanism.from_matrix(rows, [2, 2, 2])
+    sizes = []
+    for most in (399, DEFAULT.portfolio.most_numbers):
+        settings = Settings(portfolio=replace(only("simplices"), most_numbers=most))
+        audit, deadline = begun(mechanism, 0.5, tolerance=1e-5, settings=settings)
+        audit.finish(deadline, -np.inf, lambda *_: None, 2)
+        sizes.append(audit.proofs[-1].nodes.size)
+    # The leaves of a certificate are about all 400 outputs, although three are left to search with.
+    assert sizes[0] == 1 < sizes[1]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.numerics.batch import halves, singles, stack
+from dalenius.numerics.batch import halves, shortened, singles, stack
 from dalenius.numerics.types import Floats
 
 
@@ -37,3 +37,13 @@ def test_halves_share_the_cut_and_nothing_else_moves() -> None:
         assert (right[1] == high[k]).all()
     assert (low == 0).all()
     assert (high == 1).all()
+
+
+def test_short_cuts_are_near_and_have_few_digits() -> None:
+    rng = np.random.default_rng(1)
+    width = 10.0 ** -rng.uniform(0, 6, size=200)
+    at = rng.random(200)
+    cut = shortened(at, width)
+    assert (np.abs(cut - at) <= 0.005 * width + 1e-15).all()
+    assert len(repr(float(shortened(np.array([1 / 3]), np.array([0.5]))[0]))) <= 5
+    assert shortened(np.array([1 / 3]), np.array([0.0]))[0] == 1 / 3

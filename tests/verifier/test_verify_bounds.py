@@ -8,18 +8,19 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from dalenius.verifier.balls import precision
+from dalenius.verifier.balls import FEW_BITS, PRECISION, precision
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.contraction import pair_contracts
 from dalenius.verifier.kinds.boxes import Boxes, Interval
 from dalenius.verifier.kinds.choices import Choices
+from dalenius.verifier.proofs import twice
 from dalenius.verifier.question import Knowledge, Question
-from dalenius.verifier.reading import Refused
+from dalenius.verifier.reading import Refused, refuse
 from dalenius.verifier.secret import Group
 
 Floats = NDArray[np.float64]
@@ -441,3 +442,18 @@ def test_tightening_loses_no_law() -> None:
         side = Interval(np.maximum(u - down, 0).tolist(), (u + up).tolist()).tightened()
         assert not side.empty
         assert all(lo <= x <= hi for lo, x, hi in zip(side.low, u, side.high, strict=True))
+
+
+def test_a_check_is_tried_with_few_bits_and_then_with_all() -> None:
+    seen = []
+
+    def check() -> int:
+        seen.append(ctx.prec)
+        if ctx.prec < PRECISION:
+            refuse("the balls are too wide")
+        return 7
+
+    with precision():
+        assert twice(check) == 7
+        assert twice(lambda: 8) == 8
+    assert seen == [FEW_BITS, PRECISION]

@@ -12,7 +12,7 @@ from dalenius.settings import only
 from dalenius.verifier.balls import Rows, precision
 from dalenius.verifier.channels import named
 from dalenius.verifier.channels.channel import rebuild
-from dalenius.verifier.channels.ordering import Recursions
+from dalenius.verifier.channels.ordering import Recursions, products
 
 Q, M = dl.queries, dl.mechanisms
 ALONE = dl.Settings(portfolio=only("monotone"))
@@ -131,3 +131,23 @@ def test_a_zero_is_refused() -> None:
     data = certified(table())
     data["problem"]["rows"][1] = [1.0, 0.0]
     assert "not above 0" in dl.verify(data).reason
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "n", "recursive"),
+    [
+        ("geometric(epsilon=0.5)", 40, True),
+        ("laplace(epsilon=0.5)", 40, True),
+        ("geometric(epsilon=0.5)", 4, False),  # of few rows a matrix is faster
+        ("laplace(epsilon=200)", 40, False),  # nearly everything would cancel
+        ("gaussian(sigma=2)", 40, False),
+    ],
+)
+def test_products_of_all_kinds_meet_those_of_the_rows(mechanism: str, n: int, recursive: bool) -> None:  # noqa: FBT001 - a case
+    with precision():
+        channel = rebuild({"query": f"count(n={n})", "mechanism": mechanism})
+        found, rows = products(channel, range(n + 1)), Rows(channel.rows)
+        assert isinstance(found, Recursions) == recursive
+        vector = [arb(k + 1) / 7 for k in range(n + 1)]
+        for one, other in ((found.times(vector), rows.times(vector)), (found.combined(vector), rows.combined(vector))):
+            assert all(x.overlaps(y) and x.rad() < 1e-30 for x, y in zip(one, other, strict=True))
