@@ -810,7 +810,7 @@ class Portfolio(_Checked):
     # second of it above which it is not begun. Of 2^16 rows of 64 outputs a pass takes .2 s; a limit of 1 s ended with
     # the trivial bound, and without an ascent.
     capacity_share: float = 0.4
-    capacity_entries: float = 2e6
+    capacity_entries: float = 6e6
     # Multipliers of all posteriors beyond which a Newton step over them is too dear.
     most_posteriors: int = 256
     # Shallow: the least number of cells for each output, and the largest number of posteriors.

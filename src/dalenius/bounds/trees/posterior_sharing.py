@@ -57,10 +57,13 @@ class Leaves:
         points = take(self.points, np.arange(len(owner)))
         waiting = np.unique(owner)
         for decimals in self.problem.cells.settings.trees.share_decimals:
+            if not waiting.size:
+                break
             tried = _rounded(self.points, decimals)
+            left = np.flatnonzero(np.isin(owner, waiting))
             fails = [
                 part[~self.proved(part, take(tried, owner[part]))]
-                for part in np.array_split(np.arange(len(owner)), -(-len(owner) // self.chunk))
+                for part in np.array_split(left, -(-len(left) // self.chunk))
             ]
             failing = np.unique(owner[np.concatenate(fails)])
             done = np.setdiff1d(waiting, failing)
