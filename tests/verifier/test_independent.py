@@ -100,6 +100,7 @@ def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:
     ("name", "mechanism", "same"),
     [
         ("independent", {"records": [2, 2], "classes": None, "rows": [[0.5, 0.25, 0.25]] * 4}, False),
+        ("independent", {**damaged("independent", {})["problem"], "classes": [0, 1, 2, 3]}, True),
         ("independent-shift", {"query": "count(n=3)", "mechanism": "geometric(epsilon=2, sensitivity=2)"}, True),
         ("independent-shift", {"query": "count(n=3)", "mechanism": "geometric(epsilon=2)"}, False),
         ("independent-shift", {"query": "total(n=3, values=[1, 0])", "mechanism": "geometric(epsilon=1)"}, False),

@@ -1,6 +1,7 @@
 """Certificates with one thing wrong: problem, adversary, secret, joint releases, designs; and what is too large."""
 
 import io
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,11 +9,14 @@ import pytest
 from damage import GONE, Described, damaged, golden, reason
 from flint import arb
 
-from dalenius.verifier import balls
+from dalenius.verifier import balls, design
 from dalenius.verifier import verify as checking
 from dalenius.verifier.channels import unwritten_sums
-from dalenius.verifier.limits import NotChecked
-from dalenius.verifier.reading import read
+from dalenius.verifier.channels.channel import rebuild
+from dalenius.verifier.limits import NotChecked, sized
+from dalenius.verifier.question import Audited, Knowledge
+from dalenius.verifier.reading import Refused, read
+from dalenius.verifier.reference import UNIFORM
 from dalenius.verifier.verify import Verification, verify
 
 
@@ -50,6 +54,9 @@ from dalenius.verifier.verify import Verification, verify
             },
             "the reference leaves a class without mass",
         ),
+        ("sibson", {"witness.masses": [[0.0] * 4] * 2}, "the witness has no mass"),
+        ("two_records", {"adversary.reference": {"marginal": [0.5, 0.5]}}, "records of the same number of values"),
+        ("monotone", {"proofs.0.first": 0}, "lacks 'step'"),
         ("joint", {"releases": []}, "there are no releases"),
         ("joint", {"lower": 0.2}, "exceeds upper"),
         ("joint", {"columns": {}}, "there are 0 columns"),
@@ -70,6 +77,22 @@ from dalenius.verifier.verify import Verification, verify
         ("design_beside", {"beside": 5}, "no first part of 5"),
         ("design_beside", {"budget": {"distortion": 1.0}}, "has a budget of leakage"),
         ("design", {"audit.secret": {"records": [0]}}, "it is about one secret"),
+        ("design", {"budget.distortion": 0.29}, "exceeds the budget 0.29"),
+        ("design", {"budget": {}}, "needs either 'distortion' or 'leakage'"),
+        ("design", {"distortion": 0.29}, "more than the claimed 0.29"),
+        ("design", {"problem.noise": 1}, "which describe no design"),
+        ("design", {"problem.distribution": [0.5] * 3}, "the distribution sums to 1.5"),
+        ("design", {"problem.distribution": [0.3, 0.5, 0.2], "distortion": 0.3}, "which has another probability"),
+        ("design", {"problem.distortion": "cubic"}, "the distortion is 'cubic'"),
+        ("design", {"problem.query": "count(n=3)"}, "about another query than count(n=3)"),
+        ("design", {"problem.outputs": [0.0, 0.5, 2.0]}, "more than the claimed"),
+        ("design", {"symmetries.0.records": [0, 1]}, "not those of its domain"),
+        ("design", {"symmetries.0.outputs": [0, 1, 2]}, "where the distortions are others"),
+        ("design", {"symmetries.0.outputs": [0, 0, 2]}, "are not a permutation"),
+        ("design", {"adversary": {"entropy": 0.4}}, "about another adversary than the design"),
+        ("design_beside", {"problem.outputs": [0, 1, 2]}, "with a named query only"),
+        ("dual_design", {"upper": 0.3908}, "is not the upper bound 0.3908"),
+        ("dual_design", {"budget.leakage": 0.09}, "more than the budget 0.09"),
         ("design", {"lower": 0.2}, "exceeds upper"),
     ],
 )
@@ -84,6 +107,7 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
         ("group", {"secret_pairs": 1}, "too many"),
         ("weights", {"datasets": 2}, "too many"),
         ("design", {"design_pairs": 2}, "too large to check"),
+        ("design", {"design_products": 1}, "are too many to check"),
     ],
 )
 def test_what_is_too_large_is_refused(name: str, sizes: dict[str, int], words: str) -> None:
@@ -106,6 +130,83 @@ def test_a_joint_release_that_is_no_product_is_refused() -> None:
 def test_attributes_may_count_from_weights_of_datasets() -> None:
     even = {"adversary.reference": {"weights": [1 / 16] * 16}}
     assert verify(damaged("attributes", even)).verified
+    assert "16 datasets are too many to go through" in reason("attributes", even, sizes={"enumerated": 2})
+
+
+def designed(problem: dict[str, Any], described: dict[str, Any], **more: Any) -> Any:  # noqa: ANN401 - JSON, and a task
+    """What is read of a design whose audit is taken on trust."""
+    with balls.precision():
+        channel = rebuild(described)
+        audited = Audited(channel, Knowledge(arb(0), none=True, free=False), UNIFORM, 1.0, "", "")
+        problem = {"distribution": "uniform", "distortion": "absolute", **problem}
+        content = {"problem": problem, "adversary": {}, "audit": {"adversary": {}, "problem": described}, **more}
+        return design.read(content | {"budget": {"leakage": 1.0}}, audited)
+
+
+def rows(many: int, width: int) -> list[list[float]]:
+    return [[1.0, *[0.0] * (width - 1)]] * many
+
+
+HISTOGRAM = "histogram(n=1, k=2)"
+
+
+@pytest.mark.parametrize(
+    ("problem", "described", "words"),
+    [
+        ({}, {"query": "total(n=2, values=[0, 1, 2])", "rows": rows(5, 2)}, "one row per count vector"),
+        ({"query": "count(n=2)"}, {"query": "count(n=2)", "rows": rows(3, 2)}, "2 outputs where count(n=2) has 3"),
+        (
+            {"query": "count(n=2)", "outputs": [0, 1, 2]},
+            {"query": "count(n=2)", "mechanism": "geometric(epsilon=1)"},
+            "a named mechanism has its own outputs",
+        ),
+        (
+            {"query": HISTOGRAM, "outputs": [[0.5], [0.5]]},
+            {"query": HISTOGRAM, "rows": rows(2, 2)},
+            "1 entries where 2",
+        ),
+    ],
+)
+def test_a_design_names_the_outputs_that_its_mechanism_has(
+    problem: dict[str, Any], described: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(Refused, match=re.escape(words)):
+        designed(problem, described)
+
+
+def test_outputs_of_a_design_may_be_any_vectors() -> None:
+    described = {"query": HISTOGRAM, "rows": rows(2, 2)}
+    task = designed({"query": HISTOGRAM, "outputs": [[0.5, 0.5], [1.0, 0.0]]}, described)
+    assert [list(map(float, row)) for row in task.distances] == [[1.0, 2.0], [1.0, 0.0]]
+    with sized(design_differences=1), pytest.raises(Refused, match="too many distances"):
+        designed({"query": HISTOGRAM}, described)
+
+
+def test_a_symmetry_takes_records_to_records_with_as_many_values() -> None:
+    described = {"records": [2, 3], "classes": None, "rows": rows(6, 2)}
+    task = designed({"distortion": [[0.0, 1.0]] * 6}, described)
+    moved = {"records": [1, 0], "values": [[0, 1], [0, 1, 2]], "outputs": [0, 1]}
+    with balls.precision(), pytest.raises(Refused, match="another number of values"):
+        task._lower_bound({"symmetries": [moved], "pool": []})
+
+
+def test_a_prior_next_to_the_reference_stands_for_it() -> None:
+    # Rounding alone takes it farther than this adversary may be.
+    assert verify(damaged("constant", {"adversary.knowledge": 1e-40})).verified
+
+
+def test_json_that_is_none_is_refused() -> None:
+    for text, words in (
+        (b'{"a": NaN}', "NaN is not a number of JSON"),
+        (b'{"a": 1, "a": 2}', "names the same key twice"),
+        (b"[" * 100_000, "lists within lists too deep"),
+        (b"\xff", "not valid JSON"),
+    ):
+        assert words in checking.verify_stream(io.BytesIO(text))["reason"]
+
+
+def test_a_sum_of_what_is_no_number_is_none() -> None:
+    assert not balls.log_sum_exp([arb.nan(), arb(1)]).is_finite()
 
 
 def test_an_entropy_that_cannot_be_told_from_the_most_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

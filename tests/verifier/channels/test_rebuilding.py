@@ -15,6 +15,7 @@ from dalenius.verifier.channels.ordering import by_name, repaired
 from dalenius.verifier.channels.real_records import Density
 from dalenius.verifier.limits import sized
 from dalenius.verifier.reading import Refused
+from dalenius.verifier.reference import UNIFORM
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,14 @@ def described(query: str, mechanism: str = "geometric(epsilon=1)") -> dict[str, 
         (described("count(n=2)", "geometric(epsilon=0)"), "it must be above 0"),
         ({"records": [2, 2], "classes": [0, 1, 1, 2], "statistic": "sum"}, "which describe no channel"),
         ({"records": [2, 2], "samples": {}}, "samples need a query, or records and classes"),
+        ({"records": [2, 2], "statistic": "sum", "rows": []}, "only 'histogram' has a name"),
+        ({"records": [2, 3], "statistic": "histogram", "rows": []}, "all with the same number of values"),
+        ({"records": [2, 2], "statistic": "histogram", "rows": [[1.0]]}, "1 entries where 3 are needed"),
+        ({"records": [], "classes": None, "rows": []}, "records of the problem are empty"),
+        ({"records": [2], "classes": [0, 0], "rows": [[1.0], [1.0]]}, "belongs to no dataset"),
+        ({"records": [2], "classes": None, "rows": [[], []]}, "is empty or too large"),
+        ({"query": 5, "mechanism": "constant()"}, "must be a text of at most"),
+        (described("total(n=2, values=[4])", "symmetric(flip=0.1)"), "the query has a single answer"),
     ],
 )
 def test_a_description_that_makes_no_sense_is_refused(problem: dict[str, object], words: str) -> None:
@@ -66,6 +75,8 @@ def test_a_description_that_makes_no_sense_is_refused(problem: dict[str, object]
         (described("count(n=3)", "discrete_gaussian(sigma=9)"), {"noise_terms": 10}, "reaches too far"),
         (described("modular_sum(n=9, modulus=4)", "symmetric(flip=0.1)"), {"folded": 2, "modulus": 3}, "modulo 4"),
         (described("count(n=9)"), {"shared_entries": 50}, "too many to rebuild"),
+        (described("count(n=9)", "randomized_response(epsilon=1)"), {"responses": 4}, "too many outputs to rebuild"),
+        (described("total(n=9, values=[0, 1, 3])"), {"degree": 2}, "too large to recount exactly"),
     ],
 )
 def test_what_is_too_large_is_refused(problem: dict[str, object], sizes: dict[str, int], words: str) -> None:
@@ -79,6 +90,43 @@ def test_laws_of_too_many_records_are_refused() -> None:
             counting.Histogram(5, 1).shares(0)
         with pytest.raises(Refused, match="a sum of 5 records has too many values"):
             counting.Sum(6, (0, 1)).shares(0)
+
+
+def test_what_is_too_large_to_list_or_to_recount_is_refused() -> None:
+    with pytest.raises(Refused, match="a histogram of 3 records of 65 values is too large"):
+        named.query("histogram(n=3, k=65)", listed=False)
+    with sized(degree=2), pytest.raises(Refused, match="too large to recount exactly"):
+        counting.Sum(9, (0, 1, 3)).law(counting.Product(((0.5, 0.25, 0.25),)), (0,))
+    with pytest.raises(Refused, match="needs one row per class"):
+        named.query("count(n=2)").answers_on(counting.Table((2, 2), range(4), 4))
+
+
+def test_long_runs_of_a_table_and_remainders_of_long_sums_are_counted_in_another_way() -> None:
+    table = counting.Table((2,) * 6, [i % 5 for i in range(64)], 5)
+    slices, one_by_one = table.shares(0), table.shares(0, long=100)
+    assert all(p.overlaps(q[t]) for r, q in zip(slices, one_by_one, strict=True) for t, p in r.items())
+    assert list(counting.numbered([2, 1, 2], [0])) == [0, 0, 1, 1]
+    plain = counting.Sum(9, (0, 1), 4).law(UNIFORM, (0,))
+    with sized(folded=2):
+        squared = counting.Sum(9, (0, 1), 4).law(UNIFORM, (0,))
+    assert all(plain[v].overlaps(p) for v, p in squared.items())
+
+
+def test_renaming_both_values_turns_the_parity_of_an_odd_number_of_bits() -> None:
+    assert counting.relabelled(counting.Sum(3, (0, 1), 2), [1, 0]) == [1, 0]
+    assert counting.relabelled(counting.Sum(2, (0, 1), 2), [1, 0]) == [0, 1]
+
+
+@pytest.mark.parametrize("mechanism", ["geometric(epsilon=1)", "exponential(epsilon=1)"])
+def test_a_single_answer_has_one_output(mechanism: str) -> None:
+    assert rebuild(described("total(n=2, values=[4])", mechanism)).rows == [[1]]
+
+
+def test_answers_that_repeat_share_a_row() -> None:
+    pairs = rebuild(described("pairs(n=3)", "exponential(epsilon=1)"))
+    assert list(pairs.row_of) == [0, 0, 1, 2]
+    vectors = rebuild(described("histogram(n=2, k=2)", "symmetric(flip=0.2)"))
+    assert [float(row[t]) for t, row in enumerate(vectors.rows)] == pytest.approx([0.8] * 3)
 
 
 def test_a_law_that_lost_its_digits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +185,9 @@ def test_channels_are_told_apart_by_tails_and_beyond_a_size_not_at_all() -> None
         assert "another channel" in reason(
             "sibson", {}, Described(records=[2] * 3, classes=[0, 1, 1, 2, 1, 2, 2, 3], rows=[[0.25] * 4] * 4)
         )
+    one, three = (rebuild(described(q)) for q in ("identity(k=4)", "count(n=3)"))
+    assert one.difference(three) == "its records are different"
+    assert one.difference(table) == "it has 4 outputs, not 2"
     count, total = named.query("count(n=3)"), named.query("total(n=3, values=[1, 0])")
     assert not named.same_answers(count, total)
     with sized(compared_datasets=2):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from damage import GONE, damaged, golden, reason
+from damage import GONE, Described, damaged, golden, reason
 from flint import arb
 
 from dalenius.verifier.balls import precision
@@ -65,6 +65,18 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
             },
             "counts others is about one record",
         ),
+        (
+            "local",
+            {
+                "secret": {"records": [0, 1]},
+                "lower": 0.0,
+                "witness": {"part": {"others": 0, "counted": False}, "masses": [[0.25]] * 4},
+                "proofs": [
+                    {"kind": "product", "upper": 0.2, "eta": 0.3, "sigma": 0.1, "lambda": 0.3, "law": [0.25] * 4}
+                ],
+            },
+            "sigma must be 0 for a group",
+        ),
         ("local-reference", {"adversary.reference": MARGINALS}, "the channel of record 4 is not shown to contract"),
         ("local-reference", {"adversary.reference": {"marginal": [1.0, 0.0]}}, "no dataset of positive reference"),
         ("local-looks", {"problem.mechanism": "unary_encoding(epsilon=1)", "lower": 0.0}, "a symmetric channel"),
@@ -86,6 +98,8 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         ("large", {"witness.masses": [[0.0] * 13] * 2}, "the witness has no mass"),
         ("large", {"witness.masses.0": [1.0] * 13}, "in a block where there is no dataset"),
         ("large", {"proofs.0.kind": "rows"}, "its kind is none of trivial, maximal, sibson"),
+        ("large", {"problem.query": "total(n=12, values=[4])"}, "from 0 to 0"),
+        ("blend", {"proofs.0.order": 1.0}, "the order must be above 1"),
         ("large-sibson", {"proofs.0.order": 1.0}, "the order must be above 1"),
         ("large-trivial", {"adversary.reference": {"marginal": [1.0, 0.0]}}, "no dataset of positive reference"),
         ("law", {"proofs.0.cuts": [], "proofs.0.log_r": [0.0]}, "exceeds claimed"),
@@ -117,6 +131,12 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         ("histogram", {"proofs.0.kind": "maximal"}, "which need no list of count vectors"),
         ("histogram", {"witness.cell": 3}, "from 0 to 2"),
         ("centres", {"proofs.0.s": 0.0}, "s must be above 0"),
+        ("tied", {"adversary.reference": {"marginal": [0.5, 0.3, 0.2]}}, "whose values are equally likely"),
+        ("tied", {"witness.cuts": [2, 1]}, "cuts of the witness do not ascend"),
+        ("tied", {"witness.window": [3, 2]}, "ends before it begins"),
+        ("tied", {"lower": 0.2}, "less than the claimed lower bound"),
+        ("tied", {"witness.first": 2}, "masses of counts above 4"),
+        ("tied", {"witness.masses": [0.0] * 4}, "the witness has no mass"),
         ("tied", {"witness.kind": "bound"}, "of an unknown kind, 'bound'"),
         ("own-count", {"proofs.0.s": 1.0}, "s must be above 1"),
         ("own-count", {"proofs.0.tilt": [0.0] * 10, "proofs.0.others": [0.0] * 11}, "does not cover 14 records"),
@@ -155,6 +175,8 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
         ("large", {"sum_blocks": 25}, "blocks for 2 values of the secret, too many"),
         ("blend", {"sum_terms": 9}, "meet too many classes"),
         ("law", {"sum_cuts": 3}, "too many to check"),
+        ("law", {"sum_terms": 150}, "too many to check with"),
+        ("tied", {"tied_terms": 9}, "terms, too many to check"),
         ("histogram", {"histogram_pairs": 3}, "too many to check"),
         ("centres", {"histogram_terms": 3}, "at most 3 terms"),
         ("own-count", {"own_outputs": 3}, "outputs up to order are too many"),
@@ -229,3 +251,20 @@ def test_own_counts_beyond_the_tilt_are_bounded_together() -> None:
     cut = {**proof, "tilt": proof["tilt"][:11], "others": proof["others"][:12]}
     half, little = (asked_about({**cut, "outside": share}) for share in (0.5, 0.01))
     assert whole < half < little
+    few = {**proof, "tilt": proof["tilt"][:3], "others": proof["others"][:4], "outside": 0.5}
+    assert whole < asked_about(few)
+
+
+def test_a_certificate_of_local_records_is_about_its_own_channel() -> None:
+    same, other = (Described(query="count(n=5)", mechanism=f"randomized_response(epsilon={e})") for e in ("1.0", 2))
+    assert verify(golden("local"), same).verified
+    assert "another channel" in reason("local", {}, other)
+
+
+@pytest.mark.parametrize(("n", "p"), [(5, "0.3"), (3000, "0.5"), (3000, "1")])
+def test_the_mean_of_a_count_is_added_up_as_far_as_it_matters(n: int, p: str) -> None:
+    share = arb(p)
+    found = unwritten_histograms._moment(n, share, 1 - share, arb(1))
+    mean = (1 + (n - 1) * share) / (n * share)
+    assert found - mean < 1e-20
+    assert found > mean - arb("1e-30")

@@ -1,23 +1,27 @@
 """Proofs of every kind with one thing wrong, and the rare turns of their checks."""
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from damage import golden, reason
+from damage import GONE, damaged, golden, reason
 from flint import arb
 
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.contraction import contracts
-from dalenius.verifier.kinds import bellman, grid, monotone, power, product, rows
+from dalenius.verifier.kinds import bellman, boxes, grid, monotone, power, product, ratios, rows
 from dalenius.verifier.limits import sized
 from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product, Reference
 from dalenius.verifier.secret import Group
+from dalenius.verifier.verify import verify
 
 INSIDE = "proofs.0.proof"
-LEAF = {"sigma": 0.3, "m": [[0, 0]]}
+LEAF = "proofs.0.tree.3"
+STEEP = {f"{LEAF}.rho": [-9.0, 0.0, 0.0, 0.0]}
 
 
 @pytest.fixture(autouse=True)
@@ -33,9 +37,20 @@ def _precision() -> Iterator[None]:
         ("rows", {"proofs.0.rows.0.tree.1.kappa": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
         ("groups", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "too small to tell from zero"),
         ("groups", {"proofs.0.eta": [0.0, 0.0]}, "needs groups of one output each"),
+        ("groups", {f"{LEAF}.s": 0.0}, "s must be above 0"),
+        ("groups", {f"{LEAF}.s": 1e-9}, "s must exceed theta eta"),
+        ("groups", {f"{LEAF}.kappa.0": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
+        ("groups", {f"{LEAF}.mu": [[0.0, 0.0]]}, "mu has 1 rows, too few"),
+        ("groups", {f"{LEAF}.mu": [[0.0] * 2] * 2, f"{LEAF}.kappa": [[0.0] * 2] * 2, **STEEP}, "exceeds"),
+        ("groups", {f"{LEAF}.lam": GONE, **STEEP}, "exceeds"),
+        ("groups", {f"{LEAF}.lam": GONE, f"{LEAF}.omega": GONE, **STEEP}, "exceeds"),
+        ("posteriors", {"proofs.0.tree.3.sigma": 0.0}, "sigma must be above 0"),
+        ("posteriors", {"proofs.0.ratios": 1}, "is neither true nor false"),
+        ("sibson", {"proofs.0.kind": "reference"}, "for an adversary without knowledge only"),
         ("grid", {f"{INSIDE}.kind": "boxes"}, "groups"),
+        ("local-values", {"proofs.0.sigma": 0.3, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
         ("grid", {f"{INSIDE}.kind": "choices"}, "none of"),
-        ("grid", {f"{INSIDE}.groups": [0, 0, 1], f"{INSIDE}.eta": 1.0, f"{INSIDE}.tree": [LEAF]}, "exceeds claimed"),
+        ("grid", {f"{INSIDE}.groups": [0, 0, 0], f"{INSIDE}.tree": [{"sigma": 0.3, "m": [[0]]}]}, "one output each"),
         ("local", {"proofs.0.eta": 1.0}, "exceeds claimed"),
         ("local-values", {"proofs.0.eta": 0.9}, "exceeds claimed"),
         ("local-values", {"proofs.0.sigma": 0.9, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
@@ -52,6 +67,59 @@ def _precision() -> Iterator[None]:
 )  # fmt: skip
 def test_a_damaged_proof_is_refused(name: str, changes: dict[str, object], words: str) -> None:
     assert words in reason(name, changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "tree", "cuts"),
+    [
+        ("boxes", "proofs.0.tree", [[0, 0, 5.0]]),
+        ("choices", "proofs.0.tree", [[0, 0, 5.0]]),
+        ("rows", "proofs.0.rows.0.tree", [[0, 5.0]]),
+        ("posteriors", "proofs.0.tree", [[1, 0, 0.8], [1, 0, 0.2]]),
+    ],
+)
+def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: str, cuts: list[list[float]]) -> None:
+    part: Any = golden(name)
+    for key in tree.split("."):
+        part = part[int(key) if key.isdigit() else key]
+    # Beyond 5 there is nothing; nor is there below .2, of what is above .8.
+    grown = [cuts[0], *part, {}] if len(cuts) == 1 else [cuts[0], *part, cuts[1], {}, *part]
+    assert verify(damaged(name, {tree: grown, "upper": 0.7, "proofs.0.upper": 0.7})).verified
+
+
+def test_a_tree_that_is_too_deep_is_refused() -> None:
+    assert "the tree is too deep" in reason("boxes", {}, sizes={"waiting": 2})
+
+
+def test_lines_that_were_forgotten_are_drawn_again() -> None:
+    with sized(secants=1):
+        assert verify(golden("posteriors")).verified
+
+
+def test_a_secant_of_one_point_is_the_tangent_there() -> None:
+    slope, start = boxes.secant(0.5, 0.5)
+    assert (slope * arb("0.5") + start).overlaps(arb("0.5") * arb("0.5").log())
+    low, high = boxes.secant(0.0, 0.0)
+    assert low == high == 0
+
+
+def test_a_box_is_tightened_until_it_stays_or_three_times() -> None:
+    once = boxes.Interval([0.0, 0.2, 0.3], [1.0, 0.9, 0.4])
+    assert once.tightened(1).high[0] <= math.nextafter(0.5, 1)
+    assert boxes.Interval([0.5, 0.5], [0.5, 0.5]).tightened().low == [0.5, 0.5]
+
+
+def test_ratios_are_rounded_outward_where_floats_end() -> None:
+    wide = arb("0.5", "0.25")
+    assert ratios._end(wide, 0) <= 0.25
+    assert ratios._end(wide, 1) >= 0.75
+    assert ratios._end(arb("1e-320"), 0) == 0.0
+    assert ratios._end(arb("1e-320"), 1) == ratios.LEAST
+    assert ratios._quotient(0.0, 0.0, 7.0) == 7.0
+    assert ratios._quotient(math.inf, math.inf, 7.0) == 7.0
+    assert ratios._carried_down(1.0, 2.0) == 1.0
+    shared = arb(1) / 3
+    assert list(map(list, ratios._columns([[shared, shared]], 0))) == [[1 / 3], [1 / 3]]
 
 
 def test_a_row_without_a_leaf_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
