@@ -191,8 +191,12 @@ def test_a_symmetry_takes_records_to_records_with_as_many_values() -> None:
 
 
 def test_a_prior_next_to_the_reference_stands_for_it() -> None:
-    # Rounding alone takes it farther than this adversary may be.
-    assert verify(damaged("constant", {"adversary.knowledge": 1e-40})).verified
+    # Rounding alone takes it farther from the reference than this adversary may be.
+    masses = [[0.25, 0.25000000000000006, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
+    witness = {"witness.record": 0, "witness.masses": masses, "adversary.knowledge": 1e-40, "lower": 0.0}
+    assert verify(damaged("trivial", witness)).verified
+    masses[0][0] = 0.2500001
+    assert "where at most 1e-40 is allowed" in reason("trivial", witness)
 
 
 def test_json_that_is_none_is_refused() -> None:

@@ -87,6 +87,14 @@ def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: st
     assert verify(damaged(name, {tree: grown, "upper": 0.7, "proofs.0.upper": 0.7})).verified
 
 
+def test_leaves_without_multipliers_share_one_law() -> None:
+    tree = [
+        {key: leaf[key] for key in ("s", "rho")} if "s" in leaf else leaf
+        for leaf in golden("groups")["proofs"][0]["tree"]
+    ]
+    assert verify(damaged("groups", {"proofs.0.tree": tree, "upper": 2.0, "proofs.0.upper": 2.0})).verified
+
+
 def test_a_tree_that_is_too_deep_is_refused() -> None:
     assert "the tree is too deep" in reason("boxes", {}, sizes={"waiting": 2})
 
