@@ -236,7 +236,7 @@ BAD = {
     "knowledge negative": ([*PARITY, "--knowledge", "-1"], ["knowledge = -1.0"]),
     "neither": (PARITY, ["--entropy and --knowledge", "neither"]),
     "both": ([*PARITY, "--entropy", "1", "--knowledge", "1"], ["--entropy and --knowledge", "both"]),
-    "nothing": (["--entropy", "1"], ["say what to audit", "none of them"]),
+    "nothing": (["--entropy", "1"], ["name what to audit", "none of them"]),
     "query alone": ([*PARITY[:2], "--entropy", "1"], ["--query needs --mechanism"]),
     "mechanism alone": ([*PARITY[2:], "--entropy", "1"], ["--mechanism needs --query"]),
     "channel alone": (["--channel", "x.csv", "--entropy", "1"], ["--channel needs --records"]),
