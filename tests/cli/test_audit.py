@@ -240,7 +240,10 @@ BAD = {
     "query alone": ([*PARITY[:2], "--entropy", "1"], ["--query needs --mechanism"]),
     "mechanism alone": ([*PARITY[2:], "--entropy", "1"], ["--mechanism needs --query"]),
     "channel alone": (["--channel", "x.csv", "--entropy", "1"], ["--channel needs --records"]),
-    "two sources": ([*PARITY, "--load", "m.json", "--entropy", "1"], ["in one way", "--load, --mechanism, --query"]),
+    "two sources": (
+        [*PARITY, "--load", "m.json", "--entropy", "1"],
+        ["in exactly one way", "--load, --mechanism, --query"],
+    ),
     "unknown query": (["--query", "cuont(n=4)", *PARITY[2:], "--entropy", "1"], ["'cuont'", "'count'"]),
     "unknown argument": (["--query", "count(m=4)", *PARITY[2:], "--entropy", "1"], ["'m'", "count has no argument"]),
     "unknown mechanism": ([*PARITY[:2], "--mechanism", "simmetric(flip=1)", "--entropy", "1"], ["'symmetric'"]),

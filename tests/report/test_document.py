@@ -55,7 +55,7 @@ def test_the_page_carries_the_verdict_and_a_certificate_that_verifies(audit: dl.
     page, reader = read(tmp_path / "r.html")
     assert not reader.loads
     assert len(page) < 1_000_000
-    assert "This release tells at most" in page
+    assert "This release leaks at most" in page
     data = re.search(r'download="certificate.json" href="data:[^,]*,([^"]*)"', page)
     assert data is not None
     assert dl.verify(json.loads(base64.b64decode(data[1]))).verified
@@ -170,7 +170,7 @@ def test_a_ledger_has_a_page(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["report", str(tmp_path / "book.json"), "--out", str(tmp_path / "r.html")])
     assert run.exit_code == 0
     page, reader = read(tmp_path / "r.html")
-    assert "The release of this ledger tells" in page
+    assert "The release of this ledger leaks" in page
     assert "dalenius ledger show" in page
     assert "is kept" in page
     assert "<h1>Leakage report: 1 release about 2 records of 2 values</h1>" in page

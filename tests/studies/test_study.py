@@ -73,11 +73,11 @@ def test_a_run_answers_what_is_missing_and_nothing_else(toml: Path) -> None:
     seen: list[str] = []
     first = Study.load(toml).run(jobs=2, progress=lambda state: seen.append(state.text))
     assert first.complete
-    assert seen[0] == "0 of 4 points are there; 4 to answer, 2 at a time"
+    assert seen[0] == "0 of 4 points are done; 4 to go, 2 at a time"
     toml.write_text(TEXT.replace("[0.5, 1.0]", "[0.5, 1.0, 2.0]"))
     seen.clear()
     second = Study.load(toml).run(jobs=1, progress=lambda state: seen.append(state.text))
-    assert seen[0].startswith("4 of 6 points are there; 2 to answer")
+    assert seen[0].startswith("4 of 6 points are done; 2 to go")
     assert same(second)[:4] == same(first) == same(run_here(Study.load(toml)))[:4]
 
 
@@ -132,7 +132,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_costs_nothing_that_had_ended(
     more = [Entry("0" * 64, "done", "", {}, 1.0, bytes(10**6))]
     with Store.open(study.store, study.name, study.source.text) as opened:
         opened.connection.execute(f"PRAGMA {state}")
-        with pytest.raises(InputError, match=f"two.db: {words}; what had ended before is kept"):
+        with pytest.raises(InputError, match=f"two.db: {words}; points that were finished are kept"):
             opened.put(more)
     assert study.refreshed().entries == before
 

@@ -426,7 +426,7 @@ def test_both_adversaries_stand_side_by_side(tmp_path: Path) -> None:
     assert found.independent.upper >= 0.110944 - 1e-6
     assert found.independent.gap < 1e-5
     words = found.summary()
-    assert "may believe that records are tied to each other in any way, but knows only so much in all" in words
+    assert "may believe that records depend on each other in any way, but its knowledge is limited" in words
     assert "believes that records are independent, and may know every record but one" in words
     assert found.to_dict()["independent"]["upper"] == found.independent.upper
     found.save(tmp_path / "profile.json")

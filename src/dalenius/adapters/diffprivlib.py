@@ -37,7 +37,7 @@ def from_diffprivlib(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
         raise InputError(message)
     name = type(mechanism).__name__
     if not type(mechanism).__module__.startswith("diffprivlib.") or name not in KNOWN:
-        message = f"{name} is not known here; known are {', '.join(KNOWN)} of diffprivlib.mechanisms"
+        message = f"{name} is not supported; from_diffprivlib reads {', '.join(KNOWN)} of diffprivlib.mechanisms"
         raise InputError(message)
     return KNOWN[name](mechanism, query)
 

@@ -499,7 +499,7 @@ def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale:
         raise InputError(message)
     if scale is not None:
         if sensitivity is not None:
-            message = f"scale = {scale} says by itself how much noise there is; leave sensitivity = {sensitivity} out"
+            message = f"scale = {scale} already fixes how much noise there is; leave sensitivity = {sensitivity} out"
             raise InputError(message)
         rate = unit / checks.real("scale", scale, 0.0, math.inf, open_low=True)
         if not 0 < rate < math.inf:

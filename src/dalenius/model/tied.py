@@ -115,8 +115,8 @@ class TiedPrior(Prior):
     def joint(self) -> NoReturn:
         """Raise InputError: there are too many outputs."""
         message = (
-            f"the noisy counts of {self.mechanism.query} have too many values to list; prior.leakage() is what they "
-            "tell at least"
+            f"the noisy counts of {self.mechanism.query} have too many values to list; they leak at least "
+            "prior.leakage()"
         )
         raise InputError(message)
 

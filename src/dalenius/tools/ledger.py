@@ -362,7 +362,7 @@ class Ledger:
 
     def _beside(self) -> str:
         """Words for what has been released already."""
-        return f" beside the {counted(len(self._releases))} before" if self._releases else ""
+        return f" after the {counted(len(self._releases))} before" if self._releases else ""
 
     def _nothing_left(self) -> str:
         leaked = short(self._account.upper)
@@ -376,7 +376,7 @@ class Ledger:
         return (
             f"{new.name} was not recorded: with it everything released leaks {leaks} about a record, and the budget is "
             f"{budget:.9g}, of which {round_down(self.remaining())} are left; add noise (ledger.calibrate finds the "
-            "least), or record it all the same with force=True"
+            "least), or record it anyway with force=True"
         )
 
     def _foresee(
@@ -753,7 +753,7 @@ def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tup
         found = Columns.from_user(columns, n)
         return found, found.records
     if n is not None:
-        message = f"n = {n!r} goes with columns=; the data say how many records there are"
+        message = f"n = {n!r} goes with columns=; the data already fix the number of records"
         raise InputError(message)
     if isinstance(data, RealQuery):
         message = (
