@@ -154,13 +154,13 @@ def test_both_adversaries_stand_side_by_side_with_what_they_believe(audit: dl.Au
     audit.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     other = dl.audit(audit.mechanism, adversary="independent")
-    assert "the adversary may believe that records are tied to each other in any way" in page
+    assert "the adversary may believe that records depend on each other in any way" in page
     assert "the adversary believes that records are independent, and may know every record but one. Verified." in page
     assert f'data-nats="{other.upper!r}"' in page
     other.report(tmp_path / "other.html")
     page = (tmp_path / "other.html").read_text()
     assert "dalenius audit --query &quot;count(n=2)&quot; --mechanism &quot;geometric(epsilon=1)&quot; --adv" in page
-    assert "tied to each other" not in page
+    assert "depend on each other" not in page
 
 
 def test_a_ledger_has_a_page(tmp_path: Path) -> None:

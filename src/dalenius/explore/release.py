@@ -66,7 +66,7 @@ IN_PAGE_WORDS = {
         "'How the file is read' can change that"
     ),
     "give these options (--delimiter, --decimal)": "choose one under 'How the file is read'",
-    "normalize=True (--normalize)": "so under 'How the file is read'",
+    "give normalize=True (--normalize)": "let the page do it, under 'How the file is read'",
     "counts=True (--counts) takes": "the box 'rows are counts' takes",
 }
 
