@@ -24,10 +24,10 @@ def from_diffprivlib(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
         query: what it is run on.
 
     Returns:
-        A Mechanism with the law that the documentation of diffprivlib gives; its samplers follow it only nearly.
+        A Mechanism with the law that the documentation of diffprivlib gives; its samplers follow it only approximately.
 
     Raises:
-        InputError: the object is not known, or its bounds are not the range of the query.
+        InputError: the object is not supported, or its bounds are not the range of the query.
 
     Example:
         `dl.from_diffprivlib(Geometric(epsilon=1, sensitivity=1), dl.queries.count(n=4))`

@@ -34,7 +34,7 @@ def from_opendp(measurement: Any, query: Query) -> Mechanism:  # noqa: ANN401 - 
     Args:
         measurement: a measurement of OpenDP 0.12 or later. Laplace and geometric noise on whole numbers, discrete
             Gaussian noise, the same on real numbers, randomised response of one value, noisy max, and compositions of
-            these are known.
+            these are supported.
         query: what the transformations before the noise compute. That is compared on all datasets up to 4,096 of them,
             and on 2,000 otherwise.
 
@@ -42,10 +42,10 @@ def from_opendp(measurement: Any, query: Query) -> Mechanism:  # noqa: ANN401 - 
         A Mechanism.
 
     Raises:
-        InputError: the measurement is of another kind, or computes something else than the query.
+        InputError: the measurement is of another kind, or computes something other than the query.
 
     Example:
-        `dl.from_opendp(measurement, dl.queries.count(n=4))`; the page on coming from OpenDP has it whole.
+        `dl.from_opendp(measurement, dl.queries.count(n=4))`; the page on coming from OpenDP has the whole example.
     """
     if not isinstance(query, Query):
         message = f"from_opendp needs a Query as its second argument, not {type(query).__name__}; see dl.queries"

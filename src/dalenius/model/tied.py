@@ -83,7 +83,7 @@ class TiedPrior(Prior):
         return float(np.exp(self._log_excess()[value, own] + self.reference.log_probability(x, records)))
 
     def weights(self) -> Floats:
-        """Return p(x) for every dataset, in the order of the matrix rows; refused when too many."""
+        """Return p(x) for every dataset, in the order of the matrix rows; raise InputError if there are too many."""
         records = self.mechanism.records
         if self.mechanism.log_universe > math.log(self.most_weights) + 1e-9:
             message = (

@@ -59,7 +59,7 @@ class Account:
 
     @property
     def certificate(self) -> Certificate | None:
-        """What `verify` re-checks: of all releases together; None where upper is no more than added up."""
+        """The certificate of all releases together, which `verify` re-checks; None if `upper` is a sum of bounds."""
         if self.joint is not None:
             return self.joint
         return self.audit.certificate if self.audit is not None and self.exact else None
