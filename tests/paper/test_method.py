@@ -320,12 +320,12 @@ def test_the_choice_of_repairs_reaches_algorithm_1() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"repairs": ["escort"]}, 'repairs says how the paper.s text is run; give it with method="paper"'),
-        ({"reading": "proof"}, "reading says how the paper.s text is run"),
+        ({"repairs": ["escort"]}, 'repairs chooses how the paper.s text is run; give it with method="paper"'),
+        ({"reading": "proof"}, "reading chooses how the paper.s text is run"),
         ({"method": "paper", "repairs": ["escrot"]}, "no repair 'escrot'; did you mean 'escort'"),
         ({"method": "paper", "repairs": [3]}, "no repair 3; by choice: gradient, entropy_share, escort, hinge"),
         ({"method": "paper", "reading": "loose"}, "reading = 'loose' is unknown; use 'proof' or 'strict'"),
-        ({"method": "paper", "reading": "strict", "repairs": "penalty_owner"}, "both say who sets the penalty"),
+        ({"method": "paper", "reading": "strict", "repairs": "penalty_owner"}, "both choose who sets the penalty"),
     ],
 )
 def test_choices_that_make_no_sense_are_refused(options: dict[str, object], words: str) -> None:

@@ -72,7 +72,7 @@ class Channel:
         if self.confidence != other.confidence:
             return "one of them is known by samples, or with another confidence"
         if not _same(self.lost, other.lost):
-            return "outputs beyond its range are told apart in one of them"
+            return "one of them keeps outputs beyond its range apart"
         if self.outputs != other.outputs:
             return f"it has {self.outputs} outputs, not {other.outputs}"
         mine, theirs = self.statistic, other.statistic
