@@ -42,6 +42,8 @@ class Channel:
     confidence: float | None = None
     # What kinds/grid.py remembers of its last grid.
     grids: dict[int, Any] = field(default_factory=dict)
+    # What channels/ordering.py remembers of its last order.
+    repairs: list[Any] = field(default_factory=list)
 
     def cells(self, shares: list[Shares]) -> list[dict[int, Ball]]:
         """Return rho(a, row), per secret value a: classes with the same row put together (MATH 2, exact).
