@@ -213,9 +213,7 @@ def _distinct(rows: list[list[Ball]]) -> tuple[list[list[Ball]], list[int]]:
 
 
 def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
-    """Rows of floats, each divided by its exact sum; equal ones are put together, which is exact."""
-    if not raw:
-        refuse("the channel has no rows")
+    """One row or more of floats, each divided by its exact sum; equal ones are put together, which is exact."""
     width = len(sequence(raw[0], "row 0"))
     if width == 0 or width * len(raw) > largest().shared_entries:
         refuse(f"a channel of {len(raw)} rows and {width} outputs is empty or too large")
