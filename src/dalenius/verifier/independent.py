@@ -164,7 +164,7 @@ class Independent:
             rows = self._known(witness, record)
         else:
             if not (self.follows or self.knowledge is not None):
-                refuse("the witness does not say what the other records are")
+                refuse("the witness does not state what the other records are")
             rows = self._averaged(record, law)
             self._held(law, record)
         leaked = sum((p * d for p, d in zip(law, divergences(rows, law), strict=True) if not p.is_zero()), ZERO)

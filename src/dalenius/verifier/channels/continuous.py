@@ -218,7 +218,7 @@ def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[
     if "together" not in proof:
         return asked.many, ONE
     if proof["together"] is not True or asked.many < 3 or (asked.independent and not asked.exactly):  # noqa: PLR2004
-        refuse(f"{where}: one coin for the others is not for what is asked")
+        refuse(f"{where}: one coin for the others does not fit this question")
     return 2, one_coin(asked.reference, m, asked.many)
 
 

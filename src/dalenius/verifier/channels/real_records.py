@@ -104,7 +104,7 @@ def rebuild(problem: dict[str, Any]) -> Problem:
         size = positive(noise["sigma"], "sigma") / spread
     elif noise["scale"] is not None:
         if noise["epsilon"] is not None or noise["sensitivity"] is not None:
-            refuse("scale is given with epsilon or sensitivity; it says by itself how much noise there is")
+            refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
         size = spread / positive(noise["scale"], "scale")
     else:
         sensitive = spread if noise["sensitivity"] is None else positive(noise["sensitivity"], "sensitivity")
