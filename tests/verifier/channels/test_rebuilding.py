@@ -49,7 +49,7 @@ def described(query: str, mechanism: str = "geometric(epsilon=1)") -> dict[str, 
         (described("histogram(n=2, k=2)", "noisy_max(epsilon=1, noise='none')"), "noise is 'none'"),
         (described("count(n=2)", "geometric(epsilon=1, clamp=1)"), "clamp is 1; it must be True or False"),
         (described("histogram(n=2, k=2)", "geometric(epsilon=1, clamp=False)"), "for answers that are numbers"),
-        (described("count(n=2)", "geometric(epsilon=1, scale=2)"), "it says by itself how much noise"),
+        (described("count(n=2)", "geometric(epsilon=1, scale=2)"), "scale alone fixes how much noise"),
         (described("count(n=2)", "geometric(epsilon=0)"), "it must be above 0"),
         ({"records": [2, 2], "classes": [0, 1, 1, 2], "statistic": "sum"}, "which describe no channel"),
         ({"records": [2, 2], "samples": {}}, "samples need a query, or records and classes"),
@@ -189,7 +189,7 @@ def test_noisy_max_chooses_as_its_definition_says(counts: tuple[int, ...]) -> No
 
 def test_channels_are_told_apart_by_tails_and_beyond_a_size_not_at_all() -> None:
     wide, held = (rebuild(described("count(n=2)", f"discrete_gaussian(sigma=1, clamp={c})")) for c in (False, True))
-    assert wide.difference(held) == "outputs beyond its range are told apart in one of them"
+    assert wide.difference(held) == "one of them keeps outputs beyond its range apart"
     table = rebuild({"records": [2, 2], "classes": None, "rows": [[1.0, 0.0]] * 4})
     classes = rebuild({"records": [2, 2], "classes": [0] * 4, "rows": [[1.0, 0.0]]})
     assert table.difference(classes) is None

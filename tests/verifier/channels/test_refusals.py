@@ -145,7 +145,7 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         # Samples.
         ("samples", {"problem.samples.more": 1}, "and nothing else"),
         ("samples", {"problem.samples.rows": []}, "there are 0 sets of samples for 3 classes"),
-        ("samples", {"problem.samples.rows.2": GONE}, "nothing says which class has which"),
+        ("samples", {"problem.samples.rows.2": GONE}, "nothing assigns sets to classes"),
         ("samples", {"problem.samples.confidence": 1.0}, "gives a confidence of 1"),
         ("samples", {"problem.samples.counted.0.share": 0.95}, "add up to more than 1"),
         ("samples", {"problem.samples.counted.0.counts.0.0": 1999}, "counts more outputs than there were draws"),
@@ -248,7 +248,7 @@ def asked_about(proof: dict[str, Any], law: list[float] | None = None) -> Any:  
 
 
 def test_own_counts_are_for_values_that_are_all_as_likely() -> None:
-    with pytest.raises(Refused, match="all as likely"):
+    with pytest.raises(Refused, match="all equally likely"):
         asked_about(golden("own-count")["proofs"][0], [0.4, 0.2, 0.2, 0.2])
 
 
