@@ -100,7 +100,6 @@ package: dist
 
 # Branch coverage of the verifier, which must be 100 %, by the quick tests among its own: half a minute of processor.
 cover: setup
-	$(PIP) -e ".[cover]"
 	mkdir -p out
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q $(addprefix tests/verifier/,$(COVERED))
 	$(BIN)/python -m coverage report

@@ -230,7 +230,8 @@ def test_json_that_is_none_is_refused() -> None:
         assert words in checking.verify_stream(io.BytesIO(text))["reason"]
 
 
-def test_a_sum_of_what_is_no_number_is_none() -> None:
+def test_a_sum_of_exponentials_is_known_where_they_overflow_and_nothing_of_what_is_no_number() -> None:
+    assert (balls.log_sum_exp([arb(1e300)] * 2) - arb(1e300)).overlaps(arb(2).log())
     assert not balls.log_sum_exp([arb.nan(), arb(1)]).is_finite()
 
 

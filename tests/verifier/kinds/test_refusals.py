@@ -35,7 +35,7 @@ def _precision() -> Iterator[None]:
     [
         ("rows", {"proofs.0.s": 0.0}, "s must be above 0"),
         ("rows", {"proofs.0.rows.0.tree.1.kappa": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
-        ("groups", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "too small to distinguish from zero"),
+        ("groups", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "too small to distinguish"),
         ("groups", {"proofs.0.eta": [0.0, 0.0]}, "needs groups of one output each"),
         ("groups", {f"{LEAF}.s": 0.0}, "s must be above 0"),
         ("groups", {f"{LEAF}.s": 1e-9}, "s must exceed theta eta"),
@@ -52,7 +52,7 @@ def _precision() -> Iterator[None]:
         ("simplices", {"proofs.0.eta": [0.1, 0.1]}, "is not shown to bound the contraction"),
         ("simplices", {"proofs.0.tree.0": [0, 1, 1, 0.5]}, "two different vertices"),
         ("sibson", {"proofs.0.order": 1.0}, "the order must be above 1"),
-        ("monotone", {"problem.mechanism": "symmetric(flip=0.4)", "lower": 0.0}, "in no order that its name would say"),
+        ("monotone", {"problem.mechanism": "symmetric(flip=0.4)", "lower": 0.0}, "implies no order of its rows"),
         ("sibson", {"proofs.0.kind": "reference"}, "for an adversary without knowledge only"),
         ("grid", {f"{INSIDE}.kind": "boxes"}, "groups"),
         ("local-values", {"proofs.0.sigma": 0.3, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
