@@ -55,7 +55,7 @@ def test_the_page_carries_the_verdict_and_a_certificate_that_verifies(audit: dl.
     page, reader = read(tmp_path / "r.html")
     assert not reader.loads
     assert len(page) < 1_000_000
-    assert "This release tells at most" in page
+    assert "This release leaks at most" in page
     data = re.search(r'download="certificate.json" href="data:[^,]*,([^"]*)"', page)
     assert data is not None
     assert dl.verify(json.loads(base64.b64decode(data[1]))).verified
@@ -154,13 +154,13 @@ def test_both_adversaries_stand_side_by_side_with_what_they_believe(audit: dl.Au
     audit.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     other = dl.audit(audit.mechanism, adversary="independent")
-    assert "the adversary may believe that records are tied to each other in any way" in page
+    assert "the adversary may believe that records depend on each other in any way" in page
     assert "the adversary believes that records are independent, and may know every record but one. Verified." in page
     assert f'data-nats="{other.upper!r}"' in page
     other.report(tmp_path / "other.html")
     page = (tmp_path / "other.html").read_text()
     assert "dalenius audit --query &quot;count(n=2)&quot; --mechanism &quot;geometric(epsilon=1)&quot; --adv" in page
-    assert "tied to each other" not in page
+    assert "depend on each other" not in page
 
 
 def test_a_ledger_has_a_page(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_ledger_has_a_page(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["report", str(tmp_path / "book.json"), "--out", str(tmp_path / "r.html")])
     assert run.exit_code == 0
     page, reader = read(tmp_path / "r.html")
-    assert "The release of this ledger tells" in page
+    assert "The release of this ledger leaks" in page
     assert "dalenius ledger show" in page
     assert "is kept" in page
     assert "<h1>Leakage report: 1 release about 2 records of 2 values</h1>" in page

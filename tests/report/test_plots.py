@@ -31,6 +31,7 @@ def _texts(figure: Figure) -> str:
     return " ".join(axes.get_xlabel() + axes.get_ylabel() + axes.get_title() for axes in figure.axes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audit", AUDITS.values(), ids=AUDITS.keys())
 def test_pictures_of_audits_name_their_units_and_overlap_nowhere(audit: Audit) -> None:
     figure = audit.plot()

@@ -94,8 +94,11 @@ def error_words(mechanism: Mechanism) -> tuple[str, str]:
     """Return the expected error, and what it means."""
     error = mechanism.expected_distortion()
     if error is None:
-        return "none", "the outputs are not answers to a query, so that there is no error to measure"
-    return f"{error:.4g}", "on average the release is so far from the true answer, over all datasets alike"
+        return "none", "the outputs do not answer a query, so there is no error to measure"
+    return (
+        f"{error:.4g}",
+        "the average distance of the release from the true answer, over all datasets with equal weight",
+    )
 
 
 def verdict(audit: Audit) -> str:

@@ -113,7 +113,7 @@ def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
     commas = " and decimal commas" if reading.decimal == "," else ""
     message = (
         f"{path},{place} {nearest}; this looks like {NAMES[reading.delimiter or ',']} between numbers{commas}. "
-        "delimiter=, decimal=, header= and index= say otherwise (--delimiter and so on)"
+        "delimiter=, decimal=, header= and index= change that (--delimiter and so on)"
     )
     if nearest.far == 0:
         message += (
@@ -183,7 +183,7 @@ def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading)
     if lines - header == rows:
         return header
     what = f"it has {lines} {'line' if lines == 1 else 'lines'}" + (", one of them a header," if header else "")
-    named = f", and {texts[0]!r} is no number" if texts and not header else ""
+    named = f", and {texts[0]!r} is not a number" if texts and not header else ""
     message = f"{what} where the records have {rows} datasets{named}"
     raise Unfit(message, 0.0)
 
@@ -281,7 +281,7 @@ def _cells(line: bytes, reading: Reading) -> list[str]:
     try:
         return next(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True), [""])
     except csv.Error as error:
-        message = f"it is no CSV: {error}"
+        message = f"it is not a CSV file: {error}"
         raise Unfit(message, 0.0) from error
 
 
@@ -342,7 +342,7 @@ def of_frame(frame: Any) -> Sheet:  # noqa: ANN401 - pandas and polars are optio
         columns = list(frame.columns)
         matrix = np.asarray(frame.to_numpy(), dtype=float)
     except (TypeError, ValueError) as error:
-        message = f"the frame holds what is no number ({error}); give one column of probabilities for each output"
+        message = f"the frame holds a value that is not a number ({error}); give one column of probabilities per output"
         raise InputError(message) from error
     if np.isnan(matrix).any():
         row, column = (int(k[0]) for k in np.nonzero(np.isnan(matrix)))

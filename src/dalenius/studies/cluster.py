@@ -163,7 +163,7 @@ def _reach(address: str, patience: float) -> None:
         message = f"--dask {address!r}: write local:4 for a cluster of 4 processes, or an address as tcp://host:8786"
         raise InputError(message)
     found: list[str] = []
-    silence = f"nothing was heard within {patience:g} s"
+    silence = f"no answer came within {patience:g} s"
 
     def knock() -> None:
         try:

@@ -153,7 +153,7 @@ def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[st
         # A kill between the creation of the file and its first transaction.
         return {}
     if meta.get("format") != FORMAT:
-        message = f"{path} is not a store of a study: it says nothing of {FORMAT}; {remedy}"
+        message = f"{path} is not a store of a study: it does not name {FORMAT}; {remedy}"
         raise InputError(message)
     if meta.get("version") != __version__:
         message = (
@@ -227,5 +227,5 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        message = f"store {path}: {error}; what had ended before is kept"
+        message = f"store {path}: {error}; points that were finished are kept"
         raise InputError(message) from error

@@ -94,7 +94,7 @@ class Task(BaseModel):
             sources = ({"query", "mechanism"}, {"channel", "records"}, {"load"})
         if given & {"query", "mechanism", "channel", "records", "load"} not in sources:
             ways = " or ".join(" with ".join(sorted(way, reverse=True)) for way in sources)
-            message = f"say what the question is about, in one way: {ways}"
+            message = f"name what the question is about in exactly one way: {ways}"
             raise ValueError(message)
         self._exactly_one(given, "entropy", "knowledge", free=self.adversary == "independent")
         if self.task == "design":

@@ -22,7 +22,7 @@ TWO_KINDS = "Each alone is bounded about the whole data, all together about one 
 
 
 def sections(ledger: "Ledger") -> list[Section]:
-    """Return the verdict, the numbers, and what each release can tell."""
+    """Return the verdict, the numbers, and what each release can leak."""
     account, unit = ledger.account(), ledger.unit
     releases = ledger.releases
     rows = tuple(
@@ -30,13 +30,13 @@ def sections(ledger: "Ledger") -> list[Section]:
         for k, release in enumerate(releases, 1)
     )
     about = "a record" if ledger.independent else "the data"
-    table = Table(("", "release", "columns", f"tells at most about {about}, {unit}"), rows)
+    table = Table(("", "release", "columns", f"leaks at most about {about}, {unit}"), rows)
     drawn = ""
     if 0 < len(releases) <= MOST_DRAWN:
         names = [*(f"{k}. {release.name}" for k, release in enumerate(releases, 1)), "all together, about a record"]
         lows = [*(0.0 for _ in releases), account.lower]
         highs = [*(release.capacity for release in releases), account.upper]
-        drawn = brackets(names, lows, highs, Axis("at most", unit), "What each release can tell")
+        drawn = brackets(names, lows, highs, Axis("at most", unit), "What each release can leak")
     return [
         Section("Verdict", verdict=_verdict(ledger), paragraphs=_assumed(ledger)),
         Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger._facts())),  # noqa: SLF001
@@ -54,9 +54,9 @@ def _verdict(ledger: "Ledger") -> str:
     account, nats = ledger.account(), NATS_PER_UNIT[ledger.unit]
     unit = f'<span class="unit">{text(ledger.unit)}</span>'
     low, high = number(account.lower, nats, "down"), number(account.upper, nats, "up")
-    who = "The release of this ledger tells"
+    who = "The release of this ledger leaks"
     if account.releases != 1:
-        who = f"The {counted(account.releases)} of this ledger together tell"
+        who = f"The {counted(account.releases)} of this ledger together leak"
     said = f"{who} {low} to {high} {unit} about any one record."
     if ledger.budget is None:
         return said
