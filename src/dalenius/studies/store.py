@@ -6,6 +6,7 @@ was reported as done.
 """
 
 import json
+import shutil
 import sqlite3
 import tempfile
 import zlib
@@ -20,6 +21,8 @@ from dalenius.errors import InputError
 from dalenius.model.files import obstacle
 
 FORMAT = "dalenius/study"
+# A disk with fewer bytes than these counts as full: SQLite's log takes that much.
+LEAST_FREE = 1 << 20
 ANOTHER = "name another file with --store"
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -227,5 +230,8 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        message = f"store {path}: {error}; points that were finished are kept"
+        # SQLite calls a full disk an I/O error where it is its log that does not fit.
+        free = shutil.disk_usage(path.absolute().parent).free
+        full = f" ({free} bytes are free on its disk: make room)" if free < LEAST_FREE else ""
+        message = f"store {path}: {error}{full}; points that were finished are kept"
         raise InputError(message) from error
