@@ -59,8 +59,8 @@ def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the 
     A curve of the paper's method shows its lower bounds alone, because its upper bounds are trivial.
     """
     ax = figure_of(6.4, 4.0).subplots() if ax is None else axes_of(ax)[-1]
-    audit, by_knowledge = curve.audits[0], _along_knowledge(curve)
-    x, lower, upper = _points(curve, by_knowledge=by_knowledge)
+    audit, along = curve.audits[0], _along_knowledge(curve)
+    x, lower, upper = _points(curve, by_knowledge=along)
     searched = any(audit.proved == "lower" for audit in curve.audits)
     middle = lower if searched else (lower + upper) / 2
     error = None if searched else np.maximum(upper - lower, 0) / 2
@@ -68,31 +68,36 @@ def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the 
     ax.errorbar(x, middle, error, fmt="o", color=DARK, markersize=3.5, capsize=3, label=label)
     if not searched:
         # Along b the band of a step is (lower of its right end, upper of its left end), along knowledge the reverse.
-        low, high = (lower, _ahead(upper)) if by_knowledge else (_ahead(lower), upper)
+        low, high = (lower, _ahead(upper)) if along else (_ahead(lower), upper)
         label = "certified between the points"
         ax.fill_between(x, low, high, step="post", facecolor=LIGHT, edgecolor=MIDDLE, linewidth=0.8, label=label)
-    if by_knowledge:
+    if along:
         start = "uniform prior" if audit.reference.uniform else "reference prior"
         ax.set_xlabel(f"what the adversary knows beyond the {start} ({curve.unit})")
         ax.set_ylabel(f"leakage about {_about(audit)} ({curve.unit})")
     else:
         most = in_unit(audit.mechanism.log_universe, curve.unit)
-        ax.axvline(most, color="0.4", linestyle=":", linewidth=1, label=f"uniform prior, b = log|X| = {short(most)}")
+        ax.axvline(most, color="0.7", linewidth=0.8, label=f"uniform prior, b = log|X| = {short(most)}")
         ax.set_xlabel(f"least entropy b of the adversary's prior ({curve.unit})")
         ax.set_ylabel(f"leakage L(b) about {_about(audit)} ({curve.unit})")
     ax.set_ylim(bottom=0, top=1.15 * float((lower if searched else upper).max()) or 1.0)
     ax.set_title(_title(audit), fontsize=10)
-    ax.legend(fontsize=8, frameon=False, loc="lower right" if by_knowledge else "lower left")
+    ax.legend(fontsize=8, frameon=False, loc="lower right" if along else "lower left")
     tidy(ax)
     figure: Figure = ax.figure
     return figure
 
 
-def _along_knowledge(curve: Curve, most: float = 50.0) -> bool:
-    """Whether knowledge is the better axis: with a reference, or where every interesting b lies near a huge log|X|."""
-    audit = curve.audits[0]
+def _along_knowledge(curve: Curve) -> bool:
+    """Whether knowledge is the axis: with a reference, and where it is the better number at every point."""
     known = all(np.isfinite(curve.knowledges))
-    return known and (not audit.reference.uniform or audit.mechanism.log_universe > most)
+    return known and (not curve.audits[0].reference.uniform or all(map(by_knowledge, curve.audits)))
+
+
+def by_knowledge(audit: Audit, most: float = 50.0) -> bool:
+    """Whether knowledge is easier to read than b: it was given, or every interesting b lies near a huge log|X|."""
+    given = audit.adversary.kind == "bounded" and audit.adversary.given == "knowledge"
+    return given or audit.mechanism.log_universe > most
 
 
 def image(figure: "Figure", kind: str = "svg") -> bytes:
@@ -124,7 +129,10 @@ def _draw_witness(audit: Audit, ax: Any, most_bars: int = 24) -> None:  # noqa: 
         _draw_heat(audit, ax)
     ax.set_xlabel(_witness_axis(audit)[1])
     if audit.reference.uniform and not isinstance(audit.reference, Density):
-        known = f"H(X) = {short(in_unit(audit.prior.entropy(), audit.unit))}"
+        held = audit.prior.entropy()
+        known = f"H(X) = {short(in_unit(held, audit.unit))}"
+        if by_knowledge(audit):
+            known = f"knows {short(in_unit(max(0.0, audit.mechanism.log_universe - held), audit.unit))}"
     else:
         known = f"D from the reference = {short(in_unit(audit.prior.divergence(), audit.unit))}"
     ax.set_title(f"worst prior found: {known} {audit.unit}", fontsize=10)
@@ -180,6 +188,9 @@ def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     if audit.reference.uniform and not isinstance(audit.reference, Density):
         most = short(in_unit(audit.mechanism.log_universe, audit.unit))
         names = "no limit\nb = 0", f"this adversary\nb = {short(audit.entropy)}", f"uniform prior\nb = {most}"
+        if by_knowledge(audit):
+            own = f"this adversary\nknows {short(audit.knowledge)}"
+            names = f"no limit\nknows {most}", own, "uniform prior\nknows 0"
     else:
         names = "no limit", f"this adversary\nknows {short(audit.knowledge)}", "reference prior\nknows 0"
     free = None if extremes is None else extremes.unconstrained
