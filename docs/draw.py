@@ -48,9 +48,9 @@ def adversary() -> bytes:
     others, total = x[:, 1:].sum(axis=1), x.sum(axis=1)
     beliefs = {
         "a rumour: person 0 goes with the majority, 4 to 1": (np.where(x[:, 0] == (others > 3), 4, 1), (7, -3)),
-        "sure of two people": ((x[:, 1:3] == 1).all(axis=1), (7, 1)),
-        "the total, within 1": (abs(total - 4) <= 1, (7, -3)),
-        "the total": (total == 4, (7, -6)),
+        "sure of two people": ((x[:, 1:3] == 1).all(axis=1), (7, -3)),
+        "the total ±1": (abs(total - 4) <= 1, (7, -3)),
+        "the total": (total == 4, (7, -3)),
         "everyone but one": ((x[:, 1:] == [0, 0, 0, 0, 1, 1, 1]).all(axis=1), (-40, -14)),
     }
     for belief, (weights, place) in beliefs.items():

@@ -27,6 +27,8 @@ DARK, MIDDLE, LIGHT = "#1f4e79", "#6f9fc8", "#d5e3ef"
 SHADES = (("#1f4e79", ""), ("#d5e3ef", "///"), ("#6f9fc8", "..."), ("#f2f2f2", "xx"))
 # Columns of a heat map, and points of a line; more columns are added up.
 FINEST = 400
+# Nats of log|X| beyond which values of b all look the same.
+HUGE = 50.0
 
 
 def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
@@ -53,13 +55,13 @@ def axes_of(ax: Any) -> Any:  # noqa: ANN401 - the same
     return given
 
 
-def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
+def plot_curve(curve: Curve, ax: Any = None, *, of_profile: bool = False) -> "Figure":  # noqa: ANN401 - the same
     """Draw L(b) with its certified staircase: between points the band holds because L never rises with b.
 
     A curve of the paper's method shows its lower bounds alone, because its upper bounds are trivial.
     """
     ax = figure_of(6.4, 4.0).subplots() if ax is None else axes_of(ax)[-1]
-    audit, along = curve.audits[0], _along_knowledge(curve)
+    audit, along = curve.audits[0], _along_knowledge(curve, of_profile=of_profile)
     x, lower, upper = _points(curve, by_knowledge=along)
     searched = any(audit.proved == "lower" for audit in curve.audits)
     middle = lower if searched else (lower + upper) / 2
@@ -88,16 +90,17 @@ def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the 
     return figure
 
 
-def _along_knowledge(curve: Curve) -> bool:
-    """Whether knowledge is the axis: with a reference, and where it is the better number at every point."""
-    known = all(np.isfinite(curve.knowledges))
-    return known and (not curve.audits[0].reference.uniform or all(map(by_knowledge, curve.audits)))
+def _along_knowledge(curve: Curve, *, of_profile: bool) -> bool:
+    """Whether knowledge is the axis: with a reference, or where it is easier to read; a profile lists values of b."""
+    known, audit = all(np.isfinite(curve.knowledges)), curve.audits[0]
+    easier = audit.mechanism.log_universe > HUGE if of_profile else all(map(by_knowledge, curve.audits))
+    return known and (not audit.reference.uniform or easier)
 
 
-def by_knowledge(audit: Audit, most: float = 50.0) -> bool:
+def by_knowledge(audit: Audit) -> bool:
     """Whether knowledge is easier to read than b: it was given, or every interesting b lies near a huge log|X|."""
     given = audit.adversary.kind == "bounded" and audit.adversary.given == "knowledge"
-    return given or audit.mechanism.log_universe > most
+    return given or audit.mechanism.log_universe > HUGE
 
 
 def image(figure: "Figure", kind: str = "svg") -> bytes:
