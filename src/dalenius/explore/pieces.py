@@ -21,7 +21,7 @@ MOST_CELLS = 1024
 NARROW_WIDTH = 330
 # A rumour that makes one value this many times as likely.
 ODDS = 4.0
-PUBLIC = "nothing but what is public"
+PUBLIC = "only what is public"
 
 
 def width_of(*, narrow: bool) -> int:
