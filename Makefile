@@ -45,7 +45,7 @@ nightly: setup .venv-extras/.ready
 	@touch $@
 
 test-extras: .venv-extras/.ready
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m "extras and not nightly"
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m "extras and not nightly" -n 2
 
 lint: setup
 	$(BIN)/python -m ruff check .

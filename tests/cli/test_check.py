@@ -68,7 +68,7 @@ def test_the_certificate_is_kept_and_verifies(tmp_path: Path) -> None:
         ("entropy = 1", "exactly one of entropy and knowledge"),
         ('certificate = "no/such/folder.json"', "there is no directory"),
         ('task = "calibrate"', "task"),
-        ('load = "m.json"', "in one way"),
+        ('load = "m.json"', "in exactly one way"),
         ("secret = 7", "record 7 does not exist"),
         ("nodes = 0", "0 is not a whole number of at least 1"),
         ('reference = "law.csv"', "there is no such file"),

@@ -73,6 +73,7 @@ def test_joint_law_against_enumeration(statistic: Statistic, secret: Secret, kin
     assert reference.log_probability(x, (3, 3, 3)) == pytest.approx(math.log(rho[19]), rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", GIVEN)
 def test_draws_follow_the_reference_inside_a_cell(kind: str) -> None:
     reference, rho = _reference(kind), _rho(kind)

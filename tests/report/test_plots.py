@@ -37,6 +37,7 @@ def _adversaries(figure: Figure) -> list[str]:
     return [label.get_text() for label in figure.axes[1].get_yticklabels()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audit", AUDITS.values(), ids=AUDITS.keys())
 def test_pictures_of_audits_name_their_units_and_overlap_nowhere(audit: Audit) -> None:
     figure = audit.plot()

@@ -32,6 +32,7 @@ def audited(jobs: object, settings: dl.Settings, nodes: int = 300) -> dl.Audit:
     return dl.audit(MECHANISM, knowledge=0.4, secret=0, nodes=nodes, jobs=jobs, settings=settings, verify=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "nodes"), [("boxes", 300), ("posteriors", 200), ("simplices", 250), ("rows", 300)])
 def test_the_certificate_does_not_depend_on_the_number_of_processes(kind: str, nodes: int) -> None:
     alone, three = (audited(jobs, early(kind), nodes) for jobs in (1, 3))
@@ -62,6 +63,7 @@ def run(crew: Crew) -> dict[str, Any]:
     return {"upper": proof.upper, "splits": proof.nodes.split, "nodes": proof.nodes.size}  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_what_a_process_had_that_died_is_bounded_here() -> None:
     mortal = Mortal(8, 5, 3)
     assert run(mortal) == run(Crew(8, 5))

@@ -149,6 +149,7 @@ def test_the_naive_implementation_finds_the_frozen_values(
     assert naive(drawn(seed, records, outputs), records) == pytest.approx(frozen, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_the_measures_stand_in_their_order(mechanism: Mechanism) -> None:
     profile = mechanism.profile(tolerance=1e-3)
@@ -234,6 +235,7 @@ def test_what_is_never_written_out_has_the_profile_of_its_rows(mechanism: str, q
     assert all(note.startswith("independent was left out") for note in large.notes)
 
 
+@pytest.mark.slow
 def test_a_profile_of_very_many_records() -> None:
     profile = dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1).profile(unit="bits", time_limit=20)
     known = [audit.knowledge * math.log(2) for audit in profile.leakage.audits]
