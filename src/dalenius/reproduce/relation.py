@@ -83,8 +83,8 @@ optimum, how the loop ended ("converged", "T_max", "time", "INFEASIBLE") and the
 `inner`. `method="paper"` in `dl.audit` and `dl.design` (`--method paper`) runs 1, 6 and 9 from many starts.
 
 `repairs=` chooses what is not run as printed. None: steps that cannot run, and wrong formulas. `()`: only steps that
-cannot run. Names from the errata below: these, and steps that cannot run. `reading="proof"` or `"strict"` chooses which lambda drives
-Algorithm 10."""
+cannot run. Names from the errata below: these, and steps that cannot run. `reading="proof"` or `"strict"` chooses
+which lambda drives Algorithm 10."""
 
 _TABLE = """\
 Parity of four bits, $\\epsilon = 1$. The leakage does not depend on $b$ up to $(n-1) \\ln 2$: the adversary may be
