@@ -714,14 +714,23 @@ class Designing(_Checked):
     rate_first_slack: float = 0.1
     rate_inside: float = 0.95
     rate_fastest: float = 0.5
+    # Blahut's iteration comes first where it promises no more rounds than this, and so many a row or output, whichever
+    # are fewer: as long as Newton's method takes. Rounds between two looks; how fine r is made, as a share of what the
+    # budget is missed by.
+    rate_alternations: int = 60
+    rate_alternations_a_row: float = 1.5
+    rate_together: int = 10
+    rate_finer: float = 0.1
     # Share of the tolerance that the equations may be off at the end.
     rate_settled: float = 0.01
     # Budgets nearer than this, relatively, to the least distortion ask for an infinite slope; slopes end here.
     rate_least_room: float = 1e-9
     rate_steepest: float = 1e12
-    # The first slope is sought between exp(-x) and exp(x), by this number of halvings.
+    # The first slope is sought between exp(-x) and exp(x), in so many steps, until the budget is missed by this share:
+    # from there Newton takes no more rounds than from a slope that is exact, and three steps in place of 16 are enough.
     rate_log_slope: float = 60.0
     rate_halvings: int = 16
+    rate_first_miss: float = 1e-2
 
     # A leakage budget of 0: size of the ratios' logarithms that stand for the limit; priors beyond the number of
     # classes; knowledge, in nats, below which no tilted prior is tried; the first tilt, and how often it is halved.
