@@ -583,6 +583,9 @@ class MonotoneRows(_Checked):
     least_s: float = 1e-12
     # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
     hopeless: float = 1.5
+    # Steps from the best prior's conditionals, after which a multiplier that cannot close the bracket is seen to be so.
+    # Parities: none of 20 pairs closes, all but the first are left out, and an audit takes a third of the time.
+    hopeless_steps: int = 12
     # What the distance of the chains may cost, as a share of the tolerance: it falls by a factor a step, so that little
     # is gained by more. Where a share of the bound is asked for, and a verifier is to have little to repeat.
     close: float = 0.02

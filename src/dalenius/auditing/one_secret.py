@@ -198,7 +198,8 @@ class SecretAudit(Bracket):
             self.points(deadline, _rng)
             if not self.open:
                 return
-        found = Scan(self.cells, self.order, deadline).run(self.pi, self.s, self.lower, self.tolerance)
+        scan = Scan(self.cells, self.order, deadline, closing=self.few_cells)
+        found = scan.run(self.pi, self.s, self.lower, self.tolerance)
         if found is not None:
             self.keep_upper(found)
 

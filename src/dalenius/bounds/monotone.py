@@ -156,6 +156,9 @@ class Scan:
     even: bool = False
     # Whether a quick answer will do: the largest multiplier comes first, which takes the fewest steps.
     quick: bool = False
+    # Whether nothing but closing the bracket is wanted: trees follow that are sure to.
+    closing: bool = False
+    tried: list[tuple[Floats, float]] = field(default_factory=list)
     best: Monotone | None = None
 
     def __post_init__(self) -> None:
@@ -188,12 +191,40 @@ class Scan:
                     continue
                 log_r = safe_log((1 - share) * r + share * mixed / 2)
                 log_r = (log_r + log_r[::-1]) / 2 if self.even else log_r
-                chains = self._try(log_r - lse(log_r), factor * s, tolerance, budget)
+                log_r = log_r - lse(log_r)
+                if self.closing and self._left_out(pi, log_r, factor * s, floor + tolerance):
+                    continue
+                chains = self._try(log_r, factor * s, tolerance, budget)
                 budget -= chains.rounds + 1
                 reached[factor] = self._keep(chains)
                 if self.best is not None and self.best.upper <= floor + tolerance:
                     return self.best
         return self.best
+
+    def _left_out(self, pi: Floats, log_r: Floats, s: float, goal: float, same: float = 1e-9) -> bool:
+        """Whether a pair after the first was tried already, as where r is flat by itself, or is hopeless."""
+        known = any(s == other and np.abs(log_r - law).max() < same for law, other in self.tried)
+        if known or (self.tried and self._hopeless(pi, log_r, s, goal)):
+            return True
+        self.tried.append((log_r, s))
+        return False
+
+    def _hopeless(self, pi: Floats, log_r: Floats, s: float, goal: float) -> bool:
+        """Whether every bound at (r, s) is above a goal, since the row problems are at conditionals near a prior's.
+
+        Steps w ~ rho exp( q.log(u/r) / s ) from there raise the row problems, D(u_a || r) - s D(w_a || rho_a).
+        """
+        cells = self.cells
+        w = pi / np.maximum(cells.row_sum(pi), TINY)[cells.secret]
+        log_rho = cells.log_rho - cells.log_rows[cells.secret]
+        for _ in range(self.settings.hopeless_steps):
+            u = cells.joint(w[None])[0]
+            log_ratio = safe_log(u) - log_r
+            gains = (u * log_ratio).sum(axis=1) - s * cells.row_sum(w * (safe_log(w) - log_rho))
+            if s * float(lse(cells.log_rows + gains / s) + cells.knowledge) > goal:
+                return True
+            w = cells.row_laws(log_rho + cells.dot_rows(cells.q, log_ratio[None])[0] / s)[0]
+        return False
 
     def _try(self, log_r: Floats, s: float, tolerance: float, most: int) -> Chains:
         """Run the chains at (r, s) until they meet or no longer come nearer."""
