@@ -68,13 +68,14 @@ class Chains:
     log_rho: list[Floats]
     log_r: Floats
     s: float
-    # Two arrays a value: increments from above and from below.
+    # Two arrays a value: increments from above and from below, and the laws w that they belong to.
     increments: list[Floats] = field(init=False)
+    laws: list[Floats] = field(init=False)
     rounds: int = 0
 
     def __post_init__(self) -> None:
         ends = [rows[k] for rows in self.rows for k in (-1, 0)]
-        self.increments = self._steps(safe_log(self.channel[ends]))
+        self._move_to(self._steps(safe_log(self.channel[ends])))
 
     @property
     def stated(self) -> int:
@@ -87,8 +88,11 @@ class Chains:
 
     def advance(self) -> None:
         """One step of every chain: d <- Theta(d)."""
-        self.increments = self._steps(safe_log(self._outputs(self._laws(self.increments, 2), 2)))
+        self._move_to(self._steps(safe_log(self._outputs(self.laws, 2))))
         self.rounds += 1
+
+    def _move_to(self, increments: list[Floats]) -> None:
+        self.increments, self.laws = increments, self._laws(increments, 2)
 
     def costs(self) -> Floats:
         """(A,) how far a stationary w may be from the middle c: a bound on D(w || w_c), up to rounding.
@@ -98,7 +102,7 @@ class Chains:
         upper law from t0 on, and under the lower law before, is another.
         """
         found = []
-        laws, middle = self._laws(self.increments, 2), self._laws(self._middle(), 1)
+        laws, middle = self.laws, self._laws(self._middle(), 1)
         for k, law in enumerate(middle):
             up, down = self.increments[2 * k : 2 * k + 2]
             grown = np.concatenate([[0.0], np.cumsum(np.abs(up - down) / 2)])
@@ -122,9 +126,11 @@ class Chains:
         """The laws w of increments, `each` of them a value."""
         laws = []
         for k, d in enumerate(increments):
-            x = self.log_rho[k // each] + np.concatenate([[0.0], np.cumsum(d)])
-            x = np.exp(x - x.max())
-            laws.append(x / x.sum())
+            x = np.zeros(d.size + 1)
+            np.add.accumulate(d, out=x[1:])
+            x += self.log_rho[k // each]
+            x = np.exp(x - np.maximum.reduce(x))
+            laws.append(x / np.add.reduce(x))
         return laws
 
     def _outputs(self, laws: list[Floats], each: int) -> Floats:
