@@ -74,7 +74,7 @@ class Channel:
         if self.confidence != other.confidence:
             return "one of them is known by samples, or with another confidence"
         if not _same(self.lost, other.lost):
-            return "outputs beyond its range are told apart in one of them"
+            return "one of them keeps outputs beyond its range apart"
         if self.outputs != other.outputs:
             return f"it has {self.outputs} outputs, not {other.outputs}"
         mine, theirs = self.statistic, other.statistic
@@ -213,9 +213,7 @@ def _distinct(rows: list[list[Ball]]) -> tuple[list[list[Ball]], list[int]]:
 
 
 def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
-    """Rows of floats, each divided by its exact sum; equal ones are put together, which is exact."""
-    if not raw:
-        refuse("the channel has no rows")
+    """One row or more of floats, each divided by its exact sum; equal ones are put together, which is exact."""
     width = len(sequence(raw[0], "row 0"))
     if width == 0 or width * len(raw) > largest().shared_entries:
         refuse(f"a channel of {len(raw)} rows and {width} outputs is empty or too large")

@@ -331,7 +331,7 @@ def exact_rate(given: dict[str, Any], asked: Query) -> Fraction | None:
     """epsilon / sensitivity, or 1 / scale, in steps of the answers; None, no noise at all, for a single answer."""
     if given.get("scale") is not None:
         if given["epsilon"] is not None or given["sensitivity"] is not None:
-            refuse("scale is given with epsilon or sensitivity; it says by itself how much noise there is")
+            refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
         _positive(given, "scale")
         return asked.unit / Fraction(given["scale"])
     _positive(given, "epsilon")
@@ -614,7 +614,7 @@ def real_noise(text: object, asked: Query) -> tuple[str, Ball, str]:
     """Return family, rate (Laplace) or sigma (Gaussian), and words of noise that is neither rounded nor clamped."""
     name, given = call(text, MECHANISMS, "the mechanism")
     if given.get("output") != "real":
-        refuse(f"{spelled(name, given)} is no mechanism with real outputs")
+        refuse(f"{spelled(name, given)} is not a mechanism with real outputs")
     parameter = _ball(_exact_sigma(given, asked)) if name == "gaussian" else _rate(given, asked)
     if parameter is None:
         refuse(f"{spelled(name, given)} of {asked.text} adds no noise at all")

@@ -120,7 +120,7 @@ def by_name(channel: Channel) -> Ordered:
     """Return the rows of a channel whose name says that they are in the order of the answers."""
     if channel.falling is None:
         refuse(
-            "the rows of this channel are in no order that its name would say; a proof by monotone rows needs "
+            "the name of this channel implies no order of its rows; a proof by monotone rows needs "
             "'order' and 'ranks' then"
         )
     for t in (0, len(channel.rows) - 1):

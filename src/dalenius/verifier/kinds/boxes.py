@@ -177,7 +177,7 @@ class Row:
             pairs = zip(self.rows, self.coarse, strict=True)
             laws = {tuple(id(q[y]) for y in inside): (q, sums[g]) for q, sums in pairs}
             if not all(mass.is_zero() or mass > 0 for _, mass in laws.values()):
-                refuse(f"{where}: a group has a mass too small to tell from zero")
+                refuse(f"{where}: a group has a mass too small to distinguish from zero")
             within = [[q[y] / mass for y in inside] for q, mass in laws.values() if not mass.is_zero()]
             if len(inside) > 1 and not contracts(within, limit):
                 refuse(f"{where}: eta = {eta} is not shown to bound the contraction coefficient of group {g}")

@@ -34,6 +34,7 @@ q = (1 - lost) q' + lost q'' for some channel q''. Who also sees which of the tw
 L(q) <= L(q') + lost log|A|.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from operator import mul
@@ -110,11 +111,8 @@ class OneValue:
         """Guarantee: D(w || w_c) <= result for every stationary w: the better of (d) and (e)."""
         grown = list(accumulate(apart, initial=ZERO))
         by_radius = grown[-1] * grown[-1] / 8
-        seen, t0 = 0.0, 0
-        for t0, w in enumerate(self.law(middle)):  # noqa: B007 - where it stops; any cell would do
-            seen += float(w)
-            if not seen < 0.5:  # noqa: PLR2004 - the median
-                break
+        # The median; any cell would do.
+        t0 = bisect_left(list(accumulate(map(float, self.law(middle)))), 0.5, 0, len(grown) - 1)
         squares = [(g - grown[t0]) * (g - grown[t0]) for g in grown]
         above, below = self.law(up)[t0:], self.law(down)[:t0]
         mean = sum(map(mul, above, squares[t0:]), ZERO) + sum(map(mul, below, squares[:t0]), ZERO)
