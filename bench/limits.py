@@ -4,8 +4,8 @@ python bench/limits.py                 limits of 1 and 5 s, every kind of channe
 python bench/limits.py --limit 1       one limit
 python bench/limits.py --wall          seconds of the clock; without it, of the processor, for a machine that is busy
 
-An audit is to return within 1.2 times its limit plus a second. What builds a mechanism is not counted. Linear algebra has
-one thread: a second one that waits counts as processor time, and on a busy machine doubles it.
+An audit is to return within 1.2 times its limit plus a second. What builds a mechanism is not counted. Linear algebra
+has one thread: a second one that waits counts as processor time, and on a busy machine doubles it.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is loaded
 
-import numpy as np  # noqa: E402 - the same
+import numpy as np
 
-import dalenius as dl  # noqa: E402 - the same
+import dalenius as dl
 
 Asked = tuple[str, Callable[[], Any], dict[str, Any]]
 
