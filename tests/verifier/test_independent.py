@@ -45,7 +45,7 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
         ("independent", {"secret": {"records": [0], "values": [0, 1]}}, "audited one by one"),
         ("independent", {"lower": 0.6, "upper": 0.59}, "exceeds upper"),
         ("independent", {"witness.law": [0.0, 0.0]}, "the law of the witness has no mass"),
-        ("independent", {"witness.others": GONE}, "does not say what the other records are"),
+        ("independent", {"witness.others": GONE}, "does not state what the other records are"),
         ("independent", {"lower": 0.5801, "upper": 0.6}, "less than the claimed lower bound"),
         ("independent", {"proofs.0.weights": [[0.5, 0.5]], "proofs.0.upper": 2.0}, "fewer than what the others may be"),
         ("independent", {"proofs.0.weights": [[0.5, 0.5]] * 3, "proofs.0.upper": 2.0, "upper": 2.0}, "3 laws for 2"),

@@ -81,7 +81,7 @@ def test_a_saved_audit_with_a_reference_states_no_entropy() -> None:
     }
     assert verify(saved).verified
     saved["adversary"]["entropy"] = 1.0
-    assert "the saved entropy is 1.0 where the certificate inside says None" in verify(saved).reason
+    assert "the saved entropy is 1.0 where the certificate inside has None" in verify(saved).reason
 
 
 def test_a_saved_audit_of_independent_records_states_no_amount() -> None:

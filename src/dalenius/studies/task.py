@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -27,9 +27,9 @@ def _no_bool(value: object) -> object:
     return value
 
 
-Number = Annotated[float, BeforeValidator(_no_bool), Field(strict=False, allow_inf_nan=False)]
+Number = Annotated[float, BeforeValidator(_no_bool), Field(strict=True, allow_inf_nan=False)]
 Whole = Annotated[int, BeforeValidator(_no_bool), Field(strict=True)]
-Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, BeforeValidator(_no_bool), Field(strict=True, gt=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(strict=True, min_length=1)]
 Flag = Annotated[bool, Field(strict=True, description="true or false")]
 # How the file of a channel is read, as for Mechanism.from_matrix.
@@ -261,10 +261,15 @@ _ANSWERS: dict[TaskName, Callable[[Work], Answered]] = {"audit": _audit, "design
 
 
 def check_question(work: Work) -> None:
-    """Refuse an audit whose mechanism, adversary, reference or secret cannot be, before any work starts."""
-    from dalenius.options import Options, adversary_of, audit_problem  # noqa: PLC0415 - numpy
+    """Refuse a question whose query, mechanism, adversary, reference or secret cannot be, before any work starts."""
+    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
+    from dalenius.options import Options, adversary_of, audit_problem  # noqa: PLC0415 - the same
 
-    task, mechanism = work.task, _mechanism(work)
+    task = work.task
+    if task.task != "audit":
+        _reference(work, parse_query(task.query or "").records)
+        return
+    mechanism = _mechanism(work)
     options = Options.from_user(unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
     against = adversary_of(
         mechanism,
@@ -275,6 +280,29 @@ def check_question(work: Work) -> None:
         **_reference(work, mechanism.records),
     )
     audit_problem(mechanism, options, against, task.secret)
+
+
+def wrong_calls(task: Task) -> Iterator[tuple[str, str]]:
+    """Return the keys whose call strings have wrong names, arguments or types, and what is wrong; nothing is built."""
+    for key in ("query", "mechanism", "family"):
+        text = getattr(task, key)
+        if text is not None and (wrong := _wrong_call(key, text)):
+            yield key, wrong
+
+
+@lru_cache(maxsize=10_000)
+def _wrong_call(key: str, text: str) -> str:
+    from dalenius.gallery.families import family_of  # noqa: PLC0415 - numpy
+    from dalenius.gallery.parse import check_mechanism, check_query  # noqa: PLC0415 - the same
+
+    checks: dict[str, Callable[[str], object]] = {
+        "query": check_query, "mechanism": check_mechanism, "family": family_of
+    }  # fmt: skip
+    try:
+        checks[key](text)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def check_files(work: Work) -> None:
