@@ -214,7 +214,7 @@ def _curve_points(
     """Whether a curve is along entropies or knowledges, and its points; options that a curve has not are refused."""
     if "verify" in options:
         message = (
-            "a curve does not check its points; call verify() of those that you rely on, as curve.audits[0].verify()"
+            "a curve does not check its points; call verify() on those you rely on, such as curve.audits[0].verify()"
         )
         raise InputError(message)
     if (entropies is None) == (knowledges is None):
