@@ -198,7 +198,8 @@ class SecretAudit(Bracket):
             self.points(deadline, _rng)
             if not self.open:
                 return
-        scan = Scan(self.cells, self.order, deadline, closing=self.few_cells)
+        closing = self.few_cells and self.cells.size <= self.cells.settings.monotone.closing_cells
+        scan = Scan(self.cells, self.order, deadline, closing=closing)
         found = scan.run(self.pi, self.s, self.lower, self.tolerance)
         if found is not None:
             self.keep_upper(found)
