@@ -188,7 +188,7 @@ class Trees(_Checked):
     posterior_batch: int = 192
     simplex_batch: int = 256
     choice_batch: int = 64
-    # A tree of so many nodes takes so many batches a round, which several processes may share. Fewer nodes end before
+    # A tree of so many nodes has so many batches under way, which several processes may share. Fewer nodes end before
     # other processes have started; eight batches keep eight processes busy, and cost no nodes in a tree that closes.
     round_nodes: int = 4000
     round_batches: int = 8

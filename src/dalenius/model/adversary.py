@@ -66,7 +66,7 @@ class Adversary:
     ) -> "Adversary":
         """Return the adversary of exactly one of entropy and knowledge, in nats or bits.
 
-        With a reference it is knowledge, what the adversary knows beyond it.
+        With a reference, give knowledge: what the adversary knows beyond the reference.
         """
         if (entropy is None) == (knowledge is None):
             how = "neither was given" if entropy is None else "both were given"
@@ -92,7 +92,7 @@ class Adversary:
     def independent(
         cls, records: Sequence[int], knowledge: float | None, unit: str, reference: Reference
     ) -> "Adversary":
-        """Return the adversary with independent records, also within a ball around the reference where it is given."""
+        """Return the adversary with independent records; with knowledge, also within a ball around the reference."""
         if reference.weights is not None:
             message = (
                 'adversary="independent" with weights of datasets as reference; independent records have a law each: '
@@ -108,7 +108,7 @@ class Adversary:
     def of_reals(
         cls, knowledge: float | None, unit: str, reference: Reference, kind: Literal["bounded", "independent"]
     ) -> "Adversary":
-        """Return the adversary of real-valued records, who knows so much beyond a density: any finite number."""
+        """Return the adversary of real-valued records, who knows at most a finite number of nats beyond a density."""
         if knowledge is None:
             if kind == "bounded":
                 message = "give knowledge=, what the adversary knows beyond the density of the records"
