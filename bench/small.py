@@ -29,7 +29,7 @@ checked in the last column alone. qif has the loosest stopping rule that reaches
 rates; it writes no certificate."""
 WITHOUT = replace(
     DEFAULT,
-    portfolio=replace(DEFAULT.portfolio, short_entries=1),
+    portfolio=replace(DEFAULT.portfolio, short_values=1),
     monotone=replace(DEFAULT.monotone, closing_cells=0),
     designing=replace(DEFAULT.designing, rate_alternating=2**30),
 )

@@ -879,9 +879,11 @@ class Portfolio(_Checked):
     cheap_choices: int = 2**12
     most_choices: int = 200_000
     most_choices_alone: int = 2**24
-    # One record, of which all may be known or nothing: values x outputs up to which one Newton run answers before a
-    # search is prepared, some 2 ms at most; outputs up to which two rows are gone through in numbers, not in arrays.
-    short_entries: int = 2**12
+    # One record, of which all may be known or nothing: values or outputs up to which one Newton run answers; values x
+    # outputs up to which it does so before Ctrl-C is looked after, some 2 ms at most; outputs up to which two rows are
+    # gone through in numbers, not in arrays.
+    short_values: int = 2**12
+    tiny_entries: int = 2**12
     scalar_outputs: int = 16
     # Nodes of choices where L(b) is not known to be L(0), and where it may be.
     few_choices: int = 64
