@@ -83,7 +83,7 @@ class SecretAudit(Bracket):
 
     def open_bracket(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """What the reference leaks, and upper bounds before ascents take their time."""
-        self.lower = float(self.cells.leakage(self.cells.rho[None])[0])
+        self.lower = self.cells.reference_leakage
         self.unconstrained = (self.lower, self.trivial)
         self._run(BEFORE_ASCENTS, deadline, rng)
 
