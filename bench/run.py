@@ -27,6 +27,7 @@ import growth
 import peers
 import processes
 import releases
+import small
 import startup
 from measure import RUNS, SHORT, Section
 
@@ -35,6 +36,7 @@ PARTS: dict[str, Callable[..., Section]] = {
     "figure": figure.section,
     "capacity": classical.capacities,
     "rate": classical.rates,
+    "small": small.section,
     "growth": growth.section,
     "startup": startup.section,
     "processes": processes.section,

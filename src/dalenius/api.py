@@ -50,7 +50,7 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.results.sampled_answers import sampled_answer
-from dalenius.results.short_answers import short_answer
+from dalenius.results.short_answers import short_answer, tiny
 from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
@@ -172,9 +172,12 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
             raise InputError(message)
         above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known)
         return sampled_answer(problem.mechanism, above)
-    # What is short needs no care for Ctrl-C, reports or other processes.
-    short = None if options.paper else short_answer(problem, options.run(Deadline(options.time_limit)))
-    return short or _solved(problem, options, known)
+    if not options.paper and tiny(problem):
+        # What takes no time needs no care for Ctrl-C, reports or other processes.
+        short = short_answer(problem, options.run(Deadline(options.time_limit)))
+        if short is not None:
+            return short
+    return _solved(problem, options, known)
 
 
 def _solved(problem: AuditProblem, options: Options, known: dict[int, WarmStart] | None) -> Audit:
@@ -195,7 +198,7 @@ def _solved(problem: AuditProblem, options: Options, known: dict[int, WarmStart]
             return real_answer(problem, run)
         if problem.mechanism.route == "symmetric":
             return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
-        return certified_answer(problem, deadline, run, known)
+        return short_answer(problem, run) or certified_answer(problem, deadline, run, known)
 
 
 def _crew(options: Options) -> Crew:
