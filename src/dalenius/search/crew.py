@@ -4,7 +4,7 @@ The tree stays in one process. A round has a fixed number of batches whoever bou
 depends on the batch alone: the certificate is the same for any number of processes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +16,19 @@ if TYPE_CHECKING:
 Batch = tuple[Any, list[tuple[float, Any]]]
 # Of processes beside each other each has one thread: linear algebra that takes more would have them wait.
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """Work on a batch that can be done for several searches together: what a row of a batch comes to is its own.
+
+    key: what requests have in common that can be answered together; None where this one is better answered alone.
+    """
+
+    alone: Callable[..., Any]
+    together: "Callable[[list[Any], Deadline], list[Any]]"
+    key: Callable[..., Hashable]
+    deadline: "Callable[..., Deadline]"
 
 
 @dataclass
@@ -38,6 +51,10 @@ class Crew:
     ) -> "Iterable[Iterable[Leaf]]":
         """Bound the batches of a round, in their order."""
         return (tree.bound(*batch, deadline) for batch in batches)
+
+    def ask(self, kernel: Kernel, *given: Any) -> Any:  # noqa: ANN401 - as the kernel
+        """Do what a kernel does; search/abreast.py does it for several searches at once."""
+        return kernel.alone(*given)
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -36,7 +36,8 @@ class Processes(Crew):
         if len(batches) == 1:
             return super().bound(tree, batches, deadline)
         domain, left = without_nodes(tree), deadline.left
-        asked = [other.ask((domain, batches[k :: self.jobs], left)) for k, other in enumerate(self._others, start=1)]
+        parts = [(domain, batches[k :: self.jobs], left) for k in range(1, self.jobs)]
+        asked = [other.ask((bounded, part)) for other, part in zip(self._others, parts, strict=False)]
         found: list[Any] = [None] * len(batches)
         found[0 :: self.jobs] = [list(leaves) for leaves in super().bound(tree, batches[0 :: self.jobs], deadline)]
         for k, (other, sent) in enumerate(zip(self._others, asked, strict=True), start=1):
@@ -70,7 +71,7 @@ class Cluster(Crew):
 
 
 class Other:
-    """A process that bounds batches: asked through its standard input, which ends when this process does."""
+    """A process that works for this one: asked through its standard input, which ends when this process does."""
 
     def __init__(self) -> None:
         """Start it. A terminal's Ctrl-C is for the process that owns the tree."""
@@ -90,22 +91,21 @@ class Other:
         """The number by which the operating system knows it."""
         return self._process.pid
 
-    def ask(self, work: object) -> bool:
-        """Hand it work; whether that arrived."""
+    def ask(self, work: tuple[Callable[[Any], Any], object]) -> bool:
+        """Hand it a function and what that is to be called with; whether it arrived."""
         try:
             _send(self._process.stdin, work)
         except OSError:
             self.end()
         return self.alive
 
-    def answer(self) -> list[list[Leaf]] | None:
+    def answer(self) -> Any:  # noqa: ANN401 - as the function
         """What it found; None where it died."""
         try:
-            found: list[list[Leaf]] = pickle.load(self._process.stdout)  # type: ignore[arg-type]  # noqa: S301 - our own process
+            return pickle.load(self._process.stdout)  # type: ignore[arg-type]  # noqa: S301 - our own process
         except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
             return None
-        return found
 
     def end(self) -> None:
         """End it, whatever it does."""
@@ -122,22 +122,22 @@ class Other:
 
 def _send(pipe: IO[bytes] | None, what: object) -> None:
     assert pipe is not None  # noqa: S101 - for the type checker: it was asked for
-    pickle.dump(what, pipe, protocol=pickle.HIGHEST_PROTOCOL)
+    pipe.write(pickle.dumps(what, protocol=pickle.HIGHEST_PROTOCOL))
     pipe.flush()
 
 
 def serve() -> None:
-    """Bound what comes in, until nothing more can come."""
+    """Answer what comes in, until nothing more can come."""
     warnings.simplefilter("ignore")
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # Whatever is printed on the way must not stand among the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while True:
         try:
-            work = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
+            function, given = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
         except EOFError:
             return
-        _send(answers, bounded(work))
+        _send(answers, function(given))
 
 
 def bounded(work: tuple[Domain, Sequence[Batch], float]) -> list[list[Leaf]]:
