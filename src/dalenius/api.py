@@ -50,6 +50,7 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.results.sampled_answers import sampled_answer
+from dalenius.results.short_answers import short_answer
 from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
@@ -179,7 +180,9 @@ def solve(
             raise InputError(message)
         above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known, crew, interrupted)
         return sampled_answer(problem.mechanism, above)
-    return _solved(problem, options, known, crew, interrupted)
+    # What is short needs no care for Ctrl-C, reports or other processes.
+    short = None if options.paper else short_answer(problem, options.run(Deadline(options.time_limit)))
+    return short or _solved(problem, options, known, crew, interrupted)
 
 
 def _solved(

@@ -7,7 +7,6 @@ the list by several processes. Neither changes what an audit finds.
 import contextlib
 import math
 import os
-import pickle
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +25,7 @@ from dalenius.results.audit import Audit
 from dalenius.search.abreast import abreast
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline
-from dalenius.search.processes import Other
+from dalenius.search.helper import Helper
 
 # What one audit came to.
 Answer = Audit | Exception
@@ -143,9 +142,9 @@ class _Many:
         size = self.options.settings.limits.abreast
         many = len(self.problems)
         self._parts = deque(range(k, min(k + size, many)) for k in range(0, many, size))
-        others = [Other() for _ in range(min(self.jobs, len(self._parts)) - 1)]
+        helpers = [Helper() for _ in range(min(self.jobs, len(self._parts)) - 1)]
+        lanes = [threading.Thread(target=self._lend, args=(helper,), daemon=True) for helper in helpers]
         with Deadline(math.inf, self.options.report) as self._whole:
-            lanes = [threading.Thread(target=self._lend, args=(other,), daemon=True) for other in others]
             try:
                 for lane in lanes:
                     lane.start()
@@ -153,13 +152,16 @@ class _Many:
                 while self._parts or any(lane.is_alive() for lane in lanes):
                     self._work()
                     for lane in lanes:
-                        lane.join(0.05)
+                        lane.join(0.02)
                     if self._whole.interrupted:
-                        for other in others:
-                            other.end()
+                        for helper in helpers:
+                            helper.end()
             finally:
-                for other in others:
-                    other.end()
+                for helper in helpers:
+                    helper.end()
+                for lane, helper in zip(lanes, helpers, strict=True):
+                    lane.join()
+                    helper.close()
         return [self._answer(k) for k in range(many)]
 
     def _answer(self, k: int) -> Audit:
@@ -180,14 +182,10 @@ class _Many:
             for k, answer in answered(self._given(part), self._whole):
                 self._keep(part[k], answer)
 
-    def _lend(self, other: Other) -> None:
-        """Let another process take parts until none is left; what it had when it died goes back."""
+    def _lend(self, helper: Helper) -> None:
+        """Let another process take parts until none is left; what it does not answer is done here."""
         while not self._whole.interrupted and (part := self._next()) is not None:
-            try:
-                found = other.answer() if other.ask((answered_there, self._given(part))) else None
-            except (pickle.PicklingError, TypeError, AttributeError):
-                # A problem that cannot travel stays here.
-                found = None
+            found = helper.call(answered_there, self._given(part))
             if found is None:
                 self._parts.appendleft(part)
                 return

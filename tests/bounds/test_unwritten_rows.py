@@ -98,10 +98,10 @@ def test_what_chains_bound_is_above_every_stationary_law(rounds: int) -> None:
         places = np.arange(float(many))
         q = Geometric(rate).rows(places[:, None], places)
         rho, r = rng.dirichlet(np.full(many, 2.0)), rng.dirichlet(np.full(many, 3.0))
-        chains = Chains(q, [np.arange(many)], [np.log(rho)], np.log(r)[None], np.array([s]))
+        chains = Chains(q, [np.arange(many)], [np.log(rho)], np.log(r), s)
         for _ in range(rounds):
             chains.advance()
-        bound = chains.values()[0, 0]
+        bound = chains.values()[0]
         for tilt in (-6.0, -1.0, 0.0, 1.0, 6.0):
             log_w = np.log(rho) + tilt * places
             for _ in range(200):

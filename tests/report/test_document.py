@@ -176,7 +176,38 @@ def test_a_ledger_has_a_page(tmp_path: Path) -> None:
     assert "<h1>Leakage report: 1 release about 2 records of 2 values</h1>" in page
     assert "b" not in reader.tags
     assert "dalenius verify FILE" not in page  # there is no certificate on it
+    assert "has no certificate: its numbers were read from a file. dalenius report LEDGER.json --verify" in page
     assert isinstance(dl.load(tmp_path / "book.json"), dl.Ledger)
+
+
+@pytest.mark.parametrize("adversary", ["bounded", "independent"])
+def test_a_ledger_carries_the_certificate_of_all_releases(adversary: str, tmp_path: Path) -> None:
+    against = {"adversary": adversary} if adversary == "independent" else {"knowledge": 0.5}
+    ledger = dl.Ledger(QUERY, **against)
+    for epsilon in (0.5, 0.7):
+        ledger.release(dl.mechanisms.geometric(QUERY, epsilon=epsilon))
+    ledger.report(tmp_path / "r.html")
+    page, _ = read(tmp_path / "r.html")
+    assert "it proves that all releases together leak" in page
+    assert "check it with: dalenius verify certificate.json" in page
+    carried = re.search(r'href="data:[^,]*;base64,([^"]*)"', page)
+    assert carried is not None
+    (tmp_path / "certificate.json").write_bytes(base64.b64decode(carried[1]))
+    verdict = dl.verify(tmp_path / "certificate.json")
+    assert verdict.verified
+    assert verdict.upper is not None
+    assert verdict.upper <= ledger.account().upper * (1 + 1e-9)
+
+
+def test_a_ledger_without_a_certificate_says_why(tmp_path: Path) -> None:
+    ledger = dl.Ledger(QUERY, knowledge=0.5, most_entries=9)
+    dl.Ledger(QUERY, knowledge=0.5).report(tmp_path / "empty.html")
+    assert "has no certificate: nothing was released" in (tmp_path / "empty.html").read_text()
+    for epsilon in (0.1, 0.2):
+        ledger.release(dl.mechanisms.geometric(QUERY, epsilon=epsilon))
+    assert ledger.account().bound == "chain rule"
+    ledger.report(tmp_path / "r.html")
+    assert "has no certificate: its upper bound is a sound bound" in (tmp_path / "r.html").read_text()
 
 
 def test_results_of_two_versions_are_not_on_one_page(audit: dl.Audit, tmp_path: Path) -> None:

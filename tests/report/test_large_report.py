@@ -10,7 +10,7 @@ from dalenius.results.audit import Audit
 
 @pytest.fixture(scope="module")
 def audit() -> Audit:
-    return dl.audit(dl.mechanisms.geometric(dl.queries.count(n=20_000), epsilon=1), knowledge=0.5)
+    return dl.audit(dl.mechanisms.geometric(dl.queries.count(n=20_000), epsilon=1), knowledge=0.5, time_limit=600)
 
 
 @pytest.mark.slow

@@ -211,6 +211,19 @@ def test_a_store_at_rest_is_one_file(toml: Path) -> None:
     assert {path.name for path in toml.parent.iterdir()} == {"two.toml", "two.db"}
 
 
+def test_a_second_run_on_one_store_is_refused_while_the_first_lasts(toml: Path) -> None:
+    study = Study.load(toml)
+    with Store.open(study.store, study.name, study.source.text) as opened:
+        opened.put([running.answer((study.points[0].key, study.points[0].work))])
+        with pytest.raises(InputError, match="another run is writing to it"):
+            study.run(jobs=1)
+        assert len(Study.load(toml).rows()) == 1
+    assert {path.name for path in toml.parent.iterdir()} == {"two.toml", "two.db"}
+    # A run that was killed leaves the file, and no lock.
+    toml.with_name("two.db-lock").touch()
+    assert run_here(study).complete
+
+
 RUN = "import sys; from dalenius.studies.study import Study; Study.load(sys.argv[1]).run(jobs=2)"
 
 

@@ -13,8 +13,6 @@ above and below every stationary d, and with c between them
     g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c/r)(y) / s ) + (a bound on D(w || w_c)).
 """
 
-from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,110 +60,89 @@ class Monotone(Formula):
 
 @dataclass(eq=False)
 class Chains:
-    """Both chains of every secret value at several pairs (r, s); all in one product with the channel's rows."""
+    """Both chains of every secret value at one (r, s); all rows of the channel in one product."""
 
     channel: Floats
     # For every value its rows, ascending, and the logarithm of its law of them.
     rows: list[Ints]
     log_rho: list[Floats]
-    # (P, Y) and (P,)
     log_r: Floats
-    s: Floats
-    # (P, A, 2, T-1), T rows of the value with most: increments from above and from below, 0 beyond the last row.
-    increments: Floats = field(init=False)
-    rounds: Ints = field(init=False)
+    s: float
+    # Two arrays a value: increments from above and from below, and the laws w that they belong to.
+    increments: list[Floats] = field(init=False)
+    laws: list[Floats] = field(init=False)
+    rounds: int = 0
 
     def __post_init__(self) -> None:
-        many, longest = len(self.channel), max(map(len, self.rows))
-        values = len(self.rows)
-        # (A, T): where the rows of a value are taken from, where its law is put, and the law; -inf beyond the last row.
-        self._taken, self._put = (np.full((values, longest), many) for _ in range(2))
-        self._log_rho = np.full((values, longest), -np.inf)
-        for k, (rows, log_rho) in enumerate(zip(self.rows, self.log_rho, strict=True)):
-            self._taken[k], self._put[k, : rows.size] = rows[-1], rows
-            self._taken[k, : rows.size], self._log_rho[k, : rows.size] = rows, log_rho
-        self.rounds = np.zeros(len(self.s), dtype=int)
-        log_u = safe_log(self.channel[self._ends])
-        self.increments = np.diff(self._gains(np.broadcast_to(log_u, (len(self.s), *log_u.shape))), axis=-1)
+        ends = [rows[k] for rows in self.rows for k in (-1, 0)]
+        self._move_to(self._steps(safe_log(self.channel[ends])))
 
     @property
-    def _ends(self) -> Ints:
-        """(A, 2) the last row of every value, and the first."""
-        return np.array([[rows[-1], rows[0]] for rows in self.rows])
-
-    def taken(self, index: Any) -> "Chains":  # noqa: ANN401 - a mask, or an index array
-        """Return the chains of some pairs."""
-        some = copy(self)
-        for name in ("log_r", "s", "increments", "rounds"):
-            setattr(some, name, getattr(self, name)[index])
-        return some
-
-    @property
-    def stated(self) -> Ints:
+    def stated(self) -> int:
         """The steps that a verifier is told to take: more, where floats are too short for the rows at the ends.
 
         Its chains begin farther out there, and come nearer by the same factor a step.
         """
-        enough = self.channel[self._ends].min() > TINY
-        return self.rounds if enough else self.rounds + self.rounds // 4 + 10
+        ends = [rows[k] for rows in self.rows for k in (-1, 0)]
+        return self.rounds if self.channel[ends].min() > TINY else self.rounds + self.rounds // 4 + 10
 
     def advance(self) -> None:
         """One step of every chain: d <- Theta(d)."""
-        log_u = safe_log(self._outputs(self._laws(self.increments)))
-        self.increments = np.diff(self._gains(log_u), axis=-1)
-        self.rounds = self.rounds + 1
+        self._move_to(self._steps(safe_log(self._outputs(self.laws, 2))))
+        self.rounds += 1
+
+    def _move_to(self, increments: list[Floats]) -> None:
+        self.increments, self.laws = increments, self._laws(increments, 2)
 
     def costs(self) -> Floats:
-        """(P, A) how far a stationary w may be from the middle c: a bound on D(w || w_c), up to rounding.
+        """(A,) how far a stationary w may be from the middle c: a bound on D(w || w_c), up to rounding.
 
         log(w / w_c) oscillates by rad at most, so rad^2 / 8 is one. From a cell t0 to t it grows by G(t) at most, and
         every law between w and w_c is between those of the chains in likelihood ratio: the mean of G^2 / 2 under the
         upper law from t0 on, and under the lower law before, is another.
         """
-        laws, middle = self._laws(self.increments), self._laws(self._middle())[..., 0, :]
-        apart = np.abs(self.increments[..., 0, :] - self.increments[..., 1, :]) / 2
-        grown = _from_zero(apart)
-        t0 = (np.cumsum(middle, axis=-1) < 0.5).sum(axis=-1, keepdims=True)  # noqa: PLR2004 - the median
-        last = middle.shape[-1] - 1
-        squares = (grown - np.take_along_axis(grown, np.minimum(t0, last), axis=-1)) ** 2
-        spread = (np.where(np.arange(last + 1) >= t0, laws[..., 0, :], laws[..., 1, :]) * squares).sum(axis=-1)
-        return np.asarray(np.minimum(grown[..., -1] ** 2 / 8, spread / 2))
+        found = []
+        laws, middle = self.laws, self._laws(self._middle(), 1)
+        for k, law in enumerate(middle):
+            up, down = self.increments[2 * k : 2 * k + 2]
+            grown = np.concatenate([[0.0], np.cumsum(np.abs(up - down) / 2)])
+            t0 = int(np.searchsorted(np.cumsum(law), 0.5))
+            squares = (grown - grown[min(t0, law.size - 1)]) ** 2
+            spread = laws[2 * k][t0:] @ squares[t0:] + laws[2 * k + 1][:t0] @ squares[:t0]
+            found.append(min(grown[-1] ** 2 / 8, spread / 2))
+        return np.array(found)
 
     def values(self) -> Floats:
-        """Guarantee: result >= g_a, up to rounding, for every value; (P, A)."""
-        gains = self._gains(safe_log(self._outputs(self._laws(self._middle()))))[..., 0, :]
-        return np.asarray(self.s[:, None] * lse(self._log_rho + gains) + self.costs())
+        """Guarantee: result >= g_a, up to rounding, for every value."""
+        outputs = self._outputs(self._laws(self._middle(), 1), 1)
+        gains = (safe_log(outputs) - self.log_r) @ self.channel.T / self.s
+        tops = [lse(log_rho + gain[rows]) for log_rho, gain, rows in zip(self.log_rho, gains, self.rows, strict=True)]
+        return self.s * np.array(tops) + self.costs()
 
-    def _middle(self) -> Floats:
-        return np.asarray(self.increments.mean(axis=2, keepdims=True))
+    def _middle(self) -> list[Floats]:
+        return [(up + down) / 2 for up, down in zip(self.increments[::2], self.increments[1::2], strict=True)]
 
-    def _laws(self, increments: Floats) -> Floats:
-        """The laws w of increments, (P, A, any, T)."""
-        x = self._log_rho[:, None] + _from_zero(increments)
-        x = np.exp(x - x.max(axis=-1, keepdims=True))
-        return np.asarray(x / x.sum(axis=-1, keepdims=True))
+    def _laws(self, increments: list[Floats], each: int) -> list[Floats]:
+        """The laws w of increments, `each` of them a value."""
+        laws = []
+        for k, d in enumerate(increments):
+            x = np.zeros(d.size + 1)
+            np.add.accumulate(d, out=x[1:])
+            x += self.log_rho[k // each]
+            x = np.exp(x - np.maximum.reduce(x))
+            laws.append(x / np.add.reduce(x))
+        return laws
 
-    def _outputs(self, laws: Floats) -> Floats:
-        """Their output laws u = wq, (P, A, any, Y)."""
-        many = len(self.channel)
-        # Beyond the last row of a value its law is 0: that goes to a column that is left out.
-        w = np.zeros((*laws.shape[:-1], many + 1))
-        np.put_along_axis(w, np.broadcast_to(self._put[:, None], laws.shape), laws, axis=-1)
-        return np.asarray(w[..., :many].reshape(-1, many) @ self.channel).reshape(*laws.shape[:-1], -1)
+    def _outputs(self, laws: list[Floats], each: int) -> Floats:
+        """Their output laws u = wq."""
+        w = np.zeros((len(laws), len(self.channel)))
+        for k, law in enumerate(laws):
+            w[k, self.rows[k // each]] = law
+        return np.asarray(w @ self.channel)
 
-    def _gains(self, log_u: Floats) -> Floats:
-        """(1/s) sum_y q(y|t) log( u_y / r_y ) at the rows of every value, (P, A, any, T)."""
-        tilt = log_u - self.log_r[:, None, None]
-        gains = (tilt.reshape(-1, tilt.shape[-1]) @ self.channel.T).reshape(*tilt.shape[:-1], -1)
-        at = np.broadcast_to(self._taken[:, None], (*tilt.shape[:-1], self._taken.shape[1]))
-        return np.asarray(np.take_along_axis(gains, at, axis=-1) / self.s[:, None, None, None])
-
-
-def _from_zero(increments: Floats) -> Floats:
-    """Running sums along the last axis, 0 first."""
-    sums = np.zeros((*increments.shape[:-1], increments.shape[-1] + 1))
-    np.cumsum(increments, axis=-1, out=sums[..., 1:])
-    return sums
+    def _steps(self, log_u: Floats) -> list[Floats]:
+        gains = (log_u - self.log_r) @ self.channel.T / self.s
+        return [np.diff(gain[self.rows[k // 2]]) for k, gain in enumerate(gains)]
 
 
 @dataclass(eq=False)
@@ -185,6 +162,9 @@ class Scan:
     even: bool = False
     # Whether a quick answer will do: the largest multiplier comes first, which takes the fewest steps.
     quick: bool = False
+    # Whether nothing but closing the bracket is wanted: trees follow that are sure to.
+    closing: bool = False
+    tried: list[tuple[Floats, float]] = field(default_factory=list)
     best: Monotone | None = None
 
     def __post_init__(self) -> None:
@@ -202,69 +182,77 @@ class Scan:
         return self.cells.settings.monotone
 
     def run(self, pi: Floats, s: float, floor: float, tolerance: float) -> Monotone | None:
-        """Try all pairs of a share and a factor, until a bound is within the tolerance of the floor.
-
-        The first pair by itself, which closes most; where the channel is small, all others together: the answer is the
-        same as one by one.
-        """
+        """Try all pairs of a factor and a share, until a bound is within the tolerance of the floor."""
         settings, q = self.settings, self.cells.q
         r, mixed = pi @ q, self.cells.rho @ q + 1 / q.shape[1]
-        products = self.cells.lumped.channel.size * 4 * len(self.rows)
-        budget = settings.products // max(1, products)
+        budget = settings.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
         few, reached = self.most < settings.rounds, dict.fromkeys(settings.factors, 0.0)
         factors = settings.factors[::-1] if self.quick else settings.factors
-        pairs = [(share, factor) for share in settings.shares for factor in factors]
-        small = not few and products <= settings.small_products
-        for together in [pairs[:1], pairs[1:]] if small else [[pair] for pair in pairs]:
-            if budget <= 0 or self.deadline.expired():
-                return self.best
-            factor = together[0][1]
-            if few and self.best is not None and reached[factor] > settings.hopeless * self.best.upper:
-                continue
-            laws = np.stack([(1 - share) * r + share * mixed / 2 for share, _ in together])
-            log_r = safe_log(laws)
-            log_r = (log_r + log_r[:, ::-1]) / 2 if self.even else log_r
-            multipliers = s * np.array([factor for _, factor in together])
-            log_r = log_r - lse(log_r)[:, None]
-            chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, multipliers)
-            for done in self._met(chains, tolerance, budget):
-                budget -= int(done.rounds[0]) + 1
-                reached[factor] = self._keep(done)
+        for share in settings.shares:
+            for factor in factors:
+                if budget <= 0 or self.deadline.expired():
+                    return self.best
+                if few and self.best is not None and reached[factor] > settings.hopeless * self.best.upper:
+                    continue
+                log_r = safe_log((1 - share) * r + share * mixed / 2)
+                log_r = (log_r + log_r[::-1]) / 2 if self.even else log_r
+                log_r = log_r - lse(log_r)
+                if self.closing and self._left_out(pi, log_r, factor * s, floor + tolerance):
+                    continue
+                chains = self._try(log_r, factor * s, tolerance, budget)
+                budget -= chains.rounds + 1
+                reached[factor] = self._keep(chains)
                 if self.best is not None and self.best.upper <= floor + tolerance:
                     return self.best
         return self.best
 
-    def _met(self, chains: Chains, tolerance: float, most: int) -> Iterator[Chains]:
-        """Run the chains of every pair until they meet or no longer come nearer; yield them pair by pair, in order."""
+    def _left_out(self, pi: Floats, log_r: Floats, s: float, goal: float, same: float = 1e-9) -> bool:
+        """Whether a pair after the first was tried already, as where r is flat by itself, or is hopeless."""
+        known = any(s == other and np.abs(log_r - law).max() < same for law, other in self.tried)
+        if known or (self.tried and self._hopeless(pi, log_r, s, goal)):
+            return True
+        self.tried.append((log_r, s))
+        return False
+
+    def _hopeless(self, pi: Floats, log_r: Floats, s: float, goal: float) -> bool:
+        """Whether every bound at (r, s) is above a goal, since the row problems are at conditionals near a prior's.
+
+        Steps w ~ rho exp( q.log(u/r) / s ) from there raise the row problems, D(u_a || r) - s D(w_a || rho_a).
+        """
+        cells = self.cells
+        w = pi / np.maximum(cells.row_sum(pi), TINY)[cells.secret]
+        log_rho = cells.log_rho - cells.log_rows[cells.secret]
+        for _ in range(self.settings.hopeless_steps):
+            u = cells.joint(w[None])[0]
+            log_ratio = safe_log(u) - log_r
+            gains = (u * log_ratio).sum(axis=1) - s * cells.row_sum(w * (safe_log(w) - log_rho))
+            if s * float(lse(cells.log_rows + gains / s) + cells.knowledge) > goal:
+                return True
+            w = cells.row_laws(log_rho + cells.dot_rows(cells.q, log_ratio[None])[0] / s)[0]
+        return False
+
+    def _try(self, log_r: Floats, s: float, tolerance: float, most: int) -> Chains:
+        """Run the chains at (r, s) until they meet or no longer come nearer."""
         settings = self.settings
-        done: dict[int, Chains] = {}
-        going, waited = np.arange(len(chains.s)), 0
-        mark = np.full(len(going), np.inf)
-        close = (settings.close_quick if self.quick else settings.close) * tolerance
-        last = min(most, settings.rounds, self.most)
-        for k in range(last + 1):
-            cost = chains.costs().max(axis=1)
-            ended = (cost <= close) | (k == last or self.deadline.expired())
+        chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
+        mark, close = np.inf, (settings.close_quick if self.quick else settings.close) * tolerance
+        for k in range(min(most, settings.rounds, self.most)):
+            cost = chains.costs().max()
+            if cost <= close or self.deadline.expired():
+                break
             if k % settings.patience == settings.patience - 1:
-                ended |= cost > settings.progress * mark
+                if cost > settings.progress * mark:
+                    break
                 mark = cost
-            if ended.any():
-                done |= {int(going[j]): chains.taken([j]) for j in np.flatnonzero(ended)}
-                chains, going, mark = chains.taken(~ended), going[~ended], mark[~ended]
-                # The first pairs are worth looking at, for the others may then not be wanted.
-                while waited in done:
-                    yield done.pop(waited)
-                    waited += 1
-            if not going.size:
-                return
             chains.advance()
+        return chains
 
     def _keep(self, chains: Chains) -> float:
-        """Keep the bound of one pair's chains if it is the best, and return it."""
-        s = float(chains.s[0])
-        upper = s * float(lse((self.cells.log_rows + chains.values()[0] / s)[None])[0]) + s * self.cells.knowledge
+        """Keep the bound of chains if it is the best, and return it."""
+        s = chains.s
+        upper = s * float(lse((self.cells.log_rows + chains.values() / s)[None])[0]) + s * self.cells.knowledge
         if self.best is None or upper < self.best.upper:
             repaired = 0 if self.order.parts is None else chains.channel.size
-            self.best = Monotone(upper, s, chains.log_r[0], int(chains.stated[0]), self.order, repaired)
+            self.best = Monotone(upper, s, chains.log_r, chains.stated, self.order, repaired)
         return upper

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import InputError
 from dalenius.model.files import path_of, write
 from dalenius.studies import store as stores
-from dalenius.studies.grid import Point, place_words, read_grid
+from dalenius.studies.grid import Point, check_points, place_words, read_grid
 from dalenius.studies.pool import cores
 from dalenius.studies.running import Report, Run, silent
 from dalenius.studies.store import Entry, Store
@@ -102,6 +102,11 @@ class Study:
 
         study = self if store is None else replace(self, store=path_of(store))
         workers = cores() if jobs is None else checks.whole("jobs", jobs)
+        check_points(study.source, study.points)
+        if dask is not None:
+            from dalenius.studies.cluster import check_installed  # noqa: PLC0415 - only here
+
+            check_installed()
         with Store.open(study.store, study.name, study.source.text) as open_store:
             there = {key: entry for key, entry in open_store.entries().items() if entry.status == "done"}
             missing = {point.key: point.work for point in study.points if point.key not in there}

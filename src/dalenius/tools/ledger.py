@@ -619,9 +619,9 @@ class Ledger:
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False, budget: float | None = None) -> "Ledger":
         """Read what save wrote; `budget` takes the place of the one in the file.
 
-        A ledger has no certificate. By default the account and the most that each release can leak are trusted as the
-        file states them, later accounts build on them, and reports say that they are from the file. With verify=True
-        only the list of releases is trusted: every number is computed again, which takes as long as before.
+        A saved ledger holds no certificate. By default the account and the most that each release can leak are trusted
+        as the file states them, later accounts build on them, and reports say that they are from the file. With
+        verify=True only the list of releases is trusted: every number is computed again, which takes as long as before.
         A budget below the account is refused.
         """
         given = None if budget is None else checks.real("budget", budget, 0.0, math.inf)

@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from dalenius.numerics.rounding import round_up
+from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.report.audit_page import certificate_section
 from dalenius.report.charts import Axis, brackets, number, text
 from dalenius.report.page import Section, Table
+from dalenius.report.text import checked_words
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.tools.account import HOW, TRUSTED, counted
 
@@ -22,7 +24,7 @@ TWO_KINDS = "Each alone is bounded about the whole data, all together about one 
 
 
 def sections(ledger: "Ledger") -> list[Section]:
-    """Return the verdict, the numbers, and what each release can leak."""
+    """Return the verdict, the numbers, what each release can leak, and the certificate."""
     account, unit = ledger.account(), ledger.unit
     releases = ledger.releases
     rows = tuple(
@@ -47,6 +49,7 @@ def sections(ledger: "Ledger") -> list[Section]:
             table=table,
         ),
         Section("How to reproduce it", ("From the ledger's file, every number is computed again:",), commands=AGAIN),
+        _proof(ledger),
     ]
 
 
@@ -63,6 +66,27 @@ def _verdict(ledger: "Ledger") -> str:
     left = number(ledger.remaining(), nats, "down")
     kept = "is kept" if account.upper <= ledger.budget else "is not proved to be kept"
     return f"{said} The budget of {number(ledger.budget, nats)} {unit} {kept}; {left} {unit} of it are left."
+
+
+def _proof(ledger: "Ledger") -> Section:
+    """The certificate of all releases together, where there is one; else why there is none."""
+    account, nats = ledger.account(), NATS_PER_UNIT[ledger.unit]
+    certificate = account.certificate
+    if certificate is not None:
+        checked = "certificate attached, not yet checked" if account.audit is None else checked_words(account.audit)
+        digits = decimals(certificate.upper / nats)
+        low, high = round_down(certificate.lower / nats, digits), round_up(certificate.upper / nats, digits)
+        proves = f"it proves that all releases together leak {low} to {high} {ledger.unit} about a record"
+        return certificate_section(certificate, f"{checked}; {proves}")
+    why = f"its upper bound is {HOW[account.bound]}"
+    if not account.releases:
+        why = "nothing was released"
+    elif account.loaded:
+        why = (
+            "its numbers were read from a file. dalenius report LEDGER.json --verify --out report.html computes them "
+            "again, and carries the certificate where there is one"
+        )
+    return Section("Certificate", (f"This account has no certificate: {why}.",))
 
 
 def _assumed(ledger: "Ledger") -> tuple[str, ...]:

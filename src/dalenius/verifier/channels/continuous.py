@@ -299,6 +299,9 @@ def _posed(audit: dict[str, Any], asked: Believed, m: int, family: str, *, point
     name, given = named.call(inside["mechanism"], named.MECHANISMS, "the mechanism")
     if name != family or given.get("output", "integer") != "integer":
         refuse(f"the audit inside must be about {family} noise, not {named.spelled(name, given)}")
+    if family == "discrete_gaussian" and named.clamped(given):
+        # Clamping hides something of it, as it does not of geometric and Laplace noise: see named.widened.
+        refuse(f"the audit inside must be about noise that is not clamped, not {named.spelled(name, given)}")
     _same_adversary(mapping(field(audit, "adversary", "the audit inside"), "its adversary"), asked)
     if family in ("gaussian", "discrete_gaussian"):
         return positive(given["sigma"], "sigma")

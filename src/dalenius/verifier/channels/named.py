@@ -112,7 +112,8 @@ class Query:
             return self.statistic.counts
         if isinstance(self.statistic, Table):
             return list(self.given)
-        return [self._answer(t) for t in self.statistic.values]
+        values = self.statistic.values
+        return [self._answer(t) for t in values] if self.name == "pairs" else list(values)
 
     def answers_on(self, domain: Statistic) -> list[Any]:
         """f(x), which is constant on every class of its own statistic and of the count vectors."""
@@ -660,10 +661,12 @@ def _shifted(places: list[int], width: int, noise: Noise) -> Rows:
         return [[ONE] for _ in places]
     inner = [noise(d, False) for d in ticking(range(width))]  # noqa: FBT003 - (distance, end)
     outer = [noise(d, True) for d in ticking(range(width))]  # noqa: FBT003
+    # inner[|y - f|] for y = 1..width-2 is a part of this list.
+    both = inner[:0:-1] + inner
     rows = []
     for f in places:
         tick()
-        rows.append([outer[f], *(inner[abs(y - f)] for y in range(1, width - 1)), outer[width - 1 - f]])
+        rows.append([outer[f], *both[width - f : 2 * width - 2 - f], outer[width - 1 - f]])
     return rows
 
 

@@ -41,6 +41,7 @@ from flint import arb
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, float_above, float_below, log_sum_exp, short, xlogx
 from dalenius.verifier.channels.channel import Channel
+from dalenius.verifier.channels.ordering import products
 from dalenius.verifier.contraction import contracts
 from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.limits import tick
@@ -137,7 +138,7 @@ class Row:
         self.size = max(groups) + 1
         self.singletons = len(set(groups)) == len(groups)
         self.coarse = [self.sums(q) for q in self.rows] if self.size > 1 else [[ONE]] * len(self.rows)
-        self.fine = Rows(self.rows)
+        self.fine = products(channel, cell)
         self._default: tuple[list[Ball], list[Ball]] | None = None
 
     def sums(self, q: Sequence[Ball]) -> list[Ball]:
