@@ -24,6 +24,7 @@ import classical
 import designs
 import figure
 import growth
+import many
 import peers
 import processes
 import releases
@@ -40,6 +41,7 @@ PARTS: dict[str, Callable[..., Section]] = {
     "growth": growth.section,
     "startup": startup.section,
     "processes": processes.section,
+    "many": many.section,
 }
 PACKAGES = ("dalenius", "numpy", "scipy", "clarabel", "pyscipopt", "qif", "dit", "cvxpy")
 INTRODUCTION = """# Results of `make bench`

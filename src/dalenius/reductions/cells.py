@@ -22,6 +22,10 @@ class Cells:
     knowledge: float
     settings: Settings = DEFAULT
 
+    def taken(self, index: object) -> "Cells":  # noqa: ARG002 - for those that differ from row to row
+        """The problem of some rows of a batch: the same for all."""
+        return self
+
     @property
     def q(self) -> Floats:
         """(C, Y) output law of each cell; where there are many cells, a new array each time."""
