@@ -120,7 +120,7 @@ def test_landmarks_cost_what_the_page_on_adversaries_says() -> None:
     assert costs["everything but one"] == pytest.approx(2 * math.log2(10))
     assert pieces.most_known([2] * 3, reference, "bits") == pytest.approx(3 * math.log2(10))
     assert [one["name"] for one in pieces.landmarks([2], Reference(), "nats")] == [
-        "nothing but what is public",
+        "only what is public",
         "a rumour about one person",
     ]
 

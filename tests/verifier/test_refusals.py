@@ -17,6 +17,7 @@ from dalenius.verifier.limits import NotChecked, sized
 from dalenius.verifier.question import Audited, Knowledge
 from dalenius.verifier.reading import Refused, read
 from dalenius.verifier.reference import UNIFORM
+from dalenius.verifier.secret import Group
 from dalenius.verifier.verify import Verification, verify
 
 
@@ -24,6 +25,15 @@ from dalenius.verifier.verify import Verification, verify
     ("name", "changes", "words"),
     [
         ("sibson", {"lower": 0.8}, "exceeds upper"),
+        ("sibson", {"format": "dalenius/mechanism"}, "this is not a certificate"),
+        ("sibson", {"adversary.reference": {"law": [0.5, 0.5]}}, "it needs one of marginal, marginals, weights"),
+        ("sibson", {"adversary.reference": {"marginal": [0.5, 0.4]}}, "sum to 0.9, not to 1"),
+        ("sibson", {"problem.rows": []}, "which describe no channel"),
+        ("reference", {"problem.rows.0": [0.5, 0.25, 0.2]}, "row 0 sums to 0.95, not to 1"),
+        ("group", {"secret": {"record": 0}}, "it needs 'records', 'values' or both"),
+        ("group", {"secret": {"records": [1, 0]}}, "must ascend, one or more of them"),
+        ("function", {"secret.values": [0, 0, 2, 2]}, "no dataset has the secret value 1"),
+        ("design", {"audit": golden("samples")}, "of a mechanism known by samples"),
         ("sibson", {"version": 2}, "has version 2; this verifier reads version 1"),
         ("sibson", {"adversary": {"entropy": 0.1, "reference": {"marginal": [0.5, 0.5]}}}, "needs 'knowledge'"),
         ("sibson", {"adversary": {"entropy": 9.0}}, "no prior has entropy 9.0 nats"),
@@ -104,14 +114,25 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
     ("name", "sizes", "words"),
     [
         ("sibson", {"secret_entries": 1}, "too many cells to check"),
-        ("group", {"secret_pairs": 1}, "too many"),
-        ("weights", {"datasets": 2}, "too many"),
+        ("group", {"secret_pairs": 1}, "have more than 1 values together"),
+        ("group", {"secret_pairs": 4}, "the secret has too many values: 16 pairs with a class"),
+        ("weights", {"datasets": 2}, "more than 2 datasets, too many for a table"),
         ("design", {"design_pairs": 2}, "too large to check"),
         ("design", {"design_products": 1}, "are too many to check"),
     ],
 )
 def test_what_is_too_large_is_refused(name: str, sizes: dict[str, int], words: str) -> None:
     assert words in reason(name, {}, sizes=sizes)
+
+
+def test_datasets_that_are_too_many_to_list_are_refused() -> None:
+    weights = {"adversary.reference": {"weights": [0.125] * 8}}
+    assert "there are more than 2 datasets" in reason("sibson", weights, sizes={"datasets": 2})
+    assert "there are more than" in reason("sibson", weights, sizes={"dataset_records": 2})
+
+
+def test_a_group_of_many_records_is_named_by_its_fingerprint() -> None:
+    assert Group(tuple(range(21))).text.startswith("21 records (sha256 ")
 
 
 def test_a_joint_certificate_is_checked_without_a_mechanism() -> None:
@@ -191,8 +212,12 @@ def test_a_symmetry_takes_records_to_records_with_as_many_values() -> None:
 
 
 def test_a_prior_next_to_the_reference_stands_for_it() -> None:
-    # Rounding alone takes it farther than this adversary may be.
-    assert verify(damaged("constant", {"adversary.knowledge": 1e-40})).verified
+    # Rounding alone takes it farther from the reference than this adversary may be.
+    masses = [[0.25, 0.25000000000000006, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
+    witness = {"witness.record": 0, "witness.masses": masses, "adversary.knowledge": 1e-40, "lower": 0.0}
+    assert verify(damaged("trivial", witness)).verified
+    masses[0][0] = 0.2500001
+    assert "where at most 1e-40 is allowed" in reason("trivial", witness)
 
 
 def test_json_that_is_none_is_refused() -> None:
@@ -205,7 +230,8 @@ def test_json_that_is_none_is_refused() -> None:
         assert words in checking.verify_stream(io.BytesIO(text))["reason"]
 
 
-def test_a_sum_of_what_is_no_number_is_none() -> None:
+def test_a_sum_of_exponentials_is_known_where_they_overflow_and_nothing_of_what_is_no_number() -> None:
+    assert (balls.log_sum_exp([arb(1e300)] * 2) - arb(1e300)).overlaps(arb(2).log())
     assert not balls.log_sum_exp([arb.nan(), arb(1)]).is_finite()
 
 

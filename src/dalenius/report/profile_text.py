@@ -42,7 +42,7 @@ def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 
 
     ax = None if ax is None else axes_of(ax)[-1]
     many = profile.mechanism.route != "rows"
-    figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax)
+    figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax, of_profile=True)
     axes = figure.axes[-1] if ax is None else ax
     lines = {
         "capacity of the whole channel": None if profile.capacity is None else profile.capacity.upper,

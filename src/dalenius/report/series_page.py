@@ -11,7 +11,7 @@ from dalenius.report.audit_page import (
     most_words,
     plain_facts,
 )
-from dalenius.report.charts import MARKS, Axis, Series, line_chart, text
+from dalenius.report.charts import MARKS, Axis, Look, Series, line_chart, staircase, text
 from dalenius.report.page import Section, Table
 from dalenius.report.profile_text import BOUNDED
 from dalenius.report.profile_text import facts as profile_facts
@@ -29,7 +29,7 @@ def curve_sections(curve: Curve) -> list[Section]:
     most = most_words(last.upper, curve.unit)
     verdict = (
         f"Against these {len(curve.audits)} adversaries this release leaks at most {most}{confidence_words(curve)}. "
-        "Between the points only one thing is certified: leakage never falls with knowledge."
+        "Between two points their bounds hold as well, because leakage never falls with knowledge."
     )
     return [
         Section("Verdict", verdict=verdict, paragraphs=(*assumed(last)[:1], _limits(curve))),
@@ -52,7 +52,10 @@ def _limits(curve: Curve) -> str:
 def _curve_chart(curve: Curve) -> str:
     known, lows, highs = ([getattr(a, name) for a in curve.audits] for name in ("knowledge", "lower", "upper"))
     across, up = Axis("knowledge of the adversary", curve.unit), Axis("leakage", curve.unit)
-    return line_chart([Series("", known, lows, highs)], across, up, "Leakage against knowledge")
+    proved = all(audit.proved != "lower" for audit in curve.audits)
+    look = Look(bands=staircase("proved between the points", known, lows, highs) if proved else ())
+    points = Series("audited", known, lows, highs, joined=False)
+    return line_chart([points], across, up, "Leakage against knowledge", look)
 
 
 def frontier_sections(frontier: Frontier) -> list[Section]:

@@ -31,6 +31,9 @@ Number = Annotated[float, BeforeValidator(_no_bool), Field(strict=True, allow_in
 Whole = Annotated[int, BeforeValidator(_no_bool), Field(strict=True)]
 Positive = Annotated[float, BeforeValidator(_no_bool), Field(strict=True, gt=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(strict=True, min_length=1)]
+Flag = Annotated[bool, Field(strict=True, description="true or false")]
+# How the file of a channel is read, as for Mechanism.from_matrix.
+READING = ("delimiter", "decimal", "header", "index", "normalize", "counts")
 
 
 class Task(BaseModel):
@@ -43,6 +46,12 @@ class Task(BaseModel):
     mechanism: Text | None = Field(None, description='a call such as "geometric(epsilon=1)"')
     channel: Text | None = Field(None, description="the name of a file with a matrix")
     records: list[Whole] | None = Field(None, description="a list of alphabet sizes such as [2, 2, 2]")
+    delimiter: Text | None = Field(None, description='what separates the numbers of the channel, such as ";"')
+    decimal: Text | None = Field(None, description='"." or ","')
+    header: Flag | None = None
+    index: Flag | None = None
+    normalize: Flag | None = None
+    counts: Flag | None = None
     load: Text | None = Field(None, description="the name of a saved mechanism")
     entropy: Number | None = None
     knowledge: Number | None = None
@@ -70,6 +79,7 @@ class Task(BaseModel):
         "channel": ("audit",),
         "records": ("audit",),
         "load": ("audit",),
+        **dict.fromkeys(READING, ("audit",)),
         "secret": ("audit",),
         "relative": ("audit", "design"),
         "nodes": ("audit",),
@@ -95,6 +105,9 @@ class Task(BaseModel):
         if given & {"query", "mechanism", "channel", "records", "load"} not in sources:
             ways = " or ".join(" with ".join(sorted(way, reverse=True)) for way in sources)
             message = f"name what the question is about in exactly one way: {ways}"
+            raise ValueError(message)
+        if "channel" not in given and given.intersection(READING):
+            message = f"{min(given.intersection(READING))} is about how a channel is read; leave it out"
             raise ValueError(message)
         self._exactly_one(given, "entropy", "knowledge", free=self.adversary == "independent")
         if self.task == "design":
@@ -163,7 +176,8 @@ def _mechanism(work: Work) -> "Mechanism":
     if task.query is not None and task.mechanism is not None:
         return parse_mechanism(task.mechanism, parse_query(task.query))
     if task.channel is not None and task.records is not None:
-        return Mechanism.from_matrix(work.folder / task.channel, task.records)
+        reading = {name: getattr(task, name) for name in READING if getattr(task, name) is not None}
+        return Mechanism.from_matrix(work.folder / task.channel, task.records, **reading)
     return Mechanism.load(work.folder / (task.load or ""))
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
-from damage import Described, reason
+from damage import Described, golden, reason
 from flint import arb
 
 from dalenius.verifier.balls import precision
@@ -149,9 +149,22 @@ def test_a_mean_is_a_sum_of_steps_and_a_weighted_sum_a_table() -> None:
     assert weighted.outputs == 5
 
 
-def test_geometric_noise_without_clamping_is_clamped_without_loss() -> None:
+def test_noise_without_clamping_is_clamped_where_nothing_is_lost() -> None:
     free, held = (rebuild(described("count(n=3)", f"geometric(epsilon=1{clamp})")) for clamp in (", clamp=False", ""))
     assert free.difference(held) is None
+    laplace = rebuild(described("count(n=3)", "laplace(epsilon=1, clamp=False)"))
+    assert laplace.outputs == 6  # one more on either side
+    assert laplace.lost == 0
+
+
+def test_rows_of_laplace_noise_are_two_recursions_less_what_is_missing_at_the_answer() -> None:
+    channel = rebuild(described("count(n=3)", "laplace(epsilon=1)"))
+    vector = [arb(v) for v in (1, -2, 4, 3)]
+    found = by_name(channel).products([0, 1, 2, 3]).times(vector)
+    exact = [sum((q * v for q, v in zip(row, vector, strict=True)), arb(0)) for row in channel.rows]
+    assert all(x.overlaps(y) for x, y in zip(found, exact, strict=True))
+    noise = named.added("laplace(epsilon=1)", named.query("count(n=3)"))
+    assert noise.divergence(2).overlaps(1 + arb(-2).exp())
 
 
 @pytest.mark.parametrize("counts", [(3, 0, 0), (2, 1, 0), (1, 1, 1)])
@@ -185,6 +198,8 @@ def test_channels_are_told_apart_by_tails_and_beyond_a_size_not_at_all() -> None
         assert "another channel" in reason(
             "sibson", {}, Described(records=[2] * 3, classes=[0, 1, 1, 2, 1, 2, 2, 3], rows=[[0.25] * 4] * 4)
         )
+    known = rebuild(golden("samples")["problem"])
+    assert "known by samples" in str(known.difference(held))
     one, three = (rebuild(described(q)) for q in ("identity(k=4)", "count(n=3)"))
     assert one.difference(three) == "its records are different"
     assert one.difference(table) == "it has 4 outputs, not 2"
@@ -223,6 +238,8 @@ def joint(rows: list[list[float]]) -> object:
     [
         ([[0.5, 0.0, 0.0, 0.5], [0.25] * 4], [[0, 0, 1, 1], [0, 1, 0, 1]], "are not independent given the row"),
         ([[0.25] * 4] * 2, [[0, 1, 0, 1], [0, 1, 0, 1]], "leave out a tuple"),
+        ([[0.5, 0.5]] * 2, [[0, 1], [0, 1]], "leave out a tuple"),
+        ([[0.5, 0.5], [1.0, 0.0]], [[0, 1]], "a probability is not above 0"),
         ([[0.5, 0.5], [0.5, 0.5]], [], "of no part"),
         ([[0.5, 0.5], [0.25, 0.75]], [[0, -1]], "has no rank, but it occurs"),
     ],

@@ -96,6 +96,8 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         ("large", {"witness.blocks": [1, 2], "witness.masses": [[0.5, 0.5]] * 2}, "do not begin with class 0"),
         ("large", {"witness.blocks": [0, 3, 2]}, "do not ascend"),
         ("large", {"witness.masses": [[0.0] * 13] * 2}, "the witness has no mass"),
+        ("large", {"lower": 0.3}, "less than the claimed lower bound"),
+        ("centre", {"proofs.0.s": 0.0}, "s must be above 0"),
         ("large", {"witness.masses.0": [1.0] * 13}, "in a block where there is no dataset"),
         ("large", {"proofs.0.kind": "rows"}, "its kind is none of trivial, maximal, sibson"),
         ("large", {"problem.query": "total(n=12, values=[4])"}, "from 0 to 0"),
@@ -187,10 +189,15 @@ def test_what_is_too_large_is_refused(name: str, sizes: dict[str, int], words: s
     assert words in reason(name, {}, sizes=sizes)
 
 
-@pytest.mark.parametrize("name", ["large", "blend"])
-def test_chances_that_were_forgotten_are_computed_again(name: str) -> None:
+@pytest.mark.parametrize(("name", "cuts"), [("large", [6]), ("blend", list(range(1, 13)))])
+def test_chances_that_are_too_many_to_remember_are_computed_again(name: str, cuts: list[int]) -> None:
     with sized(sum_chances=2):
-        assert verify(golden(name)).verified
+        assert verify(damaged(name, {"witness.cuts": cuts, "lower": 0.0})).verified
+
+
+def test_a_witness_may_leave_out_a_block() -> None:
+    apart = [0.25, *[0.0] * 4, 0.25, *[0.0] * 7]
+    assert verify(damaged("law", {"witness.masses.0": apart, "lower": 0.05})).verified
 
 
 def test_a_witness_may_count_the_others_that_equal_the_record() -> None:
@@ -240,7 +247,7 @@ def asked_about(proof: dict[str, Any], law: list[float] | None = None) -> Any:  
     return own_count.bound(unwritten_histograms.ask(channel, Group((0,)), reference), arb("0.05"), proof, "it")
 
 
-def test_own_counts_are_for_values_that_are_all_as_likely() -> None:
+def test_own_counts_are_for_values_that_are_equally_likely() -> None:
     with pytest.raises(Refused, match="all equally likely"):
         asked_about(golden("own-count")["proofs"][0], [0.4, 0.2, 0.2, 0.2])
 

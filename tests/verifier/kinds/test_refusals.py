@@ -10,7 +10,7 @@ from flint import arb
 
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels.channel import rebuild
-from dalenius.verifier.contraction import contracts
+from dalenius.verifier.contraction import _minimiser, contracts
 from dalenius.verifier.kinds import bellman, boxes, grid, monotone, power, product, ratios, rows
 from dalenius.verifier.limits import sized
 from dalenius.verifier.question import Knowledge, Question
@@ -35,7 +35,7 @@ def _precision() -> Iterator[None]:
     [
         ("rows", {"proofs.0.s": 0.0}, "s must be above 0"),
         ("rows", {"proofs.0.rows.0.tree.1.kappa": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
-        ("groups", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "too small to distinguish from zero"),
+        ("groups", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "too small to distinguish"),
         ("groups", {"proofs.0.eta": [0.0, 0.0]}, "needs groups of one output each"),
         ("groups", {f"{LEAF}.s": 0.0}, "s must be above 0"),
         ("groups", {f"{LEAF}.s": 1e-9}, "s must exceed theta eta"),
@@ -46,6 +46,13 @@ def _precision() -> Iterator[None]:
         ("groups", {f"{LEAF}.lam": GONE, f"{LEAF}.omega": GONE, **STEEP}, "exceeds"),
         ("posteriors", {"proofs.0.tree.3.sigma": 0.0}, "sigma must be above 0"),
         ("posteriors", {"proofs.0.ratios": 1}, "is neither true nor false"),
+        ("choices", {"proofs.0.tree.-1": 3}, "but the proof has no points"),
+        ("choices", {"proofs.0.tree.0": [9, 0, 0.5]}, "node 0 of the tree: the secret value of a split"),
+        ("choices", {"proofs.0.tree": [{"rho": [0.0] * 3}] * 2, "proofs.0.upper": 9.0}, "goes on after its last leaf"),
+        ("simplices", {"proofs.0.eta": [0.1, 0.1]}, "is not shown to bound the contraction"),
+        ("simplices", {"proofs.0.tree.0": [0, 1, 1, 0.5]}, "two different vertices"),
+        ("sibson", {"proofs.0.order": 1.0}, "the order must be above 1"),
+        ("monotone", {"problem.mechanism": "symmetric(flip=0.4)", "lower": 0.0}, "implies no order of its rows"),
         ("sibson", {"proofs.0.kind": "reference"}, "for an adversary without knowledge only"),
         ("grid", {f"{INSIDE}.kind": "boxes"}, "groups"),
         ("local-values", {"proofs.0.sigma": 0.3, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
@@ -85,6 +92,14 @@ def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: st
     # Beyond 5 there is nothing; nor is there below .2, of what is above .8.
     grown = [cuts[0], *part, {}] if len(cuts) == 1 else [cuts[0], *part, cuts[1], {}, *part]
     assert verify(damaged(name, {tree: grown, "upper": 0.7, "proofs.0.upper": 0.7})).verified
+
+
+def test_leaves_without_multipliers_share_one_law() -> None:
+    tree = [
+        {key: leaf[key] for key in ("s", "rho")} if "s" in leaf else leaf
+        for leaf in golden("groups")["proofs"][0]["tree"]
+    ]
+    assert verify(damaged("groups", {"proofs.0.tree": tree, "upper": 2.0, "proofs.0.upper": 2.0})).verified
 
 
 def test_a_tree_that_is_too_deep_is_refused() -> None:
@@ -159,6 +174,7 @@ def test_more_pairs_of_rows_than_may_be_looked_at_contract_nothing() -> None:
     assert contracts(laws, arb("0.6"))
     with sized(contraction_entries=1):
         assert not contracts(laws, arb("0.6"))
+    assert 0 < _minimiser([(0.9, 0.2), (0.1, 0.8)], steps=1) < 1
 
 
 def asked(
