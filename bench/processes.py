@@ -18,8 +18,8 @@ HEAD = ["what", "processes", "elapsed s", "busy s", "busy / elapsed", "ratio", "
 TEXT = """Elapsed seconds of the same work with one process and with two, and processor seconds of all of them
 together. The tree is that of a random 64 x 8 channel, to a limit of nodes; both certificates are the same. On a busy
 machine compare the processor seconds of the first process, which has the tree, with those of one process alone: no run
-can end sooner. The sweep is of small counts; each audit is kept on the disk as it ends, and the machinery is what a point
-takes beyond its audit."""
+can end sooner. The sweep is of small counts; each audit is kept on the disk as it ends, and the machinery is what a
+point takes beyond its audit."""
 
 
 def _busy() -> float:
