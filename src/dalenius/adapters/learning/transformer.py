@@ -63,10 +63,10 @@ class Channel:
 class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Replace every value of a categorical column by a noisy one, so that a row leaks at most `leakage` nats.
 
-    Each column has a channel of its own: the value is kept, or replaced by any other category with equal chance. All columns of a
-    row together leak at most the sum of what the channels leak, whatever is believed about the row before and however
-    its columns depend on each other. That is certified (`certificate_`), and covers a person's own row: rows of other
-    people that depend on it may reveal more, and so does a second transform of the same row.
+    Each column has a channel of its own: the value is kept, or replaced by any other category with equal chance. All
+    columns of a row together leak at most the sum of what the channels leak, whatever is believed about the row before
+    and however its columns depend on each other. That is certified (`certificate_`), and covers a person's own row:
+    rows of other people that depend on it may reveal more, and so does a second transform of the same row.
 
     Args:
         leakage: the budget of a whole row, in nats, above 0. It is shared evenly among the columns; what a column
