@@ -174,9 +174,8 @@ def _climb(
                 ended[problem] = (pi[front], s[front])
                 if deadline.expired():
                     # A round that was cut short may have lost what it began with.
-                    ended[problem] = tuple(
-                        np.concatenate([x[front], y[front]]) for x, y in ((before, pi), (s_before, s))
-                    )
+                    both = np.concatenate([before[front], pi[front]])
+                    ended[problem] = (both, np.concatenate([s_before[front], s[front]]))
                 del going[problem]
         if not going:
             break
