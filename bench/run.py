@@ -28,6 +28,7 @@ import many
 import peers
 import processes
 import releases
+import small
 import startup
 from measure import RUNS, SHORT, Section
 
@@ -36,6 +37,7 @@ PARTS: dict[str, Callable[..., Section]] = {
     "figure": figure.section,
     "capacity": classical.capacities,
     "rate": classical.rates,
+    "small": small.section,
     "growth": growth.section,
     "startup": startup.section,
     "processes": processes.section,

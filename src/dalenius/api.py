@@ -50,7 +50,7 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.results.sampled_answers import sampled_answer
-from dalenius.results.short_answers import short_answer
+from dalenius.results.short_answers import short_answer, tiny
 from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
@@ -180,9 +180,12 @@ def solve(
             raise InputError(message)
         above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known, crew, interrupted)
         return sampled_answer(problem.mechanism, above)
-    # What is short needs no care for Ctrl-C, reports or other processes.
-    short = None if options.paper else short_answer(problem, options.run(Deadline(options.time_limit)))
-    return short or _solved(problem, options, known, crew, interrupted)
+    if not options.paper and tiny(problem):
+        # What takes no time needs no care for Ctrl-C, reports or other processes.
+        short = short_answer(problem, options.run(Deadline(options.time_limit)))
+        if short is not None:
+            return short
+    return _solved(problem, options, known, crew, interrupted)
 
 
 def _solved(
@@ -209,7 +212,7 @@ def _solved(
             return real_answer(problem, run)
         if problem.mechanism.route == "symmetric":
             return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
-        return certified_answer(problem, deadline, run, known)
+        return short_answer(problem, run) or certified_answer(problem, deadline, run, known)
 
 
 def crew_of(options: Options) -> Crew:
@@ -228,7 +231,7 @@ def _curve_points(
     """Whether a curve is along entropies or knowledges, and its points; options that a curve has not are refused."""
     if "verify" in options:
         message = (
-            "a curve does not check its points; call verify() of those that you rely on, as curve.audits[0].verify()"
+            "a curve does not check its points; call verify() on those you rely on, such as curve.audits[0].verify()"
         )
         raise InputError(message)
     if (entropies is None) == (knowledges is None):

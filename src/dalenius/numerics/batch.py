@@ -13,14 +13,18 @@ Batch = TypeVar("Batch", bound=Any)
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
-    """The names of a dataclass's fields: kept, since looking them up takes longer than a small array."""
+def _of_kind(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a dataclass
     return tuple(f.name for f in fields(kind))
+
+
+def _names(batch: object) -> tuple[str, ...]:
+    """The names of the fields: kept, since looking them up takes longer than a small array."""
+    return _of_kind(type(batch))  # type: ignore[arg-type]  # mypy looks at the hash of instances
 
 
 def take(batch: Batch, index: Any) -> Batch:  # noqa: ANN401 - an index array, a mask or a slice
     """Return some nodes of a batch."""
-    values = (getattr(batch, name) for name in _names(type(batch)))
+    values = (getattr(batch, name) for name in _names(batch))
     # Arrays first: whether something is a dataclass takes longer to find out than to take a slice.
     parts = (v[index] if isinstance(v, np.ndarray) else take(v, index) for v in values)
     return type(batch)(*parts)  # type: ignore[no-any-return]
@@ -28,7 +32,7 @@ def take(batch: Batch, index: Any) -> Batch:  # noqa: ANN401 - an index array, a
 
 def put(batch: Batch, index: Any, other: Batch) -> None:  # noqa: ANN401 - an index array or a mask
     """Overwrite some nodes of a batch."""
-    for name in _names(type(batch)):
+    for name in _names(batch):
         mine, theirs = getattr(batch, name), getattr(other, name)
         if isinstance(mine, np.ndarray):
             mine[index] = theirs
@@ -38,20 +42,20 @@ def put(batch: Batch, index: Any, other: Batch) -> None:  # noqa: ANN401 - an in
 
 def singles(batch: Batch) -> list[Batch]:
     """Return the nodes of a batch one by one, each a batch of one."""
-    values = [getattr(batch, name) for name in _names(type(batch))]
+    values = [getattr(batch, name) for name in _names(batch)]
     parts = [singles(v) if is_dataclass(v) else [v[k : k + 1] for k in range(len(v))] for v in values]
     return [type(batch)(*own) for own in zip(*parts, strict=True)]
 
 
 def copy(batch: Batch) -> Batch:
     """Return an independent copy."""
-    return type(batch)(*(np.array(getattr(batch, name)) for name in _names(type(batch))))  # type: ignore[no-any-return]
+    return type(batch)(*(np.array(getattr(batch, name)) for name in _names(batch)))  # type: ignore[no-any-return]
 
 
 def stack(batches: list[Batch]) -> Batch:
     """Join batches."""
     first = batches[0]
-    joined = (np.concatenate([getattr(b, name) for b in batches]) for name in _names(type(first)))
+    joined = (np.concatenate([getattr(b, name) for b in batches]) for name in _names(first))
     return type(first)(*joined)  # type: ignore[no-any-return]
 
 

@@ -176,6 +176,11 @@ class Cells:
         """I(A;Y) of each prior of a batch."""
         return np.asarray(mutual_information(self.joint(pi)))
 
+    @cached_property
+    def reference_leakage(self) -> float:
+        """I(A;Y) at rho."""
+        return float(self.leakage(self.rho[None])[0])
+
     def divergence(self, pi: Floats, underflow: float = 1e-290) -> Floats:
         """D(pi || rho) of each prior of a batch, as sum rho ((1+d) log(1+d) - d), d = pi/rho - 1.
 
