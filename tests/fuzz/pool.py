@@ -188,6 +188,11 @@ def samples() -> dict[str, Sample]:
         "tied": tied,
         "histogram, trivial": reshaped(tied, "trivial", 1.1),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
+        "histogram, attributes": beside(
+            *large_samples.both_histograms("geometric(epsilon=1)", "table(n=2, shape=[2, 2])"),
+            knowledge=0.2,
+            secret=["0.1"],
+        ),
         "power": unwritten("gaussian(sigma=4)", knowledge=0.3),
         "local": response,
         "local, trivial": reshaped(response, "trivial", 0.7),
@@ -204,6 +209,11 @@ def samples() -> dict[str, Sample]:
             "randomized_response(epsilon=1)", "count(n=5)", knowledge=0.2, reference=[0.8, 0.2], settings=BY_FORMULA
         ),
         "local, bits": local("unary_encoding(epsilon=1)", "histogram(n=3, k=2)", knowledge=0.2),
+        "local, attributes": beside(
+            *large_samples.both_local("randomized_response(epsilon=1)", "table(n=2, shape=[2, 2])", named=True),
+            knowledge=0.2,
+            secret=["0.1"],
+        ),
         "symmetric": flipped,
         "symmetric, trivial": reshaped(flipped, "trivial", 1.4),
         "symmetric, response": symmetric("randomized_response(epsilon=1)", "identity(k=3)", entropy=0.0, secret=0),

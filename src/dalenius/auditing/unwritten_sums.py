@@ -24,7 +24,7 @@ from dalenius.model import secret as secrets
 from dalenius.model.channels.additive import Additive
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import group_sums
-from dalenius.model.secret import Function, Secret
+from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.model.statistic import Sum
 from dalenius.numerics.deferred import entr, logsumexp
 from dalenius.numerics.types import Floats
@@ -190,9 +190,12 @@ def _centred(x: Floats, weight: Floats | None = None) -> Floats:
 
 
 def _sums(mechanism: Additive, secret: Secret) -> Floats:
-    """What each value of the secret adds to the sum."""
+    """What each value of the secret adds to the sum; an attribute, in the mean of the values that have it."""
     statistic = mechanism.statistic
     assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: an Additive has no other
+    if isinstance(secret, Attributes):
+        whole = _sums(mechanism, secret.whole)
+        return np.bincount(secret.labels, weights=whole) / np.bincount(secret.labels)
     return group_sums(statistic.contributions, len(secrets.members(secret) or ())).astype(float)
 
 
