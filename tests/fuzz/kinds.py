@@ -23,8 +23,9 @@ WITNESSES = {
     "uniform",
     "audit cells",
 }
-# Rows, sums, histograms, local randomisers, symmetric channels, independent records, real-valued records, their bins.
-WAYS = 8
+# Rows, sums, histograms, local randomisers, symmetric channels, independent records, real-valued records, their bins,
+# real-valued records in steps.
+WAYS = 9
 
 
 def audit_of(data: Json) -> Json:

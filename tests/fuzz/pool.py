@@ -147,6 +147,7 @@ def samples() -> dict[str, Sample]:
     response = local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3, settings=BY_FORMULA)
     flipped = symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3)
     bins = continuous("laplace(epsilon=1)", knowledge=0.1, secret={"record": 1, "edges": [0.5]})
+    stepped = continuous("geometric(epsilon=1, step=0.5)", knowledge=0.1)
     return {
         "choices": free,
         "reference": audited(small, knowledge=0.0),
@@ -241,6 +242,8 @@ def samples() -> dict[str, Sample]:
         "real records, maximal": reshaped(bins, "maximal", 0.8),
         "real records, together": continuous("laplace(epsilon=1)", 4, knowledge=0.1),
         "real records, independent": continuous("laplace(scale=0.5)", adversary="independent"),
+        "real records, stepped": stepped,
+        "real records, steps at most": reshaped(stepped, "maximal", 0.7),
         "samples": sampled(knowledge=0.3),
         "samples, independent": sampled(adversary="independent"),
         "saved": saved(small, knowledge=2.0),

@@ -72,7 +72,7 @@ def closed_forms(problem: AuditProblem, mechanism: NoisyHistogram, law: Floats, 
     n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.closed_forms
     if "formulas" not in problem.settings.portfolio.opening:
         return []
-    told = np.bincount(about.labels, weights=law) if isinstance(about, Attributes) else law
+    told = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
     proofs: list[Formula] = [blend_of_counts(n, knowledge, told, settings=settings)]
     if (eta := mechanism.contraction()) < settings.least_contraction_used:
         proofs.append(blend_of_counts(n, knowledge, told, eta, settings))

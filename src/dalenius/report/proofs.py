@@ -133,6 +133,11 @@ KINDS = {
         "A release of real-valued records is, but for a small share, one of records rounded at random to a grid.",
         "11",
     ),
+    "stepped": Kind(
+        "records rounded to steps",
+        "The mechanism rounds real-valued records to steps itself: a bound on whole numbers, one for all digits.",
+        "11",
+    ),
     "rows": Kind("one tree per secret value", "The best law of the rows of each secret value is bounded alone.", "4.2"),
 }
 
