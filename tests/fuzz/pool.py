@@ -227,6 +227,21 @@ def samples() -> dict[str, Sample]:
         "independent, indicators": audited(
             lambda: named("histogram(n=2, k=3)", "geometric(epsilon=1)"), adversary="independent"
         ),
+        "independent, counts": beside(
+            *large_samples.both_histograms("laplace(epsilon=2)", "histogram(n=2, k=3)"), adversary="independent"
+        ),
+        "independent, one count": beside(
+            *large_samples.both_histograms("geometric(epsilon=1)", "histogram(n=2, k=3)"),
+            adversary="independent",
+            knowledge=0.2,
+        ),
+        "independent, sum": beside(
+            *large_samples.both("gaussian(sigma=1)", "count(n=3)"), adversary="independent", reference=[0.7, 0.3]
+        ),
+        "independent, own": beside(
+            *large_samples.both_local("randomized_response(epsilon=1)", "histogram(n=2, k=3)"), adversary="independent"
+        ),
+        "independent, leaning": audited(count, adversary="independent", knowledge=1.0),
         "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),
         "independent, knowledge": audited(small, adversary="independent", knowledge=0.2),
         "attributes": audited(

@@ -118,6 +118,16 @@ KINDS = {
         "Through geometric noise on every count one record is seen as one noisy bit for each value, and no more.",
         "10",
     ),
+    "counts": Kind(
+        "one law for all counts",
+        "Noise on every count tells no more of one record than one count moved by one, and the others as they are.",
+        "10",
+    ),
+    "own": Kind(
+        "the record's own channel",
+        "Every record has its own channel, and what comes of independent others tells nothing of it.",
+        "10",
+    ),
     "averaged": Kind(
         "the capacity of the averaged channel",
         "The others follow the reference exactly: one channel from the record to the output.",

@@ -354,7 +354,7 @@ def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], 
     witness = certificate["witness"]
     if "law" in witness:
         assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
-        return witness_prior(mechanism, secret, witness["law"], witness.get("others"), reference)
+        return witness_prior(mechanism, secret, witness, reference)
     if "kind" in witness:
         return _tied(mechanism, secret, certificate, reference)
     if "blocks" in witness:

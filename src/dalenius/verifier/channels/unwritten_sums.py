@@ -162,6 +162,21 @@ def told(channel: Large) -> Ball:
     return found + arb(0.5, 0.5) * channel.lost * arb(len(channel.values)).log()
 
 
+def rows(channel: Large) -> list[list[Ball]]:
+    """Enclose P(Y = y | A = a) for every value a of the secret, all else as the reference."""
+    if len(channel.values) * channel.width > (most := largest().sum_joint):
+        refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
+    cuts = list(range(channel.low + 1, channel.low + channel.width))
+    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
+    found = []
+    for c, _ in channel.values:
+        tick()
+        weights = [ZERO if p is None else p for p in _law(channel, c)]
+        below = chances.below(weights)
+        found.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, sum(weights, ZERO)])])
+    return found
+
+
 def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
     """Return the bound that a proof claims, or refuse it.
 
