@@ -51,7 +51,7 @@ from typing import Any
 
 from flint import arb
 
-from .balls import ONE, ZERO, Ball, short
+from .balls import ZERO, Ball, short
 from .channels.channel import Channel
 from .channels.counting import Histogram, Statistic, Sum, Table
 from .channels.one_record import Counts, Own, Shifted, divergences, information, law_of
@@ -59,7 +59,7 @@ from .limits import largest, tick
 from .proofs import check, compare
 from .question import Knowledge, Question
 from .reading import field, number, numbers, refuse, sequence, whole
-from .reference import Product, Reference, Uniform, Weights
+from .reference import Product, Uniform
 from .secret import Group
 
 Unwritten = Shifted | Counts | Own
@@ -72,7 +72,7 @@ class Independent:
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
     channel: Channel | Unwritten
-    reference: Reference
+    reference: Uniform | Product
     follows: bool  # the others follow the reference exactly
     knowledge: Knowledge | None
 
@@ -100,7 +100,7 @@ class Independent:
             self._held(given, law, record)
         else:
             if not (self.follows or self.knowledge is not None):
-                refuse("the witness does not say what the other records are")
+                refuse("the witness does not state what the other records are")
             rows = self._beside(witness, record, law)
         _attains(information(rows, law), lower)
 
@@ -110,7 +110,7 @@ class Independent:
         if "beside" not in witness:
             self._held(own, law, record)
             return self._averaged(record, law, self.reference, witness)
-        if self.follows or isinstance(self.reference, Weights) or not self.reference.common:
+        if self.follows or not self.reference.common:
             refuse("the others of the witness have a law of their own, but all follow the reference")
         k, n = self.statistic.alphabet(record), self.statistic.n
         given = numbers(witness["beside"], k, "the law of the others of the witness", low=0.0)
@@ -124,7 +124,7 @@ class Independent:
     def _is_reference(self, given: Sequence[float], record: int, more: Ball) -> bool:
         """Whether numbers are those of the reference, up to a factor, which no ball could show."""
         rho = self.reference
-        if isinstance(rho, Weights) or not more.is_zero():
+        if not more.is_zero():
             return False
         listed = [Fraction(p) for p in given]
         stated = [Fraction(p) for p in rho.given(record)] if isinstance(rho, Product) else [Fraction(1)] * len(listed)
@@ -142,10 +142,7 @@ class Independent:
             refuse(f"the witness has divergence {short(apart)} where at most {short(self.knowledge.most)} is allowed")
 
     def _reference_law(self, record: int) -> list[Ball]:
-        k = self.statistic.alphabet(record)
-        if isinstance(self.reference, Weights):
-            refuse("independent records have a law each, not weights of datasets")
-        return list(self.reference.law(record, k)) if not isinstance(self.reference, Uniform) else [ONE / k] * k
+        return list(self.reference.law(record, self.statistic.alphabet(record)))
 
     def _known(self, witness: dict[str, Any], record: int) -> Rows:
         """The rows q(.|a,x') of the others that the witness knows."""
@@ -197,7 +194,7 @@ class Independent:
         return [self.channel.rows[self.channel.row_of[t]] for t in classes]
 
     def _averaged(
-        self, record: int, law: Sequence[Ball], reference: Reference, witness: dict[str, Any] | None = None
+        self, record: int, law: Sequence[Ball], reference: Uniform | Product, witness: dict[str, Any] | None = None
     ) -> Rows:
         """Q(.|a) for every value a of the record; any row for values that no law within the knowledge has."""
         if not isinstance(self.channel, Channel):
@@ -216,7 +213,7 @@ class Independent:
             result.append(z)
         return result
 
-    def _free_at(self, record: int, rho: Reference) -> Reference:
+    def _free_at(self, record: int, rho: Uniform | Product) -> Uniform | Product:
         """The reference, with a uniform law of the record where its own leaves out a value and is not asked about.
 
         The law of the record is free where others follow the reference, and says nothing of them given its value.
