@@ -96,7 +96,7 @@ class Independent:
             rows = self._known(witness, record)
         elif isinstance(self.channel, Own):
             # What the others are is the same to it.
-            rows = self.channel.local.rows
+            rows = self.channel.averaged(record, self.reference, witness)
             self._held(given, law, record)
         else:
             if not (self.follows or self.knowledge is not None):
@@ -108,8 +108,9 @@ class Independent:
         """The rows where the others follow the reference, or, with knowledge, a law of their own, one for all."""
         own = witness["law"]
         if "beside" not in witness:
+            rows = self._averaged(record, law, self.reference, witness)
             self._held(own, law, record)
-            return self._averaged(record, law, self.reference, witness)
+            return rows
         if self.follows or not self.reference.common:
             refuse("the others of the witness have a law of their own, but all follow the reference")
         k, n = self.statistic.alphabet(record), self.statistic.n

@@ -1,6 +1,7 @@
 """Certificates of channels that are not written out, or known by samples: what is damaged is refused."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from flint import arb
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import own_count, unwritten_histograms, unwritten_sums
 from dalenius.verifier.limits import sized
+from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product
 from dalenius.verifier.secret import Group
@@ -275,3 +277,16 @@ def test_the_mean_of_a_count_is_added_up_as_far_as_it_matters(n: int, p: str) ->
     mean = (1 + (n - 1) * share) / (n * share)
     assert found - mean < 1e-20
     assert found > mean - arb("1e-30")
+
+
+def test_an_attribute_of_a_noisy_histogram_has_bounds_of_its_own() -> None:
+    blend = {"kind": "blend", "order": 2.0, "share": 1.0, "upper": 0.9}
+    assert verify(damaged("histogram-attributes", {"proofs.0": blend, "upper": 0.9})).verified
+    # A value that nobody has is left out, and with it the label that only this value has.
+    channel = unwritten_histograms.rebuild(damaged("histogram-attributes", {})["problem"])
+    asked = replace(channel, reference=Product(((0.5, 0.25, 0.25, 0.0),)), labels=(0, 1, 0, 2))
+    trivial = {"kind": "trivial", "upper": 0.694}
+    knows = Knowledge(arb(0.2), none=False, free=False)
+    assert unwritten_histograms.check_proof(asked, knows, trivial, "it") == 0.694
+    about = {"secret": {"records": [0], "values": [0, 0, 1]}, "witness.record": GONE, "proofs.0.record": GONE}
+    assert "is about the whole record" in reason("tied", about)

@@ -187,7 +187,7 @@ def check_proof(proof: dict[str, Any], problem: Problem, asked: Believed, inner:
         bound = _rounded(proof, problem, asked, inner, where)
     else:
         ways = ("rounded", "snapped") if problem.steps is None else ("stepped",)
-        known = ", ".join(("maximal", *(("trivial", *ways) if asked.bins is not None else ways[:1])))
+        known = ", ".join(("maximal", ways[0], *(("trivial", *ways[1:]) if asked.bins is not None else ())))
         refuse(f"{where}: its kind is none of {known}, which are for real-valued records")
     if not bound <= upper:
         refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")

@@ -126,13 +126,9 @@ class Counts:
     def seen(self) -> Ball:
         """What k bits tell of a record that is uniform: whether each noisy count is above that of the others.
 
-        C of independent.py, alpha = f/(1-f) with f = P(N >= 1); log k where there is no noise.
+        C of independent.py, alpha = f/(1-f) with f = P(N >= 1).
         """
         k, flipped = self.noisy.statistic.k, self.noisy.noise.tail(1)
-        if not flipped > 0:
-            if flipped.is_zero():
-                return arb(k).log()
-            refuse("the noise is too little to tell it from none")
         kept = 1 - flipped
         alpha = flipped / kept
         # chance[j]: of j ones among the bits of the other values.
