@@ -417,6 +417,8 @@ class ClosedForms(_Checked):
     sum_values: int = 2**10
     sum_pairs: int = 2**24
     sum_few_values: int = 128
+    # Values of the secret x outputs of a sum that are added up one by one where nothing is known: 7 s of checking.
+    told_entries: int = 2**18
     # Noisy counts of a histogram that are tried as witnesses; terms of the laws of different counts, which a verifier
     # adds up; pairs of a value and a count, on which a prior is written out.
     witness_counts: int = 2

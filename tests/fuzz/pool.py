@@ -175,6 +175,7 @@ def samples() -> dict[str, Sample]:
         "real": audited(lambda: named("count(n=2)", "laplace(epsilon=1, output='real')"), entropy=0.5),
         "large": large,
         "large, trivial": reshaped(large, "trivial", 0.7),
+        "large, nothing known": unwritten("gaussian(sigma=2)", knowledge=0.0),
         "large, maximal": reshaped(large, "maximal", 0.8),
         "large, sibson": unwritten("gaussian(sigma=0.3)", knowledge=0.05),
         "large, reference": unwritten("geometric(epsilon=0.7)", knowledge=0.2, reference=[0.8, 0.2]),

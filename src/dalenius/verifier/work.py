@@ -475,6 +475,9 @@ def _large(content: dict[str, Any]) -> Work:
     steady = named.exact_noise(content["problem"]["mechanism"], asked)[0] in ("geometric", "laplace")
     reached = 8 * (classes + cuts) if steady else min((2 * reach + 1) * cuts, classes * cuts)
     met = reached if "blocks" in content["witness"] else 0
+    told = sum(isinstance(proof, dict) and proof.get("kind") == "reference" for proof in content["proofs"])
+    outputs = min(classes + 2 * reach, largest().sum_joint // values)
+    met += told * (8 * (classes + outputs) if steady else min((2 * reach + 1) * outputs, classes * outputs))
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) + _points_of(proof, values) for proof in content["proofs"])

@@ -206,15 +206,24 @@ def _compare(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper:
         bound = _centre(channel, knowledge.most, proof, where)
     elif kind == "law":
         bound = _output_law(channel, knowledge.most, proof, where)
+    elif kind == "reference":
+        bound = _at_reference(channel, knowledge, where)
     elif kind == "monotone":
         bound = unwritten_rows.bound(_noisy(channel, knowledge, where), knowledge.most, proof, where, monotone.chains)
     elif kind == "power":
         bound = _power(channel, knowledge.most, proof, where)
     else:
-        known = "trivial, maximal, sibson, blend, centre, law, monotone, power"
+        known = "trivial, reference, maximal, sibson, blend, centre, law, monotone, power"
         refuse(f"{where}: its kind is none of {known}, which need no rows")
     # What outputs that were put together may tell beside their sum: see named.lost.
     compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
+
+
+def _at_reference(channel: Large, knowledge: Knowledge, where: str) -> Ball:
+    """I(A;Y) of the reference, the only prior of an adversary without knowledge."""
+    if not knowledge.none:
+        refuse(f"{where}: the leakage of the reference bounds an adversary without knowledge only")
+    return told(channel)
 
 
 def _ascending(value: object, what: str, low: int, high: int) -> list[int]:
