@@ -65,9 +65,10 @@ def audit_many(
     Example:
         >>> query = dl.queries.count(n=4)
         >>> mechanisms = [dl.mechanisms.geometric(query, epsilon=epsilon) for epsilon in (0.5, 1)]
-        >>> dl.audit_many(mechanisms, knowledge=0.5)
-        [<Audit 0.172914 <= L <= 0.172915 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>,
-         <Audit 0.311312 <= L <= 0.311313 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>]
+        >>> for audit in dl.audit_many(mechanisms, knowledge=0.5):
+        ...     print(audit)
+        <Audit 0.130276 <= L <= 0.130277 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
+        <Audit 0.311312 <= L <= 0.311313 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
     """
     check_named(bare, "dl.audit_many(mechanisms")
     given = {**(audit.__kwdefaults__ or {}), **options}
