@@ -37,13 +37,13 @@ def both(mechanism: str, query: str) -> tuple[Additive, Mechanism]:
     return large, parse_mechanism(mechanism, parse_query(query))
 
 
-def both_local(mechanism: str, query: str) -> tuple[Local, Mechanism]:
-    """Records that each go through their own channel, and the same release with its rows."""
+def both_local(mechanism: str, query: str, *, named: bool = False) -> tuple[Local, Mechanism]:
+    """Records that each go through their own channel, and the same release with its rows; named: with its query."""
     with patch.object(mechanisms, "MOST_RESPONSES", 1):
         large = parse_mechanism(mechanism, parse_query(query))
     assert isinstance(large, Local)
     rows = large.written()
-    return large, Mechanism.from_matrix(rows.rows, large.records)
+    return (large, rows) if named else (large, Mechanism.from_matrix(rows.rows, large.records))
 
 
 def both_symmetric(mechanism: str, query: str) -> tuple[Symmetric, Mechanism]:

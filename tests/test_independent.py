@@ -3,15 +3,18 @@
 import json
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from cases import random_channel
+from large_samples import both, both_histograms, both_local
 
 import dalenius as dl
 from dalenius.cli import main
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.channels.additive import Additive
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.independent import lines
@@ -277,3 +280,105 @@ def test_a_reference_that_leaves_out_a_value_of_all_records_leaves_the_record_fr
         rows = mechanism.rows[[int(mechanism.statistic.class_of(d)) for d in x]]
         assert audit.lower - 1e-9 <= capacity(rows) <= audit.upper
         assert audit.gap <= 1e-6
+
+
+UNWRITTEN = [
+    (both_histograms, "laplace(epsilon=2)", "histogram(n=3, k=3)"),
+    (both_histograms, "gaussian(sigma=1.5)", "histogram(n=2, k=4)"),
+    (both_histograms, "discrete_gaussian(sigma=2, clamp=True)", "histogram(n=3, k=2)"),
+    (both_histograms, "geometric(epsilon=1)", "histogram(n=3, k=3)"),
+    (both, "laplace(epsilon=1)", "count(n=6)"),
+    (both, "gaussian(sigma=1.5)", "total(n=3, values=[0, 1, 3])"),
+    (both_local, "randomized_response(epsilon=1)", "histogram(n=3, k=3)"),
+    (both_local, "unary_encoding(epsilon=2)", "histogram(n=3, k=2)"),
+]
+
+
+@pytest.mark.parametrize(("both_kinds", "mechanism", "query"), UNWRITTEN)
+@pytest.mark.parametrize("asked", ["alone", "reference", "knowledge"])
+def test_releases_that_are_never_written_out_agree_with_their_rows(
+    both_kinds: Any,  # noqa: ANN401 - a function
+    mechanism: str,
+    query: str,
+    asked: str,
+) -> None:
+    large, dense = both_kinds(mechanism, query)
+    k = large.records[0]
+    law = (np.arange(1, k + 1) / np.arange(1, k + 1).sum()).tolist()
+    options = {"alone": {}, "reference": {"reference": law}, "knowledge": {"knowledge": 0.2, "reference": law}}[asked]
+    mine = dl.audit(large, adversary="independent", **options)
+    exact = dl.audit(dense, adversary="independent", **options, tolerance=1e-4, time_limit=1.0)
+    assert mine.lower <= exact.upper + 1e-9
+    assert exact.lower <= mine.upper + 1e-9
+    assert mine.verify().verified
+    assert mine.lower > 0
+    if asked != "alone" or large.route != "counts":  # else it takes all counts to see as much
+        assert mine.lower <= mine.prior.leakage() + 1e-9
+    if isinstance(large, Additive) and asked == "reference":
+        assert mine.gap < 1e-4
+
+
+def test_others_that_lean_to_a_value_leak_more_the_more_is_known() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(4), epsilon=1)
+    lowers = [dl.audit(mechanism, adversary="independent", knowledge=k).lower for k in (0.0, 0.3, 1.0, 2.0)]
+    assert lowers[0] == pytest.approx(0.05263, abs=1e-5)  # all as the reference
+    assert np.diff(lowers).min() > 0.005
+    assert lowers[-1] > 0.109
+    audit = dl.audit(mechanism, adversary="independent", knowledge=1.0)
+    weights = audit.prior.weights()
+    assert float(np.sum(weights * np.log(weights * 16))) <= 1.0 + 1e-9
+    joint = np.zeros((2, 16))
+    joint[np.arange(16) // 8, np.arange(16)] = weights
+    assert float(mutual_information(joint @ mechanism.matrix())) >= audit.lower
+    # Others are independent of the record, and of one another.
+    others = weights.reshape(2, 8).sum(axis=0)
+    assert weights.reshape(2, 8) == pytest.approx(np.outer(weights.reshape(2, 8).sum(axis=1), others))
+    first = others.reshape(2, 4)
+    assert first == pytest.approx(np.outer(first.sum(axis=1), first.sum(axis=0)))
+
+
+def test_many_records_with_knowledge_are_bracketed_at_any_size() -> None:
+    for n in (1000, 20_000):
+        mechanism = dl.mechanisms.geometric(dl.queries.count(n), epsilon=1)
+        audit = dl.audit(mechanism, adversary="independent", knowledge=0.3, verify=False, time_limit=1)
+        assert 0 < audit.lower < audit.upper < 0.111
+    followed = dl.audit(mechanism, adversary="independent", reference=[0.2, 0.8])
+    assert followed.lower == pytest.approx(1 / 25_600, rel=2e-3)  # 1 / (8 n p q) where noise is little beside the sum
+    vote = dl.mechanisms.noisy_max(dl.queries.histogram(150, 3), epsilon=1)
+    assert dl.audit(vote, adversary="independent", reference=[0.3, 0.3, 0.4]).gap < 1e-6
+
+
+def test_forged_certificates_of_unwritten_releases_are_refused() -> None:
+    large, _ = both_histograms("laplace(epsilon=2)", "histogram(n=3, k=3)")
+    counted = json.loads(dl.audit(large, adversary="independent").certificate.text())
+    leaning = json.loads(
+        dl.audit(
+            dl.mechanisms.geometric(dl.queries.count(3), epsilon=1), adversary="independent", knowledge=0.5
+        ).certificate.text()
+    )
+    spoiled: list[tuple[dict[str, Any], list[Any], Any]] = [
+        (counted, ["proofs", 0, "share"], 0.9),
+        (counted, ["proofs", 0, "share"], 0.0),
+        (counted, ["proofs", 0, "kind"], "indicators"),
+        (counted, ["problem", "mechanism"], "laplace(epsilon=2.1)"),
+        (counted, ["problem", "mechanism"], "laplace(epsilon=1.9)"),
+        (counted, ["witness", "unwritten"], "own"),
+        (counted, ["witness", "unwritten"], []),
+        (counted, ["witness", "law"], [0.3, 0.3, 0.4]),
+        (counted, ["witness", "others"], [3, 0, 0]),
+        (leaning, ["witness", "beside"], [0.99, 0.01]),
+        (leaning, ["witness", "beside"], [1, 0]),
+        (leaning, ["witness", "beside"], [0.5, 0.5]),
+        (leaning, ["adversary", "knowledge"], 0.4),
+        (leaning, ["adversary"], {"independent": True}),
+        (leaning, ["adversary"], {"independent": True, "reference": {"marginal": [0.5, 0.5]}}),
+    ]
+    assert dl.verify(counted)
+    assert dl.verify(leaning)
+    for data, path, value in spoiled:
+        forged = json.loads(json.dumps(data))
+        inside: Any = forged
+        for key in path[:-1]:
+            inside = inside[key]
+        inside[path[-1]] = value
+        assert not dl.verify(forged), path

@@ -231,7 +231,15 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: dl.queries.real_sum(2, 1, 1), "not below"),
     (lambda: dl.queries.real_mean(2, 3, -1), "not below"),
     (lambda: dl.queries.mean(2, 0, 10, 3), "does not divide"),
-    (lambda: dl.mechanisms.geometric(dl.queries.real_sum(1, 0, 1), epsilon=1), "fractional part"),
+    (lambda: dl.mechanisms.geometric(dl.queries.real_sum(1, 0, 1), epsilon=1, step=0.3), "use step = 0.25, or"),
+    (lambda: dl.mechanisms.geometric(dl.queries.real_sum(1, 0, 1), epsilon=1, step=1e-4), "at most 1000 steps"),
+    (lambda: dl.mechanisms.geometric(dl.queries.real_sum(1, 0, 1), epsilon=1, step=0), "above 0"),
+    (lambda: dl.mechanisms.geometric(dl.queries.real_sum(1, 0, 1), epsilon=1, clamp=False), "leaks the same"),
+    (lambda: dl.mechanisms.geometric(dl.queries.count(3), epsilon=1, step=1), "whole numbers already"),
+    (
+        lambda: dl.audit(_stepped(2, 0.25), knowledge=0, secret={"record": 0, "edges": [0.4]}),
+        "such as 0.375",
+    ),
     (lambda: dl.mechanisms.laplace(dl.queries.real_sum(1, 0, 1), epsilon=1, output="integer"), "neither rounded"),
     (lambda: dl.mechanisms.symmetric(dl.queries.real_sum(1, 0, 1), flip=0.1), "real numbers"),
     (lambda: _one().profile(), "has no table"),
@@ -255,6 +263,10 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: dl.audit(_one(), knowledge=0, reference=Column([0.5, 1.5])), "holds 1.5"),
     (lambda: dl.audit(_one(), knowledge=0, method="paper"), "table"),
 ]
+
+
+def _stepped(n: int, step: float, **options: Any) -> dl.Mechanism:  # noqa: ANN401 - of geometric
+    return dl.mechanisms.geometric(dl.queries.real_sum(n, 0, 1), step=step, **(options or {"epsilon": 1}))
 
 
 def _one() -> dl.Mechanism:
@@ -417,3 +429,67 @@ def test_noise_on_real_valued_records_is_calibrated() -> None:
     found = dl.calibrate("laplace", dl.queries.real_sum(1, 0, 1), leakage=0.05, knowledge=0.1, accuracy=0.1)
     assert found.leakage.upper <= 0.05
     assert found.leakage.verify().verified
+
+
+@pytest.mark.parametrize("knowledge", [0.3, 2.0])
+def test_digits_that_are_rounded_away_may_be_tied_to_others_and_are_covered(knowledge: float) -> None:
+    """Records on six places, which steps round to two points: they leak no more than is claimed of real numbers."""
+    mine = dl.audit(_stepped(2, 1.0), knowledge=knowledge)
+    fine = np.array([0, 0, 0, 1, 1, 1])  # points of places in [0, 1], six of equal mass
+    rows = np.array([[math.exp(-abs(y - a - b)) for y in range(-30, 33)] for a in fine for b in fine])
+    truth = dl.audit(
+        dl.Mechanism.from_matrix(rows / rows.sum(axis=1, keepdims=True), [6, 6]),
+        knowledge=knowledge,
+        tolerance=1e-2,
+        time_limit=0.3,
+    )
+    whole = dl.audit(dl.mechanisms.geometric(dl.queries.count(2), epsilon=1), knowledge=knowledge, tolerance=1e-4)
+    assert whole.lower - 1e-9 <= mine.lower <= truth.upper + 1e-9
+    assert truth.lower <= mine.upper + 1e-9
+    assert mine.verify().verified
+
+
+def test_records_in_steps_leak_what_whole_numbers_leak_where_digits_cannot_be_tied(tmp_path: Path) -> None:
+    density = ([0, 0.5, 1], [0.8, 0.2])
+    assert [float(p) for p in Density.of(density, 0, 1).nearest(4)] == pytest.approx([0.2, 0.4, 0.25, 0.1, 0.05])
+    law = [0.2, 0.4, 0.25, 0.1, 0.05]
+    whole = dl.mechanisms.geometric(dl.queries.total(2, range(5)), epsilon=1)
+    for asked in ({"knowledge": 0.0}, {"adversary": "independent"}):
+        known = {"reference": density} if "knowledge" in asked else {}
+        mine = dl.audit(_stepped(2, 0.25), **asked, **known)
+        other = dl.audit(whole, **asked, **({"reference": law} if known else {}))
+        assert mine.lower == pytest.approx(other.lower, abs=1e-6)
+        assert mine.upper == pytest.approx(other.upper, abs=1e-6)
+        assert dl.verify(mine, mechanism=mine.mechanism)
+    bins = dl.audit(_stepped(2, 0.25, scale=0.3), knowledge=0.3, secret={"record": 1, "edges": [0.375]})
+    assert 0 < bins.lower <= bins.upper < bins.lower + 1e-4
+    bins.save(path := tmp_path / "bins.json")
+    assert dl.load(path, verify=True).upper == bins.upper
+    assert whole.dp_delta(0.2) == pytest.approx(_stepped(1, 0.25).dp_delta(0.2))
+    drawn = _stepped(3, 0.25).sample([0.1, 0.13, 0.9], size=4000, rng=0)
+    assert set(drawn) == set(np.arange(0, 3.1, 0.25))
+    assert np.median(drawn) == 1.25
+
+
+def test_forged_steps_are_refused() -> None:
+    data = json.loads(dl.audit(_stepped(2, 0.5, scale=0.3), knowledge=0.1).certificate.text())
+    assert dl.verify(data)
+    spoiled = [
+        (["problem", "mechanism"], "geometric(scale=0.29, step=0.5)"),
+        (["problem", "mechanism"], "geometric(scale=0.31, step=0.5)"),
+        (["problem", "mechanism"], "geometric(scale=0.3, step=0.25)"),
+        (["problem", "mechanism"], "geometric(scale=0.3)"),
+        (["problem", "mechanism"], "laplace(scale=0.3)"),
+        (["adversary", "knowledge"], 0.11),
+        (["adversary", "knowledge"], 0.09),
+        (["proofs", 0, "kind"], "rounded"),
+        (["proofs", 0, "cells"], 3),
+        (["witness", "cells"], 3),
+    ]
+    for path, value in spoiled:
+        forged = json.loads(json.dumps(data))
+        inside: Any = forged
+        for key in path[:-1]:
+            inside = inside[key]
+        inside[path[-1]] = value
+        assert not dl.verify(forged), path

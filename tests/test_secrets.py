@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from brute_force import information
-from large_samples import PAIRS, both
+from large_samples import PAIRS, both, both_histograms, both_local
 
 import dalenius as dl
 from dalenius.bounds.capacity import capacity
 from dalenius.model.secret import Function, Group
+from dalenius.numerics.information import mutual_information
 from dalenius.results.audit import Audit
 
 SMALL = [
@@ -229,11 +230,58 @@ def test_attributes_that_do_not_exist_are_refused(secret: object, words: str) ->
         audited(dl.mechanisms.exponential(dl.queries.table(2, (2, 3)), epsilon=2), secret=secret)
 
 
-def test_attributes_are_of_tables_and_need_a_channel_that_is_written_out() -> None:
+def test_attributes_are_of_tables_and_of_one_record_where_counts_are_not_listed() -> None:
     with pytest.raises(dl.InputError, match="is not a table"):
         audited(SMALL[0], secret=["0.1"])
-    with pytest.raises(dl.InputError, match="entries, above the limit of 8388608"):
-        audited(dl.mechanisms.geometric(dl.queries.table(50, (2, 3)), epsilon=1), secret=["0.1"])
+    with pytest.raises(dl.InputError, match="attributes of one record at a time"):
+        audited(dl.mechanisms.geometric(dl.queries.table(50, (2, 3)), epsilon=1), secret=["0.1", "1.1"])
+
+
+UNWRITTEN = [
+    (both_histograms, "geometric(epsilon=1)", "table(n=3, shape=[2, 2])", "0.1", None),
+    (both_histograms, "gaussian(sigma=6)", "table(n=3, shape=[2, 2])", "2.0", [0.1, 0.2, 0.3, 0.4]),
+    (both_local, "randomized_response(epsilon=1)", "table(n=2, shape=[2, 2])", "1.1", [0.1, 0.2, 0.3, 0.4]),
+    (both_local, "randomized_response(epsilon=1)", "table(n=3, shape=[2, 2])", ["0.0", "2.1"], None),
+]
+
+
+@pytest.mark.parametrize(("both_kinds", "mechanism", "query", "secret", "law"), UNWRITTEN)
+def test_attributes_of_releases_that_are_never_written_out(
+    both_kinds: Any,  # noqa: ANN401 - a function
+    mechanism: str,
+    query: str,
+    secret: object,
+    law: list[float] | None,
+) -> None:
+    large, dense = both_kinds(mechanism, query)
+    mine = dl.audit(large, knowledge=0.3, secret=secret, reference=law)
+    labels = mine.secret.values
+    exact = dl.audit(dense, knowledge=0.3, secret=labels, reference=law, tolerance=1e-2, time_limit=0.3)
+    meet(mine, exact)
+    assert 0 < mine.lower < mine.upper
+    # The prior is on datasets, and leaks through the whole release what it is said to.
+    weights = mine.prior.weights()
+    joint = np.zeros((len(mine.secret.names), weights.size))
+    joint[mine.secret.values, np.arange(weights.size)] = weights
+    told = float(mutual_information(joint @ dense.matrix()))
+    assert mine.lower <= told <= mine.upper
+    assert mine.verify().verified
+    data = json.loads(mine.certificate.text())
+    nothing = {**data["secret"], "values": [0] * len(data["secret"]["values"])}
+    assert not dl.verify({**data, "secret": nothing})
+    assert not dl.verify({**data, "lower": (told + mine.upper) / 2})
+
+
+def test_an_attribute_of_a_large_table_leaks_less_than_the_record(tmp_path: Path) -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.table(4000, (2, 3)), epsilon=1)
+    attribute, record = (dl.audit(mechanism, knowledge=0.1, secret=s) for s in ("0.1", 0))
+    assert attribute.upper < record.upper
+    assert attribute.gap < 0.01
+    assert dl.audit(mechanism, knowledge=9, secret=["0.0"]).upper == pytest.approx(math.log(2), abs=1e-9)
+    response = dl.mechanisms.randomized_response(dl.queries.table(300, (2, 3)), epsilon=1)
+    for audit in (attribute, dl.audit(response, knowledge=0.0, secret=["0.1"])):
+        audit.save(path := tmp_path / "audit.json")
+        assert dl.load(path, verify=True).prior.leakage() == pytest.approx(audit.prior.leakage())
 
 
 def test_forged_attributes_are_refused() -> None:

@@ -99,19 +99,21 @@ def cores() -> int:
 
 
 def _listed(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
-    if isinstance(mechanisms, Mechanism) or not isinstance(mechanisms, Iterable):
+    try:
+        return list(mechanisms)
+    except TypeError:
         message = (
             f"audit_many needs a list of mechanisms, not {type(mechanisms).__name__}; for one mechanism, call dl.audit"
         )
-        raise InputError(message)
-    return list(mechanisms)
+        raise InputError(message) from None
 
 
 def _each(name: str, given: float | Iterable[float] | None, many: int) -> list[Any]:
     """One value for each mechanism, from one for all or a list."""
-    if not isinstance(given, Iterable) or isinstance(given, str):
+    try:
+        values: list[Any] = list(given)  # type: ignore[arg-type] # what is no list is for all
+    except TypeError:
         return [given] * many
-    values = list(given)
     if len(values) != many:
         message = f"{name} lists {len(values)} values for {many} mechanisms; give one value for all, or one for each"
         raise InputError(message)

@@ -16,6 +16,10 @@ WITNESSES = {
     "law",
     "law others",
     "law others reach",
+    "law others unwritten",
+    "cell law unwritten",
+    "law unwritten",
+    "beside law",
     "blocks cuts masses",
     "blocks cell cuts masses",
     "cuts first kind masses nodes step weights window",
@@ -23,8 +27,9 @@ WITNESSES = {
     "uniform",
     "audit cells",
 }
-# Rows, sums, histograms, local randomisers, symmetric channels, independent records, real-valued records, their bins.
-WAYS = 8
+# Rows, sums, histograms, local randomisers, symmetric channels, independent records, real-valued records, their bins,
+# real-valued records in steps.
+WAYS = 9
 
 
 def audit_of(data: Json) -> Json:

@@ -147,6 +147,7 @@ def samples() -> dict[str, Sample]:
     response = local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3, settings=BY_FORMULA)
     flipped = symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3)
     bins = continuous("laplace(epsilon=1)", knowledge=0.1, secret={"record": 1, "edges": [0.5]})
+    stepped = continuous("geometric(epsilon=1, step=0.5)", knowledge=0.1)
     return {
         "choices": free,
         "reference": audited(small, knowledge=0.0),
@@ -174,6 +175,7 @@ def samples() -> dict[str, Sample]:
         "real": audited(lambda: named("count(n=2)", "laplace(epsilon=1, output='real')"), entropy=0.5),
         "large": large,
         "large, trivial": reshaped(large, "trivial", 0.7),
+        "large, nothing known": unwritten("gaussian(sigma=2)", knowledge=0.0),
         "large, maximal": reshaped(large, "maximal", 0.8),
         "large, sibson": unwritten("gaussian(sigma=0.3)", knowledge=0.05),
         "large, reference": unwritten("geometric(epsilon=0.7)", knowledge=0.2, reference=[0.8, 0.2]),
@@ -188,6 +190,11 @@ def samples() -> dict[str, Sample]:
         "tied": tied,
         "histogram, trivial": reshaped(tied, "trivial", 1.1),
         "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
+        "histogram, attributes": beside(
+            *large_samples.both_histograms("geometric(epsilon=1)", "table(n=2, shape=[2, 2])"),
+            knowledge=0.2,
+            secret=["0.1"],
+        ),
         "power": unwritten("gaussian(sigma=4)", knowledge=0.3),
         "local": response,
         "local, trivial": reshaped(response, "trivial", 0.7),
@@ -204,6 +211,11 @@ def samples() -> dict[str, Sample]:
             "randomized_response(epsilon=1)", "count(n=5)", knowledge=0.2, reference=[0.8, 0.2], settings=BY_FORMULA
         ),
         "local, bits": local("unary_encoding(epsilon=1)", "histogram(n=3, k=2)", knowledge=0.2),
+        "local, attributes": beside(
+            *large_samples.both_local("randomized_response(epsilon=1)", "table(n=2, shape=[2, 2])", named=True),
+            knowledge=0.2,
+            secret=["0.1"],
+        ),
         "symmetric": flipped,
         "symmetric, trivial": reshaped(flipped, "trivial", 1.4),
         "symmetric, response": symmetric("randomized_response(epsilon=1)", "identity(k=3)", entropy=0.0, secret=0),
@@ -216,6 +228,21 @@ def samples() -> dict[str, Sample]:
         "independent, indicators": audited(
             lambda: named("histogram(n=2, k=3)", "geometric(epsilon=1)"), adversary="independent"
         ),
+        "independent, counts": beside(
+            *large_samples.both_histograms("laplace(epsilon=2)", "histogram(n=2, k=3)"), adversary="independent"
+        ),
+        "independent, one count": beside(
+            *large_samples.both_histograms("geometric(epsilon=1)", "histogram(n=2, k=3)"),
+            adversary="independent",
+            knowledge=0.2,
+        ),
+        "independent, sum": beside(
+            *large_samples.both("gaussian(sigma=1)", "count(n=3)"), adversary="independent", reference=[0.7, 0.3]
+        ),
+        "independent, own": beside(
+            *large_samples.both_local("randomized_response(epsilon=1)", "histogram(n=2, k=3)"), adversary="independent"
+        ),
+        "independent, leaning": audited(count, adversary="independent", knowledge=1.0),
         "independent, reference": audited(count, adversary="independent", reference=[0.8, 0.2]),
         "independent, knowledge": audited(small, adversary="independent", knowledge=0.2),
         "attributes": audited(
@@ -231,6 +258,8 @@ def samples() -> dict[str, Sample]:
         "real records, maximal": reshaped(bins, "maximal", 0.8),
         "real records, together": continuous("laplace(epsilon=1)", 4, knowledge=0.1),
         "real records, independent": continuous("laplace(scale=0.5)", adversary="independent"),
+        "real records, stepped": stepped,
+        "real records, steps at most": reshaped(stepped, "maximal", 0.7),
         "samples": sampled(knowledge=0.3),
         "samples, independent": sampled(adversary="independent"),
         "saved": saved(small, knowledge=2.0),

@@ -3,7 +3,7 @@ import errno
 import json
 import sqlite3
 import tempfile
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
@@ -121,7 +121,7 @@ def test_runs_are_not_mixed(tmp_path: Path, name: str, value: object, words: str
 def test_a_store_of_another_study_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path):
         pass
-    with sqlite3.connect(tmp_path / "points.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "points.db")) as connection, connection:
         connection.execute("UPDATE meta SET value = 'noise' WHERE name = 'study'")
     with pytest.raises(InputError, match=r"holds the study 'noise'.*delete it"), opened(tmp_path):
         pass

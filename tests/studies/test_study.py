@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -97,7 +97,7 @@ def test_a_store_of_something_else_is_refused_and_left_alone(toml: Path, tmp_pat
     before = study.store.read_bytes()
     with pytest.raises(InputError, match=r"holds the study 'two noises', and this is 'another'"):
         Study.load(other).run(store=study.store)
-    with sqlite3.connect(study.store) as connection:
+    with closing(sqlite3.connect(study.store)) as connection, connection:
         connection.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'version'")
     with pytest.raises(InputError, match=r"was written by dalenius 0\.0\.1"):
         Study.load(toml).run()
@@ -198,7 +198,7 @@ def test_a_study_is_loaded_like_any_result_and_has_a_page(toml: Path, tmp_path: 
 
 def test_a_store_that_was_forged_is_refused_when_it_is_loaded_with_a_check(toml: Path) -> None:
     study = run_here(Study.load(toml))
-    with sqlite3.connect(study.store) as connection:
+    with closing(sqlite3.connect(study.store)) as connection, connection:
         connection.execute("""UPDATE points SET numbers = replace(numbers, '"upper": 0.', '"upper": 0.00')""")
     assert isinstance(dl.load(study.store), Study)
     with pytest.raises(InputError, match="certificates NOT verified"):
@@ -239,7 +239,7 @@ def workers_of(parent: int) -> list[int]:
 
 def done_in(store: Path) -> dict[str, float]:
     """Seconds of every point that is done, read while others write."""
-    with suppress(sqlite3.Error), sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
         return dict(connection.execute("SELECT key, seconds FROM points WHERE status = 'done'"))
     return {}
 
@@ -297,6 +297,6 @@ def test_killed_at_random_moments_it_ends_with_the_results_of_an_undisturbed_run
 
 def test_json_of_the_store_holds_no_nan(toml: Path) -> None:
     study = run_here(Study.load(toml))
-    with sqlite3.connect(study.store) as connection:
+    with closing(sqlite3.connect(study.store)) as connection, connection:
         for (numbers,) in connection.execute("SELECT numbers FROM points"):
             json.loads(numbers, parse_constant=pytest.fail)

@@ -56,10 +56,56 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
         ("independent-shift", {"problem.query": "pairs(n=3)"}, "for noise on sums of records, not for pairs"),
         ("independent-shift", {"problem.mechanism": "exponential(epsilon=1)"}, "adds no integer noise"),
         ("independent-shift", {"witness.others": [3, 0]}, "are 3 records, not 2"),
-        ("independent-shift", {"witness.others": GONE, "adversary.knowledge": 9.0}, "its rows are needed"),
+        (
+            "independent-shift",
+            {"witness.others": GONE, "adversary.knowledge": 9.0},
+            "less than the claimed lower bound",
+        ),
         ("independent-shift", {"lower": 0.12, "upper": 0.13}, "less than the claimed lower bound"),
         ("independent-indicators", {"witness.law": [0.5, 0.25, 0.25]}, "the same chance for every value"),
-        ("independent-indicators", {"problem.mechanism": "laplace(epsilon=1)"}, "for geometric noise, not for laplace"),
+        (
+            "independent-indicators",
+            {"problem.mechanism": "laplace(epsilon=1)", "lower": 0.0},
+            "for geometric noise, not for laplace",
+        ),
+        ("independent-indicators", {"proofs.0.kind": "averaged", "witness.unwritten": "counts"}, "by indicators or"),
+        ("independent-counts", {"witness.unwritten": "rows"}, "of an unknown form"),
+        ("independent-counts", {"proofs.0.share": 1.0}, "its share must be above 0 and below 1"),
+        ("independent-counts", {"problem.mechanism": "laplace(epsilon=1500)", "lower": 0.1}, "exceeds claimed"),
+        ("independent-counts", {"problem.mechanism": "geometric(epsilon=0.4)"}, "less than the claimed lower bound"),
+        ("independent-one_count", {"proofs.0.kind": "blend", "proofs.0.order": 0.5, "proofs.0.share": 1}, "above 1"),
+        ("independent-one_count", {"witness.cell": 3}, "must be a whole number from 0 to 2"),
+        (
+            "independent-sum",
+            {
+                "adversary.knowledge": 0.3,
+                "lower": 0.0,
+                "proofs.0": {"kind": "sibson", "order": 0.5, "upper": 1, "record": 0},
+            },
+            "the order",
+        ),
+        (
+            "independent-knowledge",
+            {
+                "problem": {"records": [3, 2], "classes": None, "rows": [[0.5, 0.5]] * 6},
+                "witness.beside": [0.5, 0.5],
+                "witness.law": [0.5, 0.5],
+                "witness.record": 1,
+            },
+            "no law in common",
+        ),
+        ("independent-sum", {"proofs.0.kind": "own"}, "it needs the rows of the channel"),
+        ("independent-own", {"proofs.0.kind": "averaged"}, "it needs the rows of the release"),
+        ("independent-own", {"proofs.0.kind": "bellman", "adversary.knowledge": 9.0}, "among bits"),
+        ("independent-own", {"proofs.0.kind": "bellman"}, "its kind is none of lines"),
+        ("independent-leaning", {"witness.beside": [0.5, 0.5]}, "less than the claimed lower bound"),
+        ("independent-leaning", {"witness.beside": [1e-9, 1.0]}, "where at most 1 is allowed"),
+        (
+            "independent-leaning",
+            {"adversary.reference": {"marginals": [[0.5, 0.5], [0.5, 0.5], [0.4, 0.6]]}},
+            "all follow",
+        ),
+        ("independent-leaning", {"proofs.0.kind": "own"}, "whose rows are written out"),
         ("independent-knowledge", {"witness.law": [1.0, 0.0]}, "where at most 0.2 is allowed"),
         (
             "independent-knowledge",
@@ -76,7 +122,7 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
     ("proofs", "words"),
     [
         (["shift", "lines"], "it needs the rows of the channel"),
-        (["shift", "indicators"], "all proofs are by indicators or none"),
+        (["shift", "indicators"], "it needs the rows of the channel"),
         (["indicators", "shift"], "for noise on sums of records, not for histogram"),
     ],
 )
@@ -85,6 +131,10 @@ def test_proofs_of_channels_that_are_not_written_out_do_not_mix(proofs: list[str
     data = damaged(name, {})
     listed = [{**data["proofs"][0], "record": i, "kind": kind} for i, kind in enumerate(proofs)]
     assert words in reason(name, {"proofs": listed})
+
+
+def test_more_outputs_than_can_be_checked_are_refused() -> None:
+    assert "are more than 3 numbers" in reason("independent-sum", {}, sizes={"sum_joint": 3})
 
 
 def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:
@@ -106,6 +156,7 @@ def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:
         ("independent-shift", {"query": "total(n=3, values=[1, 0])", "mechanism": "geometric(epsilon=1)"}, False),
         ("independent-indicators", {"query": "table(n=2, shape=[3])", "mechanism": "geometric(epsilon=1)"}, True),
         ("independent-indicators", {"query": "histogram(n=2, k=3)", "mechanism": "geometric(epsilon=2)"}, False),
+        ("independent-own", {"query": "histogram(n=2, k=3)", "mechanism": "randomized_response(epsilon=2)"}, False),
     ],
 )
 def test_a_certificate_is_about_its_own_channel(name: str, mechanism: dict[str, object], *, same: bool) -> None:

@@ -148,7 +148,7 @@ FORGERIES: list[tuple[Callable[[Json], None], str]] = [
     (one_secret_inside, "of every record"),
     (a_joint_certificate_inside, "has no audit certificate"),
     (less_noise_inside, "inside"),
-    (other_noise_inside, "for geometric noise"),
+    (other_noise_inside, "less than the claimed lower bound"),
     (unequal_law_inside, "the same chance for every value"),
     (others_that_do_not_add_up, "the others of the witness are 300 records"),
     (knowledge_for_nothing, "less than the claimed lower bound"),

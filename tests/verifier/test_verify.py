@@ -383,8 +383,9 @@ def test_the_rich_certificate_holds() -> None:
 
 def test_wrong_types_anywhere_are_refused_or_harmless() -> None:
     data = rich()
-    for path in filter(None, everywhere(data)):
-        for junk in (None, "text", [], {}, True, -1, 10**400, 1e308, float("nan"), [[]], object()):
+    wrong = (None, "text", [], {}, True, -1, 10**400, 1e308, float("nan"), [[]], object())
+    for k, path in enumerate(filter(None, everywhere(data))):
+        for junk in wrong[k % 2 :: 2]:
             answer = verify(replaced(data, path, junk))
             assert isinstance(answer, Verification)
             if not answer.verified:

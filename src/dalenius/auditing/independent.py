@@ -2,9 +2,9 @@
 
 With X_i independent of the others the channel from X_i to Y is linear in the law of the others, and I is convex in the
 channel: the worst prior knows the others, and L = max_i max_{x'} of the capacity of q(.|., x'). For every x' a law r of
-outputs proves it, I <= max_a D( q(.|a,x') || r ). Integer noise on a sum needs one r only: see `by_shift`. Geometric
-noise on every count of a histogram has a closed form: see `by_indicators`. Where the
-others follow a law exactly, it is the capacity of the channel averaged over it.
+outputs proves it, I <= max_a D( q(.|a,x') || r ). Integer noise on a sum needs one r only: see `by_shift`. Noise on
+every count of a histogram has closed forms: see `by_counts`. Where every record has its own channel, that is all: see
+`by_own_channel`. Where the others follow a law exactly, it is the capacity of the channel averaged over it.
 """
 
 import math
@@ -17,6 +17,7 @@ from dalenius.bounds.capacity import bracket
 from dalenius.errors import InputError
 from dalenius.gallery.parse import unwritten, unwritten_counts
 from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
@@ -24,9 +25,15 @@ from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.numerics.deferred import rel_entr
+from dalenius.numerics.information import TINY
+from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Settings
+
+# Values that others lean to: each of so many, else the first and the last; and what is left of the reference then.
+MOST_LEANED = 8
+MOST_LEAN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +41,9 @@ class IndependentRecord:
     """lower <= max I(X_record;Y) <= upper over priors with independent records, before margins for rounding.
 
     law: of the record, in the prior that attains lower. others: what that prior knows of the others, as numbers of
-    records by value or as a dataset; None where they follow the reference. reach: of the outputs that the witness uses.
+    records by value or as a dataset; None where they follow the reference, or `beside`, a law of their own. reach: of
+    the outputs that the witness uses. unwritten: "sum", "counts" or "own" where that is how the release is checked;
+    cell: the count that the witness looks at.
     """
 
     members: range | tuple[int, ...]
@@ -44,6 +53,9 @@ class IndependentRecord:
     others: tuple[int, ...] | None
     proof: dict[str, Any]
     reach: int | None = None
+    unwritten: str | None = None
+    beside: tuple[float, ...] | None = None
+    cell: int | None = None
 
     @property
     def record(self) -> int:
@@ -111,21 +123,49 @@ def seen_through_bits(k: int, rate: float) -> float:
     return max(0.0, math.log(k) - 2 * rate * flipped - mean)
 
 
-def by_indicators(noisy: NoisyHistogram, members: range | tuple[int, ...]) -> IndependentRecord:
-    """Bracket a record of geometric noise on every count, whatever the number of records.
+def by_counts(noisy: NoisyHistogram, members: range | tuple[int, ...], settings: Settings) -> IndependentRecord:
+    """Bracket a record of noise on every count, whatever the number of records.
 
-    Given the counts t' of the others, Y_v tells of the record only whether it is above t'_v.
+    Given the counts t' of the others, geometric noise tells of the record only whether Y_v is above t'_v; other noise
+    tells that too. From above D( 1 + N || r ) + (k-1) D( N || r ), r = (1-w) N + w (1+N).
     """
-    assert isinstance(noisy.noise, Geometric)  # noqa: S101 - for the type checker: `as_counts` returns no other
-    k = noisy.k
-    value = seen_through_bits(k, noisy.noise.rate)
+    k, cell = noisy.k, noisy.cell(0)
     others = (*(0,) * (k - 1), noisy.n - 1)
-    return IndependentRecord(members, value, value, np.full(k, 1 / k), others, {"kind": "indicators"})
+    flipped, law = cell.tail(1), np.full(k, 1 / k)
+    if isinstance(noisy.noise, Geometric):
+        value = seen_through_bits(k, noisy.noise.rate)
+        return IndependentRecord(members, value, value, law, others, {"kind": "indicators"})
+    value = seen_through_bits(k, math.log1p(-flipped) - math.log(flipped) if flipped > 0 else math.inf)
+    reach = _reach(cell, settings.independent.hidden)
+    rows = _clamped(cell, np.array([0, 1]), -reach, 1 + reach)
+    lost = 0.0 if isinstance(noisy.noise, Laplace) else 2 * k * cell.tail(reach) * math.log(k)
+
+    def told(share: float) -> float:
+        still, moved = _divergences(rows, np.array([1 - share, share]))
+        return float(moved + (k - 1) * still) + lost
+
+    share, upper = least_between(told, 0.0, 1.0)
+    upper = min(upper, math.log(k))
+    proof = {"kind": "counts", "share": share, "reach": reach}
+    return IndependentRecord(members, min(value, upper), upper, law, others, proof, unwritten="counts")
+
+
+def by_own_channel(
+    mechanism: Local, members: range | tuple[int, ...], tolerance: float, deadline: Deadline
+) -> IndependentRecord:
+    """Bracket a record that has its own channel: what the others' outputs are is independent of it."""
+    found = bracket(mechanism.rows, tolerance / 4, deadline)
+    law = found.prior / found.prior.sum()
+    d = _divergences(mechanism.rows, law)
+    proof = {"kind": "own", "weights": law.tolist()}
+    return IndependentRecord(members, float(law @ d), float(d.max()), law, None, proof, unwritten="own")
 
 
 def as_counts(mechanism: Mechanism) -> NoisyHistogram | None:
-    """Return a mechanism as geometric noise on every count of a histogram, if it is that."""
-    noisy = mechanism if isinstance(mechanism, NoisyHistogram) else unwritten_counts(mechanism)
+    """Return a mechanism as noise on every count of a histogram, if it is that, and cannot be taken line by line."""
+    if isinstance(mechanism, NoisyHistogram):
+        return mechanism
+    noisy = unwritten_counts(mechanism)
     return noisy if noisy is not None and isinstance(noisy.noise, Geometric) else None
 
 
@@ -150,22 +190,26 @@ def _clamped(noisy: Additive, centres: Ints, low: int, high: int) -> Floats:
     return rows / rows.sum(axis=1, keepdims=True) if high > low else np.ones_like(rows)
 
 
-def by_lines(
+def by_lines(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
     mechanism: Mechanism,
     members: range | tuple[int, ...],
     tolerance: float,
     deadline: Deadline,
     settings: Settings,
+    known: Floats | None = None,
 ) -> IndependentRecord:
-    """Bracket a record by one capacity for everything that the others may be."""
+    """Bracket a record by one capacity for everything that the others may be.
+
+    known: a law of the record that may serve for all of it, as that of noise on a sum does.
+    """
     record, rows = members[0], mechanism.written().rows
     lines = _lines(mechanism, record)
     many = lines.size * rows.shape[1]
     if many > settings.independent.most_entries:
         message = (
             f"independent records of {mechanism.name or 'this mechanism'} need {lines.shape[0]} channels of "
-            f"{lines.shape[1]} rows and {rows.shape[1]} outputs, above the limit of "
-            f"{settings.independent.most_entries} entries; use fewer records or outputs"
+            f"{lines.shape[1]} rows and {rows.shape[1]} outputs, {many} entries, above the limit of "
+            f"{settings.independent.most_entries}; use fewer records or outputs, or say what others follow (reference=)"
         )
         raise InputError(message)
     weights = _alternated(rows, lines, settings.independent.rounds)
@@ -173,6 +217,8 @@ def by_lines(
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
         d = _divergences(rows[line], law)
         lowers[j], uppers[j] = law @ d, d.max()
+        if known is not None and (other := _divergences(rows[line], known)).max() < uppers[j]:
+            weights[j], lowers[j], uppers[j] = known, known @ other, other.max()
     # Only lines that may be the worst are closed to the tolerance.
     while uppers.max() > lowers.max() + tolerance / 2 and not deadline.expired():
         j = int(uppers.argmax())
@@ -243,34 +289,74 @@ def averaged(
     mechanism: Mechanism, record: int, members: range | tuple[int, ...], reference: Reference, tolerance: float
 ) -> tuple[IndependentRecord, Floats]:
     """Bracket a record whose others follow the reference, by the capacity of the averaged channel; and that channel."""
-    log_joint = reference.free_at(record, mechanism.records).log_joint(mechanism.statistic, record)
-    total = np.logaddexp.reduce(log_joint, axis=1)
-    held = np.isfinite(total)
-    given = np.where(held[:, None], np.exp(log_joint - np.where(held, total, 0.0)[:, None]), 0.0)
-    rows = mechanism.joint(given)
-    found = bracket(rows[held] / rows[held].sum(axis=1, keepdims=True), tolerance / 4, Deadline(60.0))
+    rows = averaged_rows(mechanism, record, reference)
+    held = rows.sum(axis=1) > 0
+    found = bracket(rows[held], tolerance / 4, Deadline(60.0))
     law = np.zeros(rows.shape[0])
     law[held] = found.prior / found.prior.sum()
     d = _divergences(rows[held], law[held])
     proof = {"kind": "averaged", "weights": law.tolist()}
-    return IndependentRecord(members, float(law[held] @ d), float(d.max()), law, None, proof), rows
+    unwritten = {"sum": "sum"}.get(mechanism.route)
+    return IndependentRecord(members, float(law[held] @ d), float(d.max()), law, None, proof, unwritten=unwritten), rows
+
+
+def averaged_rows(mechanism: Mechanism, record: int, reference: Reference) -> Floats:
+    """The law of the output for every value of a record whose others follow the reference; 0 where there is none."""
+    log_joint = reference.free_at(record, mechanism.records).log_joint(mechanism.statistic, record)
+    total = np.logaddexp.reduce(log_joint, axis=1)
+    held = np.isfinite(total)
+    given = np.where(held[:, None], np.exp(log_joint - np.where(held, total, 0.0)[:, None]), 0.0)
+    rows = np.asarray(mechanism.joint(given))
+    rows[held] /= rows[held].sum(axis=1, keepdims=True)
+    return rows
+
+
+def tilted(
+    mechanism: Mechanism, record: int, reference: Reference, knowledge: float, shares: tuple[float, ...]
+) -> list[tuple[float, Floats, tuple[float, ...]]]:
+    """Priors under which the others lean to one value, with what they leak, the law of the record and that of others.
+
+    Some of the knowledge is for the others, n - 1 times D( law || reference ), and the rest for the record. Only where
+    all records have one law.
+    """
+    sizes, n = set(mechanism.records), mechanism.n
+    if len(sizes) > 1 or len(reference.laws) > 1 or reference.weights is not None or n == 1:
+        return []
+    k = sizes.pop()
+    rho = np.exp(reference.log_law_of(0, k))
+    found = []
+    for v in range(k) if k <= MOST_LEANED else (0, k - 1):
+        for share in shares:
+            lean = (1 - MOST_LEAN) * np.eye(k)[v] + MOST_LEAN * rho
+            beside = _between(rho, lean, share * knowledge / (n - 1))
+            rows = averaged_rows(mechanism, record, Reference((tuple(beside.tolist()),)))
+            law = bracket(rows, 1e-4, Deadline(1.0)).prior
+            own, told = within(rows, law / law.sum(), rho, (1 - share) * knowledge)
+            found.append((told, own, tuple(beside.tolist())))
+    return found
 
 
 def within(rows: Floats, law: Floats, reference: Floats, knowledge: float) -> tuple[Floats, float]:
     """Return a law between the reference and `law` with D(result || reference) <= knowledge, and what it leaks."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        t = (low + high) / 2 if high < 1 or low > 0 else 1.0
-        mixed = (1 - t) * reference + t * law
-        if rel_entr(mixed, reference).sum() <= knowledge * (1 - 1e-12):
-            low = t
-            if t == 1.0:
-                break
-        else:
-            high = t
-    mixed = (1 - low) * reference + low * law
+    mixed = _between(reference, law, knowledge)
     held = mixed > 0
     return mixed, float(mixed[held] @ _divergences(rows[held], mixed[held]))
+
+
+def _between(reference: Floats, law: Floats, knowledge: float) -> Floats:
+    """The law nearest to `law` on the way from the reference with D(result || reference) <= knowledge."""
+
+    def held(t: float) -> bool:
+        mixed = (1 - t) * reference + t * law
+        return bool(rel_entr(mixed, reference).sum() <= knowledge * (1 - 1e-12))
+
+    if held(1.0) or knowledge <= 0:
+        return law if knowledge > 0 else reference
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        t = (low + high) / 2
+        low, high = (t, high) if held(t) else (low, t)
+    return (1 - low) * reference + low * law
 
 
 def _alternated(rows: Floats, lines: Ints, rounds: int, chunk: int = 2**21) -> Floats:
@@ -294,4 +380,5 @@ def _alternated(rows: Floats, lines: Ints, rounds: int, chunk: int = 2**21) -> F
 
 def _divergences(rows: Floats, law: Floats) -> Floats:
     """D( rows[a] || sum_b law_b rows[b] ) for every a."""
-    return np.asarray(rel_entr(rows, law @ rows).sum(axis=1))
+    # Entries that are next to nothing may have a mixture that is nothing.
+    return np.asarray(rel_entr(rows, np.maximum(law @ rows, TINY)).sum(axis=1))

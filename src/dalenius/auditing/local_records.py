@@ -17,7 +17,7 @@ from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.local import Local, LocalPart
 from dalenius.model.problem import AuditProblem
-from dalenius.model.secret import Function, Secret
+from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lift, lump
@@ -49,7 +49,7 @@ def audit_local(
         if not audit.open or deadline.expired():
             break
     assert found is not None  # noqa: S101 - for the type checker: there is a first part
-    _step_by_step(found[0], problem, mechanism, secrets.members(about) or (), deadline)
+    _step_by_step(found[0], problem, mechanism, _members(about), deadline)
     low, high = _unconstrained(mechanism, about, trivial)
     found[0].unconstrained = (max(found[0].lower, low), high)
     return found
@@ -59,7 +59,7 @@ def closed_forms(problem: AuditProblem, mechanism: Local, about: Secret) -> list
     """Upper bounds of I(about;Y) that need no rows."""
     if "formulas" not in problem.settings.portfolio.opening:
         return []
-    members = secrets.members(about) or ()
+    members = _members(about)
     proofs: list[Formula] = [
         Product.best(mechanism, members, problem.knowledge, problem.reference, problem.settings.locals)
     ]
@@ -81,16 +81,18 @@ def _step_by_step(
 
 
 def refusal(problem: AuditProblem, mechanism: Local, secret: Secret) -> str | None:
-    """Why not: other secrets than groups, and weights of datasets, need a list of datasets."""
+    """Why not: functions of the dataset, and weights of datasets, need a list of datasets."""
     most = problem.settings.locals.group_values
-    if isinstance(secret, Function) or problem.reference.kind == "weights":
-        what = "a secret that is a function" if isinstance(secret, Function) else "a reference of weights"
+    function = isinstance(secret, Function) and not isinstance(secret, Attributes)
+    if function or problem.reference.kind == "weights":
+        what = "a secret that is a function" if function else "a reference of weights"
         return (
             f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; name a "
             "group of records, give laws of records, or use fewer records"
         )
-    values = secrets.size(secret, mechanism.records)
-    if not isinstance(secret, int) and values > most:
+    whole = secret.whole if isinstance(secret, Attributes) else secret
+    values = secrets.size(whole, mechanism.records)
+    if not isinstance(whole, int) and values > most:
         return (
             f"{secrets.name(secret)} have {values} values, above the limit of {most} for this number of records; "
             "name fewer"
@@ -98,9 +100,14 @@ def refusal(problem: AuditProblem, mechanism: Local, secret: Secret) -> str | No
     return None
 
 
+def _members(about: Secret) -> tuple[int, ...]:
+    """The records that the secret is about; of attributes all that have one: they tell no more."""
+    return about.records if isinstance(about, Attributes) else secrets.members(about) or ()
+
+
 def _parts(problem: AuditProblem, mechanism: Local, about: Secret) -> Iterator[LocalPart]:
     """The parts of the release that priors are searched on, cheapest first."""
-    members, settings = secrets.members(about) or (), problem.settings.locals
+    members, settings = _members(about), problem.settings.locals
     k, outputs, left = mechanism.k, len(mechanism.parts), mechanism.n - len(members)
     others, each = 0, math.log(k) + math.log(outputs)
     while (

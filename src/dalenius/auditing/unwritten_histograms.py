@@ -1,10 +1,10 @@
 """Audits of histograms of very many records with noise on every count: neither channel nor count vectors are listed.
 
-All records are independent with one law p, uniform or public, and the secret is one record. Lower bound: one noisy
-count, which tells no more than all of them, is noise on a sum (unwritten_sums.py); or all of them, by a guess that
-looks at every count (search/tied.py). Upper bounds need the law of one count only:
-the ratio rho(t|a) / rho(t) = t_a / (n p_a) is that of one count (MATH 4.8), and how far the rows are from noise around
-the mean counts is a sum over them (MATH 4.9).
+All records are independent with one law p, uniform or public, and the secret is one record, or attributes of one. Lower
+bound: one noisy count, which tells no more than all of them, is noise on a sum (unwritten_sums.py); or all of them, by
+a guess that looks at every count (search/tied.py). Upper bounds need the law of one count only: the ratio rho(t|a) /
+rho(t) = t_a / (n p_a) is that of one count, of an attribute that of the counts that have it added up (MATH 4.8), and
+how far the rows are from noise around the mean counts is a sum over them (MATH 4.9).
 """
 
 import math
@@ -16,7 +16,6 @@ from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import Centres, Formula, blend_of_counts
 from dalenius.bounds.own_count import OwnCount
 from dalenius.errors import InputError
-from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
@@ -40,7 +39,8 @@ def audit_histogram(
     n, k = mechanism.n, mechanism.k
     given = np.array(reference.laws[0] if reference.laws else (1.0,) * k)
     law = given / math.fsum(given)
-    proofs = closed_forms(problem, mechanism, law, deadline.part(settings.formula_share * deadline.left))
+    formulas = deadline.part(settings.formula_share * deadline.left)
+    proofs = closed_forms(problem, mechanism, law, about, formulas)
     outputs = (n + 1) ** k
     found: list[tuple[SecretAudit, Lift, Grid, NoisyCount]] = []
     for value in _telling(law, settings.witness_counts):
@@ -53,7 +53,7 @@ def audit_histogram(
     audit = best[0]
     tied = None
     # Values that are not alike would need a polynomial each.
-    if np.unique(law).size == 1:
+    if np.unique(law).size == 1 and isinstance(about, int):
         tied = tie(mechanism, problem.knowledge, deadline, settings)
     if tied is not None and tied.lower > audit.lower:
         audit.lower = tied.lower
@@ -63,31 +63,34 @@ def audit_histogram(
         own = OwnCount.best(mechanism, problem.knowledge, deadline, settings)
         if own is not None:
             audit.keep_upper(own)
-    audit.unconstrained = (max(low, audit.lower, _all_alike(mechanism)), high)
+    audit.unconstrained = (max(low, audit.lower, _all_alike(mechanism, about)), high)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "own counts")
     return (*best, tied)
 
 
-def closed_forms(problem: AuditProblem, mechanism: NoisyHistogram, law: Floats, deadline: Deadline) -> list[Formula]:
-    """Upper bounds of I(X_i;Y) that need no count vectors; law: of a record. The first one, however short the time."""
+def closed_forms(
+    problem: AuditProblem, mechanism: NoisyHistogram, law: Floats, about: Secret, deadline: Deadline
+) -> list[Formula]:
+    """Upper bounds of I(about;Y) that need no count vectors; law: of a record. The first, however short the time."""
     n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.closed_forms
     if "formulas" not in problem.settings.portfolio.opening:
         return []
-    proofs: list[Formula] = [blend_of_counts(n, knowledge, law, settings=settings)]
+    told = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
+    proofs: list[Formula] = [blend_of_counts(n, knowledge, told, settings=settings)]
     if not deadline.expired() and (eta := mechanism.contraction()) < settings.least_contraction_used:
-        proofs.append(blend_of_counts(n, knowledge, law, eta, settings))
+        proofs.append(blend_of_counts(n, knowledge, told, eta, settings))
     if not deadline.expired() and np.unique(law).size * (n + 1) <= settings.count_terms:
         proofs.append(Centres.best(mechanism, knowledge, law, settings))
     return proofs
 
 
-def _all_alike(mechanism: NoisyHistogram) -> float:
-    """Guarantee: result <= L(0), by the k datasets in which all records have one value, equally likely.
+def _all_alike(mechanism: NoisyHistogram, about: Secret) -> float:
+    """Guarantee: result <= L(0), by datasets in which all records have one value, one for each of the secret's.
 
     The value with the highest noisy count is a wrong guess only if some noise is n/2 or more the wrong way.
     """
     half = np.array([math.ceil(mechanism.n / 2)], dtype=float)
-    return fano(mechanism.k, mechanism.k * float(mechanism.noise.tail(half)[0]))
+    return fano(secrets.size(about, mechanism.records), mechanism.k * float(mechanism.noise.tail(half)[0]))
 
 
 def check_histogram(problem: AuditProblem, mechanism: NoisyHistogram, secret: Secret) -> None:
@@ -100,18 +103,17 @@ def check_histogram(problem: AuditProblem, mechanism: NoisyHistogram, secret: Se
             f"limit of {most}; use fewer records or values"
         )
         raise InputError(message)
-    if isinstance(secret, int) and reference.kind not in ("marginals", "weights"):
+    one = isinstance(secret, int) or (isinstance(secret, Attributes) and isinstance(secret.whole, int))
+    if one and reference.kind not in ("marginals", "weights"):
         return
-    if isinstance(secret, Attributes):
-        entries = math.comb(mechanism.n + mechanism.k - 1, mechanism.k - 1) * (mechanism.n + 1) ** mechanism.k
+    if isinstance(secret, Attributes) and not one:
         message = (
-            f"{secrets.name(secret)} needs the table of the channel, and that of {mechanism.name} of {mechanism.query} "
-            f"has {entries} entries, above the limit of {checks.MOST_ENTRIES}; ask about whole records, or use fewer "
-            "records, values or a release without noise on every count"
+            f"{secrets.name(secret)} need a channel that is written out, and {mechanism.name} of {mechanism.query} is "
+            "not; ask about attributes of one record at a time, or use fewer records or values"
         )
         raise InputError(message)
     kind = "a secret that is a function" if isinstance(secret, Function) else "a group of records"
-    what = f"a reference of {reference.kind}" if isinstance(secret, int) else kind
+    what = f"a reference of {reference.kind}" if one else kind
     message = (
         f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; ask about "
         "single records, give one law for all records, or use fewer records or values"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.auditing.one_secret import SecretAudit
-from dalenius.bounds.closed_forms import Blend, Centre, Formula, Sibson
+from dalenius.bounds.closed_forms import AtReference, Blend, Centre, Formula, Sibson
 from dalenius.bounds.output_law import OutputLaw
 from dalenius.bounds.power import Power
 from dalenius.bounds.trees.choices import obvious
@@ -24,9 +24,10 @@ from dalenius.model import secret as secrets
 from dalenius.model.channels.additive import Additive
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import group_sums
-from dalenius.model.secret import Function, Secret
+from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.model.statistic import Sum
 from dalenius.numerics.deferred import entr, logsumexp
+from dalenius.numerics.information import mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid, coarsen
@@ -45,6 +46,10 @@ def audit_large(
     formulas = deadline.part(problem.settings.closed_forms.formula_share * deadline.left)
     proofs = closed_forms(problem, mechanism, about, formulas)
     audit, lift, grid = from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
+    entries = len(lift.cell_of) * mechanism.n_outputs
+    if problem.knowledge <= 0 and audit.open and entries <= problem.settings.closed_forms.told_entries:
+        joint = mechanism.joint(np.exp(problem.reference.log_joint(mechanism.statistic, about)))
+        audit.keep_upper(AtReference(float(mutual_information(joint / joint.sum()))))
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.monotone.lost * audit.upper
     hope = audit.worth_more and audit.gap > lost and not deadline.expired()
@@ -190,9 +195,12 @@ def _centred(x: Floats, weight: Floats | None = None) -> Floats:
 
 
 def _sums(mechanism: Additive, secret: Secret) -> Floats:
-    """What each value of the secret adds to the sum."""
+    """What each value of the secret adds to the sum; an attribute, in the mean of the values that have it."""
     statistic = mechanism.statistic
     assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: an Additive has no other
+    if isinstance(secret, Attributes):
+        whole = _sums(mechanism, secret.whole)
+        return np.bincount(secret.labels, weights=whole) / np.bincount(secret.labels)
     return group_sums(statistic.contributions, len(secrets.members(secret) or ())).astype(float)
 
 

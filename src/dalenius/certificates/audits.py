@@ -100,9 +100,11 @@ def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
 
 
 def _some_records(witness: Prior, part: Part) -> dict[str, Any]:
-    """The first few others, counted or not, and masses by the value of the secret and what is looked at of them."""
-    at = np.arange(part.values)
-    masses = witness.masses.reshape(part.values, part.values, part.inside)[at, at]
+    """The first few others, counted or not, and masses by the values of the records and what is looked at of others.
+
+    A class is both; of the secret's values it has one.
+    """
+    masses = witness.masses.sum(axis=0).reshape(part.values, part.inside)
     return {"part": {"others": len(part.others), "counted": part.counted}, "masses": masses.tolist()}
 
 

@@ -182,11 +182,13 @@ class Designer:
         """Audit the best mechanism, mixed with a constant so that it leaks a little less than the budget.
 
         The room left for the audit's own gap is what a share of the tolerance buys; more where it does not
-        suffice, and less, once, where it costs too much. Only mechanisms certified to keep the budget count.
+        suffice, and less, once, where it costs too much. Only mechanisms certified to keep the budget count; where
+        there is none, as much of a constant is mixed in as the audit's own upper bound asks for.
         """
         chosen, budget, finer, slack = self.chosen, self.problem.budget, 1.0, 0.0
         room = budget - self.problem.spent
         accepted: list[Designed] = []
+        too_much: tuple[Floats, float] | None = None
         for _ in range(self.chosen.tries):
             self._search(planes, finer)
             allowed = self.allowed(planes.lower)
@@ -202,10 +204,33 @@ class Designer:
                 if answer.distortion <= planes.lower.value + allowed or (finer < 1 and not missed):
                     break
                 slack, finer = 0.0, chosen.finer
-            elif not missed:
+                continue
+            too_much = rows, answer.leakage
+            if not missed:
                 open_gap = chosen.slack_per_gap * (answer.leakage - answer.witnessed)
                 slack = max(chosen.slack_growth * slack, open_gap, answer.leakage - budget)
+                if slack >= room:
+                    break
+        accepted = accepted or self._mixed_in(planes, too_much)
         return accepted or [self.audited(self.problem.constant(), planes.lower, planes.rounds, budget)]
+
+    def _mixed_in(self, planes: CuttingPlanes, too_much: tuple[Floats, float] | None) -> list[Designed]:
+        """Mix a constant into a mechanism whose audit stays above the budget, until one is within it.
+
+        Leakage is convex in the mechanism, so that its upper bound says how much will do; audits of mixtures, whose
+        gaps are smaller, prove it.
+        """
+        problem, chosen = self.problem, self.chosen
+        for _ in range(chosen.tries if too_much is not None else 0):
+            if too_much is None or self.deadline.expired():
+                break
+            target = problem.budget - chosen.mixing_room * (problem.budget - problem.spent)
+            rows = problem.within_leakage(*too_much, target)
+            answer = self.audited(rows, planes.lower, planes.rounds, problem.budget, chosen.mixing_share)
+            if answer.leakage <= problem.budget:
+                return [answer]
+            too_much = rows, answer.leakage
+        return []
 
     def _search(self, planes: CuttingPlanes, finer: float) -> None:
         part = self.deadline.part(self.chosen.time_share * self.deadline.left)

@@ -17,6 +17,8 @@ from dalenius.model import checks
 from dalenius.model.channels import unclamped
 from dalenius.model.channels.additive import Additive, NoisyRows
 from dalenius.model.channels.continuous import Continuous, RealQuery
+from dalenius.model.channels.continuous import Geometric as Steps
+from dalenius.model.channels.density import decimal
 from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import Clamped, DiscreteGaussian, Gaussian, Geometric, Laplace, times
@@ -37,6 +39,9 @@ Floats = NDArray[np.float64]
 MOST_RESPONSES = 2**12
 # Values of a record of unary_encoding, whose channel has 2^k outputs.
 MOST_BITS = 10
+# Steps that real-valued records are rounded to, from low to high: where nothing is given, and at most.
+STEPS = 100
+MOST_STEPS = 1000
 # The largest sigma of discrete Gaussian noise, whose tails are sums.
 MOST_SIGMA = 50_000
 
@@ -76,17 +81,20 @@ def symmetric(query: Query, *, flip: float) -> Mechanism:
     return _named(query, "symmetric", {"flip": flip}, rows)
 
 
-def geometric(
+def geometric(  # noqa: PLR0913 - the public surface
     query: Query,
     *,
     epsilon: float | None = None,
     scale: float | None = None,
     sensitivity: float | None = None,
     clamp: bool = True,
+    step: float | None = None,
 ) -> Mechanism:
     """Two-sided geometric noise, P(d) = (1-alpha)/(1+alpha) alpha^|d|, clamped to the range.
 
-    alpha = exp(-epsilon/sensitivity), or exp(-1/scale); the mass beyond an end point is put on it.
+    alpha = exp(-epsilon/sensitivity), or exp(-1/scale); the mass beyond an end point is put on it. Real-valued records
+    are rounded to the nearest of low, low + step, ..., high, halves up, before they are added up; noise is then in
+    steps, and alpha = exp(-epsilon step/sensitivity).
 
     Args:
         query: what is answered.
@@ -95,6 +103,8 @@ def geometric(
         sensitivity: takes the place of the query's.
         clamp: False for outputs over all integers. That leaks the same: outputs beyond the range are proportional to
             its ends.
+        step: of real-valued records only, what they are rounded to; it must divide the range from low to high, and is
+            a hundredth of it where nothing is given.
 
     Returns:
         A Mechanism; on very many records one that is never written out.
@@ -109,10 +119,9 @@ def geometric(
     """
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if isinstance(query, RealQuery):
-        message = (
-            f"geometric noise is whole numbers: it leaves the fractional part of {query} as it is, and a single record "
-            "would leak without limit; use laplace or gaussian, or round the records with queries.total or queries.mean"
-        )
+        return _real_geometric(query, arguments, step, clamp=clamp)
+    if step is not None:
+        message = f"step = {step}: the records of {query} are whole numbers already; leave it out"
         raise InputError(message)
     noise = geometric_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
     return _additive(query, "geometric", arguments, noise, clamp=clamp)
@@ -537,6 +546,43 @@ def _only_real(query: RealQuery, output: str | None, *, clamp: bool = True) -> N
 
 def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> Continuous:
     """Laplace noise on real-valued records, in units of what one record can change."""
+    exact = _real_rate(query, given)
+    return Continuous(query, _call("laplace", given), RealLaplace(float(exact)), exact)
+
+
+def _real_geometric(
+    query: RealQuery, given: Mapping[str, float | None], step: float | None, *, clamp: bool
+) -> Continuous:
+    """Geometric noise on real-valued records that are rounded to steps."""
+    if not checks.flag("clamp", clamp):
+        message = f"clamp=False: noise on {query} is clamped to the answers, which leaks the same; leave it out"
+        raise InputError(message)
+    exact, steps = _real_rate(query, given), _steps(query, step)
+    named = _call("geometric", {**given, "step": step})
+    return Continuous(query, named, Steps(float(exact), steps), exact)
+
+
+def _steps(query: RealQuery, step: float | None) -> int:
+    """Return how many steps there are from low to high."""
+    if step is None:
+        return STEPS
+    wide = decimal(query.high) - decimal(query.low)
+    many = wide / decimal(checks.real("step", step, 0.0, math.inf, open_low=True))
+    if many.denominator != 1 or not 1 <= many <= MOST_STEPS:
+        # The nearest that has a whole number of steps as it is written.
+        near = sorted(range(1, MOST_STEPS + 1), key=lambda k: abs(many - k))
+        good = next(float(wide / k) for k in near if decimal(float(wide / k)) * k == wide)
+        limit = f" into at most {MOST_STEPS} steps" if many > MOST_STEPS else ""
+        message = (
+            f"step = {step} does not divide the range from {query.low} to {query.high}{limit}; use step = {good!r}, or "
+            "another step"
+        )
+        raise InputError(message)
+    return int(many)
+
+
+def _real_rate(query: RealQuery, given: Mapping[str, float | None]) -> Fraction:
+    """epsilon over what one record can change, as an exact number."""
     # The same checks, and the same messages, as of a query with one answer more or less.
     _rate(query, given["epsilon"], given["sensitivity"], given["scale"])
     if given["scale"] is not None:
@@ -544,7 +590,7 @@ def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> Contin
     else:
         sensitivity = query.spread if given["sensitivity"] is None else Fraction(given["sensitivity"])
         exact = Fraction(given["epsilon"] or 0.0) / sensitivity * query.spread
-    return Continuous(query, _call("laplace", given), RealLaplace(float(exact)), exact)
+    return exact
 
 
 def _asked(query: object, *, real: bool = False) -> None:

@@ -171,10 +171,10 @@ class Reference:
 
     def log_joint(self, statistic: Statistic, secret: Secret) -> Floats:
         """Return log P_rho(secret = a, T = t) as (A, K); -inf where impossible."""
-        if isinstance(statistic, Part):
-            return statistic.log_joint(self._log_law_in(statistic))
         if isinstance(secret, Attributes):
             return secret.merged(self.log_joint(statistic, secret.whole))
+        if isinstance(statistic, Part):
+            return statistic.log_joint(self._log_law_in(statistic))
         if self.uniform and isinstance(secret, int):
             return statistic.log_reference(secret)
         _check_size(secrets.size(secret, statistic.records), statistic.size)

@@ -35,9 +35,13 @@ class OriginalOutputs:
 
     def log_r(self, log_r: Floats) -> list[float]:
         """Log weights, split in proportion to the columns; outputs that never occur weigh nothing together."""
+        return self.log_rs(log_r[None])[0]
+
+    def log_rs(self, log_r: Floats) -> list[list[float]]:
+        """The same of many, (L, Y)."""
         with np.errstate(divide="ignore"):
-            own = log_r[self.merged] + np.log(self.share)
-        nothing = log_r.min() - self.unused - np.log(self.alive.size)
+            own = log_r[:, self.merged] + np.log(self.share)
+        nothing = log_r.min(axis=1, keepdims=True) - self.unused - np.log(self.alive.size)
         return np.where(self.alive, own, nothing).tolist()  # type: ignore[no-any-return]
 
     def groups(self, row: list[int]) -> list[int]:

@@ -88,6 +88,8 @@ def below(mechanism: Continuous, density: Density, m: int, n: int, *, points: bo
 
     points: priors on grid points are allowed, and are used in place of cells.
     """
+    if mechanism.steps is not None:
+        return _in_steps(mechanism, density, n, points=points, epsilon=_float_below(mechanism.exact))
     query, far = queries.total(n, range(m + points)), 0.0 if points else density.uneven(m)
     averaged = 0 if points else n
     law = [Fraction(1)] * (m + 1) if points else density.cells(m)
@@ -116,6 +118,8 @@ def above(mechanism: Continuous, density: Density, m: int, n: int, together: flo
 
     together: of `rounded_together`, where the sum of the other records is rounded by one coin.
     """
+    if mechanism.steps is not None:
+        return _in_steps(mechanism, density, n, points=False, epsilon=_float_above(mechanism.exact))
     query, most = queries.total(n, range(m + 1)), mechanism.log_maximal(n)
     coins = n if together is None else 2
     if mechanism.laplace:
@@ -131,6 +135,17 @@ def above(mechanism: Continuous, density: Density, m: int, n: int, together: flo
     lost = math.log(deviation) - math.log(variance) / 2 + _poisson(tau * spread / math.sqrt(variance))
     finite = mechanisms.discrete_gaussian(query, sigma=tau)
     return replace(_whole(finite, m, lost, most, density.points(m), spread), together=together)
+
+
+def _in_steps(mechanism: Continuous, density: Density, n: int, *, points: bool, epsilon: float) -> Whole:
+    """Records that the mechanism rounds to steps itself: whole numbers, of which nothing is hidden.
+
+    epsilon: of noise that leaks no more, or no less. points: every prior on them is allowed.
+    """
+    m = mechanism.steps or 1
+    law = [Fraction(1)] * (m + 1) if points else density.nearest(m)
+    finite = mechanisms.geometric(queries.total(n, range(m + 1)), epsilon=epsilon, sensitivity=m)
+    return Whole(finite, m, 0.0, 0.0, law, tuple(map(float, law)))
 
 
 def rounded_together(density: Density, m: int, n: int, most_bits: int) -> float | None:

@@ -118,6 +118,16 @@ KINDS = {
         "Through geometric noise on every count one record is seen as one noisy bit for each value, and no more.",
         "10",
     ),
+    "counts": Kind(
+        "one law for all counts",
+        "Noise on every count tells no more of one record than one count moved by one, and the others as they are.",
+        "10",
+    ),
+    "own": Kind(
+        "the record's own channel",
+        "Every record has its own channel, and what comes of independent others tells nothing of it.",
+        "10",
+    ),
     "averaged": Kind(
         "the capacity of the averaged channel",
         "The others follow the reference exactly: one channel from the record to the output.",
@@ -131,6 +141,11 @@ KINDS = {
     "rounded": Kind(
         "records rounded to a grid",
         "Except for a small share, the release is one of records that were rounded at random to a grid.",
+        "11",
+    ),
+    "stepped": Kind(
+        "records rounded to steps",
+        "The mechanism rounds real-valued records to steps itself: a bound on whole numbers, one for all digits.",
         "11",
     ),
     "rows": Kind("one tree per secret value", "The best law of the rows of each secret value is bounded alone.", "4.2"),

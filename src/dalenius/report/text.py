@@ -194,6 +194,8 @@ def _place_words(audit: Audit, mechanism: Continuous, value: int, cls: int) -> s
     query, m = mechanism.query, audit.certificate.data["witness"]["cells"]
     step = (query.high - query.low) / m
     first = n * query.low + cls * step
+    if mechanism.steps is not None:
+        return f"{words} and the sum of the rounded records {first:.4g}"
     return f"{words} and the sum from {first:.4g} to {first + n * step:.4g}"
 
 

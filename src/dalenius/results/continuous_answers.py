@@ -3,6 +3,7 @@
 import functools
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, cast
 
 from dalenius.certificates.certificate import Certificate
@@ -49,8 +50,10 @@ class _Asked:
         if self.bins is None:
             return None
         low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
-        ends = [int((decimal(e) - low) / wide * whole.cells) for e in self.bins.edges[1:]]
-        labels = [sum(c >= end for end in ends) for c in range(whole.cells)]
+        # Cells that the mechanism rounds to end half a step above their points.
+        rounded = self.mechanism.steps is not None
+        ends = [(decimal(e) - low) / wide * whole.cells + Fraction(rounded, 2) for e in self.bins.edges[1:]]
+        labels = [sum(c >= end for end in ends[:-1]) for c in range(whole.cells + rounded)]
         return Attributes(whole.mechanism.records, (0,), labels, self.bins.names, (self.bins.words,))
 
     @property
@@ -68,6 +71,9 @@ class _Asked:
     @property
     def step(self) -> int:
         """Cells that the edges of the density need, if they are not too many: grids have multiples of it."""
+        if self.mechanism.steps is not None:
+            self._check_bins(self.mechanism.steps)
+            return self.mechanism.steps
         most = self.problem.settings.continuous.most_steps
         return math.lcm(self.density.steps(most), self._bin_steps(most))
 
@@ -84,6 +90,20 @@ class _Asked:
             )
             raise InputError(message)
         return needed
+
+    def _check_bins(self, steps: int) -> None:
+        """Refuse bins that cut what a mechanism rounds to one point."""
+        edges = () if self.bins is None else self.bins.edges
+        for e in edges[1:-1]:
+            place = (decimal(e) - decimal(edges[0])) / (decimal(edges[-1]) - decimal(edges[0])) * steps * 2
+            if place.denominator != 1 or place % 2 == 0:
+                step = (edges[-1] - edges[0]) / steps
+                near = edges[0] + step * (math.floor(place / 2) + 0.5)
+                message = (
+                    f"edge {e:g} of the secret cuts the numbers that are rounded to one step of {step:g}; use edges "
+                    f"half a step away from one, such as {near:g}"
+                )
+                raise InputError(message)
 
     @property
     def markov(self) -> bool:
@@ -115,6 +135,8 @@ class _Asked:
         each = functools.partial(above, self.mechanism, self.density, m, self.n)
         # Records that are independent and within some knowledge have no such sum.
         if self.problem.adversary.kind == "independent" and not self.problem.adversary.unlimited:
+            return each()
+        if self.mechanism.steps is not None:
             return each()
         together = rounded_together(self.density, m, self.n, self.problem.settings.continuous.most_bits)
         if together is None:
@@ -175,7 +197,8 @@ def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
         if k == 0 or asked.bins is not None:
             c = _cells_below(asked, m if asked.bins is not None else grids[-1])
             lower = max(lower, _from_below(asked, c, part), key=lambda bound: (bound.value, bound.audit is not None))
-        found = [_from_above(asked, m, part), *([] if asked.bins is None else [_snapped(asked, m, part)])]
+        snaps = asked.bins is not None and mechanism.steps is None
+        found = [_from_above(asked, m, part), *([_snapped(asked, m, part)] if snaps else [])]
         upper = min(upper, *found, key=lambda bound: bound.value)
         run.deadline.nodes += part.nodes
         if upper.value - lower.value <= run.allowed(upper.value) * run.nats or run.deadline.expired():
@@ -187,6 +210,8 @@ def _grids(asked: _Asked) -> list[int]:
     """Return numbers of cells, coarse before fine: multiples of what the edges of the density need, if they fit."""
     settings, n = asked.problem.settings.continuous, asked.n
     step = asked.step
+    if asked.mechanism.steps is not None:
+        return [step]
     # Discrete Gaussian noise reaches 7.5 deviations beyond both ends.
     tails = 0 if asked.mechanism.laplace else math.ceil(15 * float(asked.mechanism.exact))
     found: list[int] = []
@@ -212,6 +237,8 @@ def _grids(asked: _Asked) -> list[int]:
 def _cells_below(asked: _Asked, m: int) -> int:
     """Return the cells of a grid from below beside one of m cells from above: they are to hide a quarter as much."""
     settings, step, n = asked.problem.settings.continuous, asked.step, asked.n
+    if asked.mechanism.steps is not None:
+        return m
     if asked.bins is not None or asked.density.uneven(step):
         return max(step, m // 2 // step * step) if m >= settings.halved else m
     try:
@@ -251,17 +278,20 @@ def _from_above(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
     nothing = _Bound(math.inf, {})
     try:
         whole = asked.above(m)
-        audit = asked.audit(whole, deadline, from_above=True)
+        # Rounded to steps, a bin is a function of whole numbers; else a bound on the record is one on its bin.
+        about = None if asked.mechanism.steps is None else asked.about(whole)
+        audit = asked.audit(whole, deadline, from_above=True, about=about)
     except InputError:
         return nothing
     data = audit.certificate.data
-    if not (asked.markov or all(map(_one_point, data["proofs"]))):
+    if not (asked.markov or about is not None or all(map(_one_point, data["proofs"]))):
         return nothing
     value = whole.upper(audit.certificate.upper, asked.n, exact=asked.exact)
     how = {} if whole.spread is None else {"spread": whole.spread}
     if whole.together is not None:
         how["together"] = True
-    return _Bound(value, {"kind": "rounded", "upper": value, "cells": m, **how, "audit": data}, audit)
+    kind = "rounded" if asked.mechanism.steps is None else "stepped"
+    return _Bound(value, {"kind": kind, "upper": value, "cells": m, **how, "audit": data}, audit)
 
 
 def _snapped(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
@@ -288,6 +318,9 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
         message = (
             f"{mechanism.name} of {mechanism.query} is too much for a grid: the noise is less than a cell of the "
             "finest one; use more noise or fewer records"
+            if mechanism.steps is None
+            else f"{mechanism.name} of {mechanism.query} has too many sums of {mechanism.steps} steps a record; use a "
+            "larger step or fewer records"
         )
         raise InputError(message)
     bins = asked.bins

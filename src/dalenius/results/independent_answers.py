@@ -1,6 +1,7 @@
 """Audits against an adversary with independent records: from brackets of capacities to `Audit` and its certificate."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +12,18 @@ from dalenius.auditing.independent import (
     as_counts,
     as_sum,
     averaged,
-    by_indicators,
+    by_counts,
     by_lines,
+    by_own_channel,
     by_shift,
+    tilted,
     within,
 )
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
+from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
@@ -41,11 +45,11 @@ def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> A
             "or leave secret out for all of them"
         )
         raise InputError(message)
-    if mechanism.route not in ("rows", "sum") and as_counts(mechanism) is None:
+    if mechanism.route not in ("rows", "sum", "counts", "local"):
         message = (
-            f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum, or '
-            f"geometric noise on every count; {mechanism.name} of {mechanism.query} is neither: use fewer records, or "
-            "leave output='real' out"
+            f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum or on '
+            f"every count, or a channel for each record; {mechanism.name} of {mechanism.query} is none of these: leave "
+            "output='real' out, or use fewer records"
         )
         raise InputError(message)
     orbits: tuple[Any, ...] = ((secret,),) if isinstance(secret, int) else problem.reference.orbits(mechanism.statistic)
@@ -57,10 +61,13 @@ def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> Indepen
     mechanism, adversary, tolerance = problem.mechanism, problem.adversary, problem.tolerance
     if not (adversary.unlimited or adversary.free):
         return _in_the_ball(problem, members, deadline)
-    if not (adversary.reference.uniform or adversary.free):
-        _check_written(mechanism, "others that follow a reference")
+    follows = not (adversary.reference.uniform or adversary.free)
+    if follows and mechanism.route in ("rows", "sum"):
+        _check_averaged(mechanism, adversary.reference)
         return averaged(mechanism, members[0], members, adversary.reference, tolerance)[0]
-    return _alone(problem, members, deadline)
+    alone = _alone(problem, members, deadline)
+    # What holds whatever the others are holds where they follow a law.
+    return _seen_at_a_count(problem, alone, members) if follows and mechanism.route == "counts" else alone
 
 
 def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
@@ -68,7 +75,9 @@ def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> Independe
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
     counts = as_counts(mechanism)
     if counts is not None:
-        return by_indicators(counts, members)
+        return by_counts(counts, members, settings)
+    if isinstance(mechanism, Local):
+        return by_own_channel(mechanism, members, tolerance, deadline)
     noisy = as_sum(mechanism)
     found = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings)
     if found is not None and (mechanism.route == "sum" or found.upper - found.lower <= tolerance):
@@ -81,11 +90,12 @@ def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> Independe
         return found
 
 
-def _check_written(mechanism: Mechanism, what: str) -> None:
-    if mechanism.route != "rows":
+def _check_averaged(mechanism: Mechanism, reference: Reference) -> None:
+    """Refuse others that follow what needs a list of datasets."""
+    if mechanism.route == "sum" and reference.kind in ("marginals", "weights"):
         message = (
-            f"{what} need the rows of the channel, and {mechanism.name} of {mechanism.query} has too many to write "
-            "out; use fewer records"
+            f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of {mechanism.query} "
+            "has too many to write out; give one law for all records, or use fewer records"
         )
         raise InputError(message)
 
@@ -93,19 +103,75 @@ def _check_written(mechanism: Mechanism, what: str) -> None:
 def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
     """Independent records and a limit of knowledge: at most the lesser of both, which need not be attained."""
     mechanism, adversary = problem.mechanism, problem.adversary
-    _check_written(mechanism, "independent records within a limit of knowledge")
-    record, reference = members[0], adversary.reference
+    record = members[0]
     bounded = replace(problem, adversary=replace(adversary, kind="bounded"), secret=record)
     part = Deadline(deadline.left / 2, parent=deadline)
     ball = certified_answer(bounded, part, Run("nats", problem.tolerance, 0, part))
     proof = ball.certificate.data["proofs"][0]
-    alone = by_lines(mechanism, members, problem.tolerance, deadline, problem.settings)
+    rows = mechanism.route == "rows"
+    # Proofs about blocks of classes are not about rows.
+    usable = not (rows and "blocks" in ball.certificate.data["witness"])
+    try:
+        alone = (_by_any_line if rows else _alone)(problem, members, deadline)
+    except InputError:
+        if not usable:
+            raise
+        alone = IndependentRecord(members, 0.0, math.inf, np.zeros(0), None, {})
+    below = _from_below(problem, alone, members)
+    if usable and proof["upper"] < alone.upper + MARGIN_UP:
+        return replace(below, lower=min(below.lower, proof["upper"]), upper=proof["upper"] - MARGIN_UP, proof=proof)
+    return replace(below, lower=min(below.lower, alone.upper), upper=alone.upper, proof=alone.proof)
+
+
+def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
+    """By lines, with the law of noise on a sum among those that are tried."""
+    mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
+    noisy = as_sum(mechanism)
+    known = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings).law
+    return by_lines(mechanism, members, tolerance, deadline, settings, known)
+
+
+def _from_below(problem: AuditProblem, alone: IndependentRecord, members: Any) -> IndependentRecord:  # noqa: ANN401
+    """A prior with independent records within the knowledge: the record leaves the reference, or all others do too."""
+    mechanism, adversary, record = problem.mechanism, problem.adversary, members[0]
+    reference = adversary.reference
+    if mechanism.route == "counts":
+        return _seen_at_a_count(problem, alone, members)
+    if isinstance(mechanism, Local):
+        own = np.array(_law(reference, record, mechanism.k))
+        law, lower = within(mechanism.rows, alone.law, own, adversary.knowledge)
+        return replace(alone, lower=lower, law=law, others=None)
+    _check_averaged(mechanism, reference)
     with_law, rows = averaged(mechanism, record, members, reference, problem.tolerance)
-    own = np.exp(np.logaddexp.reduce(reference.log_joint(mechanism.statistic, record), axis=1))
+    own = np.array(_law(reference, record, mechanism.records[record]))
     law, lower = within(rows, with_law.law, own, adversary.knowledge)
-    of_ball = "blocks" not in ball.certificate.data["witness"] and proof["upper"] < alone.upper + MARGIN_UP
-    upper, data = (proof["upper"] - MARGIN_UP, proof) if of_ball else (alone.upper, alone.proof)
-    return IndependentRecord(members, lower, upper, law, None, data)
+    found = replace(with_law, lower=lower, law=law)
+    if mechanism.route == "rows":
+        for told, leaned, beside in tilted(mechanism, record, reference, adversary.knowledge, (0.5, 1.0)):
+            if told > found.lower:
+                found = replace(found, lower=told, law=leaned, beside=beside)
+    return found
+
+
+def _seen_at_a_count(problem: AuditProblem, alone: IndependentRecord, members: Any) -> IndependentRecord:  # noqa: ANN401
+    """The same upper bound, and from below what one noisy count tells where the others follow the reference."""
+    mechanism, adversary, record = problem.mechanism, problem.adversary, members[0]
+    reference = adversary.reference
+    assert isinstance(mechanism, NoisyHistogram)  # noqa: S101 - for the type checker: its route
+    if reference.kind in ("marginals", "weights"):
+        message = (
+            f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of {mechanism.query} "
+            "has too many to write out; give one law for all records, or use fewer records"
+        )
+        raise InputError(message)
+    own = np.array(_law(reference, record, mechanism.k))
+    found = []
+    for cell in sorted({int(np.abs(own - 0.5).argmin()), int(own.argmin())}):
+        with_law, rows = averaged(mechanism.cell(cell), record, members, reference, problem.tolerance)
+        free = adversary.unlimited or adversary.free
+        law, lower = (with_law.law, with_law.lower) if free else within(rows, with_law.law, own, adversary.knowledge)
+        found.append(replace(alone, lower=lower, law=law, others=None, cell=cell, unwritten="counts"))
+    return max(found, key=lambda item: item.lower)
 
 
 def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie: float = 1e-9) -> Audit:
@@ -117,7 +183,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
     uppers = {item.record: item.upper + MARGIN_UP for item in found}
     upper = max(*uppers.values(), lower)
     named = problem.secret is None
-    data = {
+    data: dict[str, Any] = {
         "format": "dalenius/audit-certificate",
         "version": 1,
         "problem": mechanism.describe(),
@@ -130,6 +196,9 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
             "law": worst.law.tolist(),
             **({} if worst.others is None else {"others": list(worst.others)}),
             **({} if worst.reach is None else {"reach": worst.reach}),
+            **({} if worst.unwritten is None else {"unwritten": worst.unwritten}),
+            **({} if worst.beside is None else {"beside": list(worst.beside)}),
+            **({} if worst.cell is None else {"cell": worst.cell}),
         },
         "proofs": [
             {**item.proof, "upper": uppers[item.record]} | ({"record": item.record} if named else {})
@@ -140,7 +209,6 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         (item.members, down(max(0.0, item.lower - MARGIN_DOWN), nats), up(uppers[item.record], nats)) for item in found
     )
     low, high = down(lower, nats), up(upper, nats)
-    law = worst.law.tolist()
     return Audit(
         mechanism=mechanism,
         adversary=adversary,
@@ -151,7 +219,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         proved="both",
         record=worst.record,
         records=Records(orbits),
-        prior=witness_prior(mechanism, worst.record, law, worst.others, adversary.reference),
+        prior=witness_prior(mechanism, worst.record, data["witness"], adversary.reference),
         certificate=Certificate.of(data),
         extremes=None,
         tolerance=run.tolerance,
@@ -179,20 +247,16 @@ def adversary_data(problem: AuditProblem) -> dict[str, Any]:
     }
 
 
-def witness_prior(
-    mechanism: Mechanism,
-    record: int,
-    law: Sequence[float],
-    others: Sequence[int] | None,
-    reference: Reference,
-) -> Prior:
+def witness_prior(mechanism: Mechanism, record: int, witness: Mapping[str, Any], reference: Reference) -> Prior:
     """Return the prior of a witness: a law for every record, those of the others certain where they are known.
 
-    others: how many of the other records have each value, or what they are; None where they follow the reference.
+    others: how many of the other records have each value, or what they are. Without them the others follow `beside`, a
+    law of their own, or the reference; of local randomisers they are left out, as they do not matter.
     """
-    records = mechanism.records
+    records, others, beside = mechanism.records, witness.get("others"), witness.get("beside")
+    given = reference if beside is None else Reference((tuple(beside),))
     if others is None:
-        laws = [_law(reference, i, size) for i, size in enumerate(records)]
+        laws = [_law(given, i, size) for i, size in enumerate(records)]
     elif isinstance(mechanism.statistic, (Sum, Histogram)):
         values = [v for v, many in enumerate(others) for _ in range(many)]
         values.insert(record, 0)
@@ -200,10 +264,20 @@ def witness_prior(
         laws = [certain[v] for v in values]
     else:
         laws = [_certain(v, size) for v, size in zip(others, records, strict=True)]
-    laws[record] = tuple(float(p) for p in law)
+    laws[record] = tuple(float(p) for p in witness["law"])
     held = Reference(tuple(laws))
-    # Of noisy counts that are never written out, the prior is held by one of them.
-    told = mechanism.cell(0) if isinstance(mechanism, NoisyHistogram) else mechanism
+    # Of a release that is never written out, the prior is held by a part of it: one noisy count, or the record alone.
+    told: Mechanism = mechanism
+    if isinstance(mechanism, NoisyHistogram):
+        told = mechanism.cell(witness.get("cell", 0))
+    if isinstance(mechanism, Local):
+        told = mechanism.look_at((record,), 0)
+    if others is None and isinstance(told.statistic, Histogram) and len(given.laws) <= 1:
+        # Laws that differ would need a list of datasets.
+        log_joint = given.log_joint(told.statistic, record)
+        own = np.exp(np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+        masses = np.exp(log_joint) / np.where(own > 0, own, 1.0) * np.array(laws[record])[:, None]
+        return Prior(told, record, masses / masses.sum(), given)
     masses = np.exp(held.log_joint(told.statistic, record))
     return Prior(told, record, masses / masses.sum(), held)
 

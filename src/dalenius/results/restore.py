@@ -354,7 +354,7 @@ def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], 
     witness = certificate["witness"]
     if "law" in witness:
         assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
-        return witness_prior(mechanism, secret, witness["law"], witness.get("others"), reference)
+        return witness_prior(mechanism, secret, witness, reference)
     if "kind" in witness:
         return _tied(mechanism, secret, certificate, reference)
     if "blocks" in witness:
@@ -369,17 +369,18 @@ def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], 
 
 def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
     """The prior on a few records of a local randomiser, its masses by the secret and what is looked at of others."""
-    whole, group, about = local(mechanism), members(secret), witness["part"]
+    group = members(secret.whole if isinstance(secret, Attributes) else secret)
+    whole, about = local(mechanism), witness["part"]
     if whole is None or group is None:
         message = "its witness looks at some records, but its mechanism has no channel for each"
         raise InputError(message)
     law = np.exp(reference.log_law_of(0, whole.k))
     part = whole.look_at(group, checks.whole("others", about["others"], 0), counted=about["counted"], law=law)
     looked_at, given = part.looked_at, np.asarray(witness["masses"], dtype=float)
-    masses = np.zeros((looked_at.values, looked_at.values, looked_at.inside))
-    at = np.arange(looked_at.values)
-    masses[at, at] = given
-    return Prior(part, secret, masses.reshape(looked_at.values, -1) / given.sum(), reference)
+    labels = secret.labels if isinstance(secret, Attributes) else np.arange(looked_at.values)
+    masses = np.zeros((int(labels.max()) + 1, looked_at.values, looked_at.inside))
+    masses[labels, np.arange(looked_at.values)] = given
+    return Prior(part, secret, masses.reshape(len(masses), -1) / given.sum(), reference)
 
 
 def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:

@@ -28,23 +28,33 @@ output law: with B ones among the bits,
     C = log k - 2 rate alpha/(1+alpha) - E log( B + (k-B) alpha^2 ),
 
 B one bit that is 1 with chance 1/(1+alpha) and k - 1 bits with chance alpha/(1+alpha), added up.
+"counts": any noise on every count. Given t' the release tells no more of a than e_a + N does, N a vector of independent
+noise; with r a product over counts of (1-w) N + w (1+N), for any w,
+
+    D( e_a + N || r ) = D( 1 + N || r_1 ) + (k-1) D( N || r_1 ),
+
+whatever a is. A prior that knows t' and is uniform sees at least the bits of "indicators", with f = P(N >= 1) in the
+place of alpha/(1+alpha). Outputs beyond `reach` are put together: some count has one with chance 2 k P(N >= reach) at
+most, and then tells at most log k more.
+"own": every record goes through its own channel W, others' outputs are independent of it: I <= max_a D( W_a || r ).
 "averaged": one r for the channel Q, with the reference as the law of the others.
 
 With knowledge as well, D(prior || rho) <= K, every bound on all independent priors holds, and so does every proof about
-all priors in the ball.
+all priors in the ball. A witness may give the others a law of their own, `beside`, one for all n - 1, that costs n - 1
+times its divergence.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from flint import arb
 
-from .balls import ONE, ZERO, Ball, precision, short, xlogx
-from .channels import named, unwritten_histograms
+from .balls import ZERO, Ball, short
 from .channels.channel import Channel
-from .channels.counting import Histogram, Statistic, Sum
+from .channels.counting import Histogram, Statistic, Sum, Table
+from .channels.one_record import Counts, Own, Shifted, divergences, information, law_of
 from .limits import largest, tick
 from .proofs import check, compare
 from .question import Knowledge, Question
@@ -52,94 +62,16 @@ from .reading import field, number, numbers, refuse, sequence, whole
 from .reference import Product, Uniform
 from .secret import Group
 
+Unwritten = Shifted | Counts | Own
 Rows = list[list[Ball]]
-KINDS = ("lines", "shift", "averaged", "indicators")
-
-
-@dataclass(frozen=True)
-class Shifted:
-    """Noise on a sum of records, never written out."""
-
-    statistic: Sum
-    asked: named.Query
-    noise: named.Added
-    low: int
-    high: int
-    text: str
-
-    def rows(self, centres: Sequence[int], low: int, high: int) -> Rows:
-        """The law of centre + noise, clamped to low..high, for every centre in between."""
-        result = []
-        with precision(256):
-            for f in centres:
-                tick()
-                below = [self._below(y - f) for y in range(low, high)]
-                row = [ONE, *(ONE - b for b in below)]  # P(Y >= y) for y = low..high
-                result.append([row[j] - row[j + 1] if j + 1 < len(row) else row[j] for j in range(len(row))])
-        return [[(+q).nonnegative_part() for q in row] for row in result]
-
-    def _below(self, k: int) -> Ball:
-        """P(noise <= k)."""
-        return self.noise.tail(-k) if k < 0 else 1 - self.noise.tail(k + 1)
-
-
-def shifted(problem: dict[str, Any]) -> Shifted:
-    """Return the channel of a description by names: integer noise on the sum of the records."""
-    if set(problem) != {"query", "mechanism"}:
-        refuse("a proof by shifts is for a mechanism given by its name")
-    asked = named.query(problem["query"], listed=False)
-    statistic = asked.statistic
-    if not isinstance(statistic, Sum) or statistic.modulus is not None or asked.name == "pairs":
-        refuse(f"a proof by shifts is for noise on sums of records, not for {asked.text}")
-    noise, wide = named.added(problem["mechanism"], asked), named.wide(problem["mechanism"], asked)
-    people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
-    text = f"{people}; {asked.text}; {noise.text}"
-    return Shifted(statistic, asked, noise, wide.low, wide.low + wide.width - 1, text)
-
-
-@dataclass(frozen=True)
-class Indicators:
-    """Geometric noise on every count of a histogram, of which one record is seen as k noisy bits."""
-
-    noisy: unwritten_histograms.Noisy
-
-    @property
-    def statistic(self) -> Statistic:
-        return self.noisy.statistic
-
-    @property
-    def text(self) -> str:
-        return self.noisy.text
-
-    def capacity(self) -> Ball:
-        """C of the module's words."""
-        k, rate = self.noisy.statistic.k, self.noisy.noise.parameter
-        assert rate is not None  # noqa: S101 - for the type checker: two values or more have noise
-        alpha = (-rate).exp()
-        kept, flipped = 1 / (1 + alpha), alpha / (1 + alpha)
-        # chance[j]: of j ones among the bits of the other values.
-        chance = [arb(math.comb(k - 1, j)) * flipped**j * kept ** (k - 1 - j) for j in range(k)]
-        mean = ZERO
-        for ones in range(k + 1):
-            tick()
-            both = (chance[ones - 1] * kept if ones else ZERO) + (chance[ones] * flipped if ones < k else ZERO)
-            mean += both * (ones + (k - ones) * alpha**2).log()
-        return arb(k).log() - 2 * rate * flipped - mean
-
-
-def indicators(problem: dict[str, Any]) -> Indicators:
-    """Return the channel of a description by names: geometric noise on every count."""
-    noisy = unwritten_histograms.rebuild(problem)
-    if noisy.noise.family != "geometric":
-        refuse(f"a proof by indicators is for geometric noise, not for {noisy.noise.text}")
-    return Indicators(noisy)
+KINDS = ("lines", "shift", "averaged", "indicators", "counts", "own")
 
 
 @dataclass(frozen=True)
 class Independent:
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
-    channel: Channel | Shifted | Indicators
+    channel: Channel | Unwritten
     reference: Uniform | Product
     follows: bool  # the others follow the reference exactly
     knowledge: Knowledge | None
@@ -152,30 +84,61 @@ class Independent:
         """Guarantee: some prior with independent records that the adversary may hold leaks at least `lower`."""
         given = field(witness, "law", "the witness")
         law = law_of(given, self.statistic.alphabet(record), "the law of the witness")
-        if "others" in witness and (self.follows or not (self.knowledge is None or self.knowledge.free)):
-            refuse("the witness knows the other records, but they follow the reference")
-        if isinstance(self.channel, Indicators):
-            if len(set(given)) > 1:
-                refuse("a witness of noisy counts has the same chance for every value of its record")
-            self._counted(witness)
-            _attains(self.channel.capacity(), lower)
-            return
         if "others" in witness:
+            if self.follows or not (self.knowledge is None or self.knowledge.free):
+                refuse("the witness knows the other records, but they follow the reference")
+            if isinstance(self.channel, Counts):
+                if len(set(given)) > 1:
+                    refuse("a witness of noisy counts has the same chance for every value of its record")
+                self._counted(witness)
+                _attains(self.channel.seen(), lower)
+                return
             rows = self._known(witness, record)
+        elif isinstance(self.channel, Own):
+            # What the others are is the same to it.
+            rows = self.channel.averaged(record, self.reference, witness)
+            self._held(given, law, record)
         else:
             if not (self.follows or self.knowledge is not None):
                 refuse("the witness does not state what the other records are")
-            rows = self._averaged(record, law)
-            self._held(law, record)
-        leaked = sum((p * d for p, d in zip(law, divergences(rows, law), strict=True) if not p.is_zero()), ZERO)
-        _attains(leaked, lower)
+            rows = self._beside(witness, record, law)
+        _attains(information(rows, law), lower)
 
-    def _held(self, law: list[Ball], record: int) -> None:
-        """Refuse a law of the record that is farther from the reference than the adversary's knowledge."""
-        if self.knowledge is None or self.knowledge.free:
+    def _beside(self, witness: dict[str, Any], record: int, law: list[Ball]) -> Rows:
+        """The rows where the others follow the reference, or, with knowledge, a law of their own, one for all."""
+        own = witness["law"]
+        if "beside" not in witness:
+            rows = self._averaged(record, law, self.reference, witness)
+            self._held(own, law, record)
+            return rows
+        if self.follows or not self.reference.common:
+            refuse("the others of the witness have a law of their own, but all follow the reference")
+        k, n = self.statistic.alphabet(record), self.statistic.n
+        given = numbers(witness["beside"], k, "the law of the others of the witness", low=0.0)
+        apart = _apart(law_of(given, k, "the law of the others of the witness"), self._reference_law(record))
+        self._held(own, law, record, (n - 1) * apart)
+        if isinstance(self.statistic, Table) and len({self.statistic.alphabet(i) for i in range(n)}) > 1:
+            refuse("the records of the witness have different values, and no law in common")
+        # Of the record's own law nothing is used but which values have some.
+        return self._averaged(record, law, Product((tuple(given),)), witness)
+
+    def _is_reference(self, given: Sequence[float], record: int, more: Ball) -> bool:
+        """Whether numbers are those of the reference, up to a factor, which no ball could show."""
+        rho = self.reference
+        if not more.is_zero():
+            return False
+        listed = [Fraction(p) for p in given]
+        stated = [Fraction(p) for p in rho.given(record)] if isinstance(rho, Product) else [Fraction(1)] * len(listed)
+        return all(p * sum(stated) == q * sum(listed) for p, q in zip(listed, stated, strict=True))
+
+    def _held(self, given: Sequence[float], law: list[Ball], record: int, more: Ball = ZERO) -> None:
+        """Refuse a law of the record that is farther from the reference than the adversary's knowledge.
+
+        given: as the witness has it. more: how far the others are.
+        """
+        if self.knowledge is None or self.knowledge.free or self._is_reference(given, record, more):
             return
-        rho = self._reference_law(record)
-        apart = sum((p * (p / q).log() for p, q in zip(law, rho, strict=True) if not p.is_zero()), ZERO)
+        apart = _apart(law, self._reference_law(record)) + more
         if not apart <= self.knowledge.most:
             refuse(f"the witness has divergence {short(apart)} where at most {short(self.knowledge.most)} is allowed")
 
@@ -231,12 +194,14 @@ class Independent:
         assert isinstance(self.channel, Channel)  # noqa: S101 - for the type checker
         return [self.channel.rows[self.channel.row_of[t]] for t in classes]
 
-    def _averaged(self, record: int, law: Sequence[Ball]) -> Rows:
+    def _averaged(
+        self, record: int, law: Sequence[Ball], reference: Uniform | Product, witness: dict[str, Any] | None = None
+    ) -> Rows:
         """Q(.|a) for every value a of the record; any row for values that no law within the knowledge has."""
         if not isinstance(self.channel, Channel):
-            refuse("the others of noise that is never written out follow no law here; its rows are needed")
+            return self.channel.averaged(record, reference, witness or {})
         nothing = Knowledge(ZERO, none=True, free=False)
-        question = Question(self.channel, Group((record,)), nothing, self._free_at(record))
+        question = Question(self.channel, Group((record,)), nothing, self._free_at(record, reference))
         shares, result = self.channel.cells(question.shares), []
         for a, share in enumerate(shares):
             total = sum(share.values(), ZERO)
@@ -249,12 +214,12 @@ class Independent:
             result.append(z)
         return result
 
-    def _free_at(self, record: int) -> Uniform | Product:
+    def _free_at(self, record: int, rho: Uniform | Product) -> Uniform | Product:
         """The reference, with a uniform law of the record where its own leaves out a value and is not asked about.
 
         The law of the record is free where others follow the reference, and says nothing of them given its value.
         """
-        rho, statistic = self.reference, self.channel.statistic
+        statistic = self.channel.statistic
         if not self.follows or not isinstance(rho, Product) or min(rho.given(record)) > 0:
             return rho
         laws = [rho.given(i) for i in range(statistic.n)]
@@ -268,8 +233,10 @@ class Independent:
         """
         kind = field(proof, "kind", where)
         if kind not in KINDS:
-            if self.knowledge is None or not isinstance(self.channel, Channel):
+            if self.knowledge is None:
                 refuse(f"{where}: its kind is none of {', '.join(KINDS)}")
+            if not isinstance(self.channel, Channel):
+                return self.channel.check((record, self.reference), self.knowledge, proof, where)
             question = Question(self.channel, Group((record,)), self.knowledge, self.reference)
             return check(question, proof, where)
         upper = number(field(proof, "upper", where), f"'upper' of {where}")
@@ -279,23 +246,19 @@ class Independent:
 
     def _bounds(self, kind: str, proof: dict[str, Any], record: int, where: str) -> Iterator[Ball]:
         k = self.statistic.alphabet(record)
-        if kind == "shift":
-            yield from self._shift(proof, k, where)
+        if not isinstance(self.channel, Channel) and not (kind == "averaged" and isinstance(self.channel, Shifted)):
+            yield from self.channel.bounds(kind, proof, where)
             return
-        if kind == "indicators":
-            if not isinstance(self.channel, Indicators):
-                refuse(f"{where}: it is for geometric noise on every count, and all proofs are by indicators or none")
-            yield self.channel.capacity()
-            return
-        if not isinstance(self.channel, Channel):
-            refuse(f"{where}: it needs the rows of the channel")
-        lost = self.channel.lost * arb(k).log()
+        if kind not in ("lines", "averaged"):
+            refuse(f"{where}: it is not for a channel whose rows are written out")
+        part = self.channel.lost(record, self.reference) if isinstance(self.channel, Shifted) else self.channel.lost
+        lost = part * arb(k).log()
         given = sequence(field(proof, "weights", where), f"weights of {where}")
         if kind == "averaged":
             if not self.follows:
                 refuse(f"{where}: the others do not follow the reference")
             law = law_of(given, k, f"weights of {where}")
-            yield from (d + lost for d in divergences(self._averaged(record, law), law))
+            yield from (d + lost for d in divergences(self._averaged(record, law, self.reference), law))
             return
         many = 0
         for line in lines(self.statistic, record):
@@ -307,19 +270,10 @@ class Independent:
         if many != len(given):
             refuse(f"{where}: it has {len(given)} laws for {many} that the others may be")
 
-    def _shift(self, proof: dict[str, Any], k: int, where: str) -> Iterator[Ball]:
-        """max_a D( c_a + N || r ) with outputs beyond `reach` put together."""
-        channel = self.channel
-        assert isinstance(channel, Shifted)  # noqa: S101 - for the type checker: verify.py builds it for such proofs
-        reach = whole(field(proof, "reach", where), f"the reach of {where}", 1, largest().reach)
-        added = channel.statistic.contributions
-        if max(added) - min(added) > largest().reach:
-            refuse(f"{where}: the values of a record are too far apart to check")
-        law = law_of(field(proof, "weights", where), k, f"weights of {where}")
-        rows = channel.rows(added, min(added) - reach, max(added) + reach)
-        proportional = channel.noise.family in ("geometric", "laplace")
-        lost = ZERO if proportional else 2 * channel.noise.tail(reach) * arb(k).log()
-        yield from (d + lost for d in divergences(rows, law))
+
+def _apart(law: Sequence[Ball], rho: Sequence[Ball]) -> Ball:
+    """D( law || rho )."""
+    return sum((p * (p / q).log() for p, q in zip(law, rho, strict=True) if not p.is_zero()), ZERO)
 
 
 def _attains(leaked: Ball, lower: float) -> None:
@@ -355,25 +309,3 @@ def lines(statistic: Statistic, record: int) -> Iterator[list[int]]:
         for before in range(0, len(statistic.classes), block):
             for after in range(stride):
                 yield [statistic.classes[before + after + a * stride] for a in range(sizes[record])]
-
-
-def law_of(value: object, size: int, where: str) -> list[Ball]:
-    """Return a law, divided by its exact sum."""
-    listed = [arb(p) for p in numbers(value, size, where, low=0.0)]
-    total = sum(listed, ZERO)
-    if not total > 0:
-        refuse(f"{where} has no mass")
-    return [p / total for p in listed]
-
-
-def divergences(rows: Rows, law: Sequence[Ball]) -> list[Ball]:
-    """D( rows[a] || sum_b law_b rows[b] ) for every a."""
-    tick()
-    mixed = [sum((p * q for p, q in zip(law, column, strict=True)), ZERO) for column in zip(*rows, strict=True)]
-    logs = [
-        ZERO if all(q.is_zero() for q in column) else r.log()
-        for r, column in zip(mixed, zip(*rows, strict=True), strict=True)
-    ]
-    return [
-        sum((xlogx(q) - q * log for q, log in zip(row, logs, strict=True) if not q.is_zero()), ZERO) for row in rows
-    ]

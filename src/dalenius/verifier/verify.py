@@ -30,7 +30,7 @@ from . import design, independent, joint, process, reference, saved, secret, wor
 from .balls import ZERO, Ball, precision, short
 from .channels import (
     continuous,
-    named,
+    one_record,
     products,
     real,
     real_records,
@@ -51,9 +51,15 @@ VERSION = 1
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
 # Channels that are not written out against independent records, by the kind of their proofs.
-INDEPENDENT: dict[str, Callable[[dict[str, Any]], independent.Shifted | independent.Indicators]] = {
-    "shift": independent.shifted,
-    "indicators": independent.indicators,
+INDEPENDENT: dict[str, Callable[[dict[str, Any]], independent.Unwritten]] = {
+    "shift": one_record.shifted,
+    "indicators": one_record.counts,
+}
+# What a witness says of a channel that is never written out.
+BESIDE: dict[object, Callable[[dict[str, Any]], independent.Unwritten]] = {
+    "sum": one_record.shifted,
+    "counts": one_record.counts,
+    "own": one_record.own,
 }
 
 
@@ -290,7 +296,14 @@ def _independent_audit(content: dict[str, Any], mechanism: Description | None, r
     witness = mapping(field(content, "witness", "the certificate"), "the witness")
     listed = sequence(field(content, "proofs", "the certificate"), "proofs")
     kinds = [mapping(proof, "a proof").get("kind") for proof in listed]
-    channel = next((build for kind, build in INDEPENDENT.items() if kind in kinds), rebuild)(description)
+    build: Callable[[dict[str, Any]], Channel | independent.Unwritten] = next(
+        (build for kind, build in INDEPENDENT.items() if kind in kinds), rebuild
+    )
+    if "unwritten" in witness:
+        if witness["unwritten"] not in list(BESIDE):
+            refuse(f"the witness is about a release of an unknown form, {show(witness['unwritten'])}")
+        build = BESIDE[witness["unwritten"]]
+    channel = build(description)
     report.problem = channel.text
     asked = _independent(mapping(content["adversary"], "the adversary"), channel, report)
     if mechanism is not None and mechanism != description:
@@ -314,7 +327,7 @@ def _independent_audit(content: dict[str, Any], mechanism: Description | None, r
 
 
 def _independent(
-    adversary: dict[str, Any], channel: Channel | independent.Shifted | independent.Indicators, report: _Report
+    adversary: dict[str, Any], channel: Channel | independent.Unwritten, report: _Report
 ) -> independent.Independent:
     """Read what the adversary with independent records may hold, and write it down in words."""
     if adversary["independent"] is not True or not set(adversary) <= {"independent", "reference", "knowledge"}:
@@ -337,23 +350,21 @@ def _independent(
 
 
 def _same_independent(
-    description: dict[str, Any],
-    channel: Channel | independent.Shifted | independent.Indicators,
-    mechanism: Description,
+    description: dict[str, Any], channel: Channel | independent.Unwritten, mechanism: Description
 ) -> None:
     """Refuse unless the mechanism is the channel that the certificate is about."""
     if isinstance(channel, Channel):
         _same_channel(description, channel, mechanism)
         return
-    if isinstance(channel, independent.Indicators):
-        difference = channel.noisy.difference(independent.indicators(dict(mechanism)).noisy)
-        if difference is not None:
-            refuse(f"the certificate is about another channel than the mechanism given: {difference}")
-        return
-    other = independent.shifted(dict(mechanism))
-    same = named.same_answers(channel.asked, other.asked) and channel.noise.exact == other.noise.exact
-    if not same or (channel.low, channel.high) != (other.low, other.high):
-        refuse(f"the certificate is about another channel than the mechanism given: it is {other.text}")
+    builds: dict[type, Callable[[dict[str, Any]], Any]] = {
+        one_record.Shifted: one_record.shifted,
+        one_record.Counts: one_record.counts,
+        one_record.Own: one_record.own,
+    }
+    compared: Any = channel
+    difference = compared.difference(builds[type(channel)](dict(mechanism)))
+    if difference is not None:
+        refuse(f"the certificate is about another channel than the mechanism given: {difference}")
 
 
 def _real_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:

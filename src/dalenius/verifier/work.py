@@ -170,7 +170,11 @@ def _powers(proof: dict[str, Any]) -> float:
 
 def _independent(content: dict[str, Any], mechanism: dict[str, Any] | None) -> Work:
     """One law of outputs for everything that the others may be, or one for all where noise is on a sum."""
-    proofs = content["proofs"]
+    proofs, held = content["proofs"], content["witness"].get("unwritten")
+    if held == "own":
+        return _local({**content, "witness": {"part": {"others": 0, "counted": False}}})
+    if held in ("sum", "counts"):
+        return _beside(content)
     if any(proof["kind"] == "shift" for proof in proofs):
         data = named.query(content["problem"]["query"], listed=False).statistic
         added = _contributions(data)
@@ -187,6 +191,20 @@ def _independent(content: dict[str, Any], mechanism: dict[str, Any] | None) -> W
     terms = lines * shape.outputs * shape.values + averaged * shape.cells * shape.outputs
     others = [proof for proof in proofs if proof["kind"] not in ("lines", "averaged")]
     return parts + Work(COST.ball * shape.classes * shape.values, COST.function * terms) + _proofs(others, shape)
+
+
+def _beside(content: dict[str, Any]) -> Work:
+    """A record of a release that is never written out, whose others follow a law: every output by itself."""
+    asked = named.query(content["problem"]["query"], listed=False)
+    sums = isinstance(asked.statistic, Sum)
+    outputs = named.wide(content["problem"]["mechanism"], asked).width if sums else asked.statistic.n + 1
+    values = asked.statistic.alphabet(0)
+    # More is refused at once.
+    outputs = min(outputs, largest().sum_joint // values)
+    reach = sum(min(proof.get("reach", 0), largest().reach) for proof in content["proofs"])
+    passed = _large({**content, "witness": {"blocks": [], "cuts": range(outputs)}})
+    rows = values * outputs * (len(content["proofs"]) + 1)
+    return passed + Work(2 * COST.ball * (rows + reach), 2 * COST.function * rows + 4 * COST.function * values * reach)
 
 
 def _proofs(listed: object, shape: Shape) -> Work:
@@ -457,6 +475,9 @@ def _large(content: dict[str, Any]) -> Work:
     steady = named.exact_noise(content["problem"]["mechanism"], asked)[0] in ("geometric", "laplace")
     reached = 8 * (classes + cuts) if steady else min((2 * reach + 1) * cuts, classes * cuts)
     met = reached if "blocks" in content["witness"] else 0
+    told = sum(isinstance(proof, dict) and proof.get("kind") == "reference" for proof in content["proofs"])
+    outputs = min(classes + 2 * reach, largest().sum_joint // values)
+    met += told * (8 * (classes + outputs) if steady else min((2 * reach + 1) * outputs, classes * outputs))
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) + _points_of(proof, values) for proof in content["proofs"])

@@ -1,6 +1,7 @@
 """Certificates of channels that are not written out, or known by samples: what is damaged is refused."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from flint import arb
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import own_count, unwritten_histograms, unwritten_sums
 from dalenius.verifier.limits import sized
+from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product
 from dalenius.verifier.secret import Group
@@ -99,7 +101,7 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         ("large", {"lower": 0.3}, "less than the claimed lower bound"),
         ("centre", {"proofs.0.s": 0.0}, "s must be above 0"),
         ("large", {"witness.masses.0": [1.0] * 13}, "in a block where there is no dataset"),
-        ("large", {"proofs.0.kind": "rows"}, "its kind is none of trivial, maximal, sibson"),
+        ("large", {"proofs.0.kind": "rows"}, "its kind is none of trivial, reference, maximal"),
         ("large", {"problem.query": "total(n=12, values=[4])"}, "from 0 to 0"),
         ("blend", {"proofs.0.order": 1.0}, "the order must be above 1"),
         ("large-sibson", {"proofs.0.order": 1.0}, "the order must be above 1"),
@@ -117,6 +119,7 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         ),
         ("blend", {"proofs.0.kind": "monotone", "proofs.0.s": 1.0}, "for geometric and Laplace noise only"),
         # Histograms.
+        ("large-nothing_known", {"adversary.knowledge": 0.1}, "an adversary without knowledge only"),
         ("histogram", {"problem.rows": []}, "for a mechanism given by its name"),
         ("histogram", {"problem.query": "count(n=4)"}, "for histograms of two values or more"),
         ("histogram", {"problem.mechanism": "geometric(epsilon=1, clamp=False)"}, "for answers that are numbers"),
@@ -275,3 +278,16 @@ def test_the_mean_of_a_count_is_added_up_as_far_as_it_matters(n: int, p: str) ->
     mean = (1 + (n - 1) * share) / (n * share)
     assert found - mean < 1e-20
     assert found > mean - arb("1e-30")
+
+
+def test_an_attribute_of_a_noisy_histogram_has_bounds_of_its_own() -> None:
+    blend = {"kind": "blend", "order": 2.0, "share": 1.0, "upper": 0.9}
+    assert verify(damaged("histogram-attributes", {"proofs.0": blend, "upper": 0.9})).verified
+    # A value that nobody has is left out, and with it the label that only this value has.
+    channel = unwritten_histograms.rebuild(damaged("histogram-attributes", {})["problem"])
+    asked = replace(channel, reference=Product(((0.5, 0.25, 0.25, 0.0),)), labels=(0, 1, 0, 2))
+    trivial = {"kind": "trivial", "upper": 0.694}
+    knows = Knowledge(arb(0.2), none=False, free=False)
+    assert unwritten_histograms.check_proof(asked, knows, trivial, "it") == 0.694
+    about = {"secret": {"records": [0], "values": [0, 0, 1]}, "witness.record": GONE, "proofs.0.record": GONE}
+    assert "is about the whole record" in reason("tied", about)

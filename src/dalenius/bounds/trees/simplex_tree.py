@@ -8,7 +8,7 @@ import numpy as np
 
 from dalenius.bounds.proof import Rounding
 from dalenius.bounds.trees.simplex_bound import Dual, SimplexProblem, SimplexSolution, Simplices, evaluate, maximise
-from dalenius.numerics.batch import shortened, singles
+from dalenius.numerics.batch import shortened, singles, stack
 from dalenius.numerics.information import TINY
 from dalenius.numerics.rounding import places
 from dalenius.numerics.types import Floats, Ints
@@ -90,14 +90,17 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
         assert outputs is not None  # noqa: S101 - for the type checker: simplices need rows
         rows = outputs.cells_of_rows(self.problem.cells.slices)
         place = {c: (a, k) for a, row in enumerate(rows) for k, c in enumerate(row)}
-        tree: list[Any] = []
-        for entry in self.nodes.preorder():
+        tree: list[Any] = self.nodes.preorder()
+        # All leaves at once: there are thousands.
+        leaves = stack([entry for entry in tree if not isinstance(entry, tuple)])
+        by_row = zip(*(leaves.log_pi[:, row].tolist() for row in rows), strict=True)
+        each = zip(leaves.s.tolist(), outputs.log_rs(leaves.log_r), map(list, by_row), strict=True)
+        for k, entry in enumerate(tree):
             if isinstance(entry, tuple):
                 i, j, share = entry
-                tree.append([*place[i], place[j][1], share])
+                tree[k] = [*place[i], place[j][1], share]
             else:
-                pi, log_r = entry.log_pi[0], outputs.log_r(entry.log_r[0])
-                tree.append({"s": float(entry.s[0]), "r": log_r, "pi": [pi[row].tolist() for row in rows]})
+                tree[k] = dict(zip(("s", "r", "pi"), next(each), strict=True))
         return {"eta": self.problem.eta.tolist(), "tree": tree}
 
     def _edge(self, vertices: Floats, m: Floats) -> tuple[Ints, Ints, Floats]:

@@ -1,4 +1,4 @@
-"""Records that are real numbers: their sums and means, released with Laplace or Gaussian noise."""
+"""Records that are real numbers: their sums and means, released with Laplace, Gaussian or geometric noise."""
 
 import math
 from collections.abc import Mapping
@@ -125,8 +125,8 @@ class RealQuery(Query):
     def refuse(self) -> NoReturn:
         """Raise InputError: this is for answers that can be listed."""
         message = (
-            f"the answers of {self} are real numbers; add laplace or gaussian noise, or round the records with "
-            "queries.total or queries.mean"
+            f"the answers of {self} are real numbers; add laplace, gaussian or geometric noise, or round the records "
+            "with queries.total or queries.mean"
         )
         raise InputError(message)
 
@@ -151,13 +151,58 @@ def real_query(name: Literal["real_sum", "real_mean"], n: object, low: object, h
     return RealQuery(name, many, *kept)
 
 
+@dataclass(frozen=True)
+class Geometric:
+    """Two-sided geometric noise in steps of what one record can change, which is so many of them.
+
+    Records are rounded to steps before they are added up: P(d steps) is proportional to exp( -rate |d| / steps ).
+    """
+
+    rate: float
+    steps: int
+    parameter: ClassVar[str] = "epsilon/sensitivity"
+
+    @property
+    def value(self) -> float:
+        """What the parameter is."""
+        return self.rate
+
+    @property
+    def mean_size(self) -> float:
+        """E|noise|."""
+        alpha = math.exp(-self.rate / self.steps)
+        return 2 * alpha / -math.expm1(-2 * self.rate / self.steps) / self.steps
+
+    def sample(self, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
+        """Draw noise: the difference of two numbers of failures."""
+        found = rng.geometric(-math.expm1(-self.rate / self.steps), size=(2, size))
+        return np.asarray((found[0] - found[1]) / self.steps)
+
+    def dp_epsilon(self, apart: float) -> float:
+        """Largest log ratio of the chances of two answers so far apart."""
+        return self.rate * apart
+
+    def dp_delta(self, apart: float, epsilon: float) -> float:
+        """P(N <= t) - e^epsilon P(N <= t - m), t the last of the steps at which the log ratio, r (m - 2t), is above."""
+        m, rate = round(apart * self.steps), self.rate / self.steps
+        t = math.ceil((m - epsilon / rate) / 2) - 1
+        if t < 0:
+            return 0.0
+        # With alpha = exp(-rate), P(N <= -k) = alpha^k / (1 + alpha) for k >= 0, and P(N > t) = P(N <= -t - 1).
+        beyond = math.exp(-rate * (t + 1)) + math.exp(epsilon + rate * (t - m))
+        return max(0.0, 1 - beyond / (1 + math.exp(-rate)))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Continuous(Mechanism):
-    """Y = f(x) + noise of real-valued records, a real number. noise: in units of what one record can change."""
+    """Y = f(x) + noise of real-valued records, a real number. noise: in units of what one record can change.
+
+    Geometric noise is on records that were rounded, so that Y is a number of steps; it is clamped to the answers.
+    """
 
     query: RealQuery
     name: str
-    noise: Laplace | Gaussian
+    noise: Laplace | Gaussian | Geometric
     # The rate, or the deviation, as an exact number.
     exact: Fraction
     statistic: Continuum = field(init=False)
@@ -172,6 +217,11 @@ class Continuous(Mechanism):
     def laplace(self) -> bool:
         """Whether the noise is Laplace noise, not Gaussian."""
         return isinstance(self.noise, Laplace)
+
+    @property
+    def steps(self) -> int | None:
+        """How many steps records are rounded to, from low to high; None where they are not rounded."""
+        return self.noise.steps if isinstance(self.noise, Geometric) else None
 
     @property
     def n_outputs(self) -> float:
@@ -221,6 +271,8 @@ class Continuous(Mechanism):
 
     def log_maximal(self, n: int) -> float:
         """Return the maximal leakage of n records, log of the integral of the largest density."""
+        if self.steps is not None:
+            return math.log1p(n * self.steps * math.tanh(self.noise.value / self.steps / 2))
         if self.laplace:
             return math.log1p(self.noise.value * n / 2)
         return math.log1p(n / (self.noise.value * math.sqrt(2 * math.pi)))
@@ -248,10 +300,15 @@ class Continuous(Mechanism):
                 "answer; round the records with queries.total or queries.mean, whose outputs are drawn exactly"
             )
             raise InputError(message)
-        x = self.dataset(dataset)
-        answer = float(x.mean() if self.query.name == "real_mean" else x.sum())
+        x, query = self.dataset(dataset), self.query
         drawn = self.noise.sample(datasets.generator(rng), checks.size(size))
-        return np.asarray(answer + float(self.query.spread) * drawn)
+        if self.steps is not None:
+            step = (query.high - query.low) / self.steps
+            rounded = np.floor((x - query.low) / step + 0.5).sum() + np.round(drawn * self.steps)
+            answers = self.n * query.low + step * np.clip(rounded, 0, self.n * self.steps)
+            return np.asarray(answers / (self.n if query.name == "real_mean" else 1))
+        answer = float(x.mean() if query.name == "real_mean" else x.sum())
+        return np.asarray(answer + float(query.spread) * drawn)
 
     def dp_epsilon(self) -> float:
         """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""
@@ -262,7 +319,9 @@ class Continuous(Mechanism):
         return self.noise.dp_delta(1.0, checks.real("epsilon", epsilon, 0.0, math.inf))
 
     def expected_distortion(self) -> float:
-        """Return E|Y - f(X)|, the mean size of the noise."""
+        """Return E|Y - f(X)|, the mean size of the noise; the rounding of records to steps is not in it."""
+        if isinstance(self.noise, Geometric):
+            return float(self.query.spread) * self.noise.mean_size
         each = 1 / self.noise.value if self.laplace else self.noise.value * math.sqrt(2 / math.pi)
         return float(self.query.spread) * each
 

@@ -116,6 +116,11 @@ class Density(Reference):
         inner = [m * (area[k + 1] - 2 * area[k] + area[k - 1]) for k in range(1, m)]
         return [m * area[1], *inner, 1 - m * (area[m] - area[m - 1])]
 
+    def nearest(self, m: int) -> list[Fraction]:
+        """Return the masses of m + 1 grid points, each record at the nearest, halves up."""
+        halves = self.cells(2 * m)
+        return [halves[0], *(halves[2 * k - 1] + halves[2 * k] for k in range(1, m)), halves[-1]]
+
     def uneven(self, m: int) -> float:
         """Return the largest distance in variation of the law inside one of m cells from the uniform one."""
         edges, _ = self.parts()

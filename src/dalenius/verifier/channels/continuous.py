@@ -1,4 +1,4 @@
-"""Records that are real numbers: sums and means with Laplace or Gaussian noise, through records on a grid.
+"""Records that are real numbers: sums and means with Laplace, Gaussian or geometric noise, through records on a grid.
 
 Lengths are in steps of a grid of m cells, so that records are in [0, m] and F is their sum, of n records; Y = F + N
 is the release, N of density g: Laplace noise of rate H, or Gaussian noise of deviation s. Knowledge counts from a
@@ -77,6 +77,20 @@ at most the Fisher information J of the noise, and |I(A;Y_1) - I(A;Y_0)| <= (n/2
 is a function of the cells, whose law has no more divergence than the data, so that any proof about them will do.
 Laplace noise of rate H is made from that of rate H' >= H, which is geometric noise and a jitter; Gaussian noise is put
 on the grid as above.
+
+**Records rounded to steps by the mechanism** (geometric noise; "stepped"). Record j goes to the nearest of m + 1 points
+X'_j, and the release is Y = sum X' + G, clamped, which tells as much as without. So nothing is hidden: I(X_i;Y) >=
+I(X'_i;Y), inside the numbers that go to one point a prior be as the density, and its D is that of the points: every
+witness about them is one about real records. From above the digits of X_i may be tied to the others, so that I(X_i;Y)
+may exceed I(X'_i;Y). Given X_i = a, with the others' points of law w_a and k = X'_i, for one law r and one s
+    I(X_i;Y) <= E D(w_a q_k||r),   K >= D(p_i||rho_i) + E D(w_a||rho'),
+and by Gibbs I <= s K + s log int rho_i(da) e^(g_k/s) = s K + s log sum_k rho'(k) e^(g_k/s): proofs as above, without
+Jensen's inequality. Where X_i acts through X'_i alone, and where the secret is a bin whose edges do not part the
+numbers of one point, any proof will do. Geometric noise of ratio alpha is made from that of alpha' <= alpha: with c =
+cos theta
+    1 - 2 alpha' c + alpha'^2 = (alpha'/alpha) (1 - 2 alpha c + alpha^2) + (1 - alpha'/alpha) (1 - alpha alpha'),
+so that the ratio of the characteristic functions is a mixture of 1 and that of ratio alpha. So the rate may be rounded
+outward.
 """
 
 from collections.abc import Callable
@@ -105,6 +119,11 @@ Inner = Callable[[dict[str, Any]], tuple[float, float]]
 
 def check_witness(witness: dict[str, Any], problem: Problem, asked: Believed, lower: float, inner: Inner) -> None:
     """Guarantee: some prior that the adversary may hold leaks at least `lower` of a record."""
+    if problem.steps is not None:
+        least, _ = _in_steps(witness, problem, asked, inner, above=False, where="the witness")
+        if lower > 0 and not least >= lower:
+            refuse(f"the witness leaks {short(least)}, less than {lower!r}")
+        return
     m = _grid(witness, "the witness")
     points = not (asked.exactly or asked.knowledge is not None)
     law, far = asked.reference.cells(m)
@@ -160,12 +179,15 @@ def check_proof(proof: dict[str, Any], problem: Problem, asked: Believed, inner:
         bound = maximal(problem, asked.many).log()
     elif kind == "trivial" and asked.bins is not None:
         bound = arb(len(asked.bins) - 1).log()
-    elif kind == "snapped" and asked.bins is not None:
+    elif kind == "snapped" and asked.bins is not None and problem.steps is None:
         bound = _snapped(proof, problem, asked, inner, where)
-    elif kind == "rounded":
+    elif kind == "stepped" and problem.steps is not None:
+        _, bound = _in_steps(proof, problem, asked, inner, above=True, where=where)
+    elif kind == "rounded" and problem.steps is None:
         bound = _rounded(proof, problem, asked, inner, where)
     else:
-        known = "maximal, rounded" + (", trivial, snapped" if asked.bins is not None else "")
+        ways = ("rounded", "snapped") if problem.steps is None else ("stepped",)
+        known = ", ".join(("maximal", ways[0], *(("trivial", *ways[1:]) if asked.bins is not None else ())))
         refuse(f"{where}: its kind is none of {known}, which are for real-valued records")
     if not bound <= upper:
         refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")
@@ -174,9 +196,32 @@ def check_proof(proof: dict[str, Any], problem: Problem, asked: Believed, inner:
 
 def maximal(problem: Problem, n: int) -> Ball:
     """The integral of sup_x q_x: I(A;Y) is at most its logarithm, as D(q_x || sup q / M) is."""
+    if problem.steps is not None:
+        return 1 + n * problem.steps * (_ball(problem.size / problem.steps) / 2).tanh()
     if problem.family == "laplace":
         return 1 + _ball(problem.size) * n / 2
     return 1 + n / (_ball(problem.size) * (2 * arb.pi()).sqrt())
+
+
+def _in_steps(  # noqa: PLR0913 - a part of a certificate, and what is asked
+    part: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, *, above: bool, where: str
+) -> tuple[Ball, Ball]:
+    """What records leak that a mechanism rounds to steps itself: between these two, of whole numbers."""
+    m = problem.steps
+    assert m is not None  # noqa: S101 - for the type checker
+    if _grid(part, where) != m:
+        refuse(f"{where}: it must have the {m} steps of the mechanism")
+    audit = mapping(field(part, "audit", where), f"the audit of {where}")
+    noise = _posed(audit, asked, m, "geometric", points=True)
+    if not (noise >= problem.size / m if above else noise <= problem.size / m):
+        refuse(f"{where}: its noise is {'more' if above else 'less'} than that of the mechanism")
+    about = labels(asked, m, half=True)
+    _about(audit, about)
+    if above and about is None and not asked.markov:
+        _one_point(audit, where)
+    least, most = inner(audit)
+    share, coin = _mixed(audit, asked, asked.reference.nearest(m), above=above)
+    return share * arb(least) - coin, share * arb(most) + coin + (ONE - share) * arb(m + 1).log()
 
 
 def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:

@@ -1,7 +1,8 @@
 """Local randomisers of any number of records: witnesses on a part of the release, and proofs that need no rows.
 
 Every record goes through the same channel W by itself, and all outputs are released. Records are independent under the
-reference; the secret is a record or a group.
+reference; the secret is a record or a group, or a function of its values, their labels: it tells no more than they do,
+so that every bound on them holds, and what a prior on them leaks of it is computed from the labels.
 
 The witness gives masses pi(a,t) to the values a of the secret and t of the first few other records; or, where all
 records have one law and the secret is one of them, to a and the number t of those others that equal a. Inside (a,t) it
@@ -29,7 +30,7 @@ from dalenius.verifier.proofs import compare
 from dalenius.verifier.question import Knowledge, held
 from dalenius.verifier.reading import field, mapping, number, numbers, refuse, sequence, whole
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights
-from dalenius.verifier.secret import Group, Secret
+from dalenius.verifier.secret import Attributes, Group, Secret
 
 from . import named
 from .counting import Shares
@@ -66,6 +67,8 @@ class Local:
     text: str
     records: tuple[int, ...] = (0,)
     reference: Uniform | Product = UNIFORM
+    # Of every value of the records, where the secret is a function of them.
+    labels: tuple[int, ...] = ()
 
     def law(self, record: int) -> list[Ball]:
         """The law of a record."""
@@ -135,11 +138,12 @@ def local_rows(name: str, given: dict[str, Any], k: int) -> Rows:
 
 def ask(channel: Local, secret: Secret, reference: Reference) -> Local:
     """Return the channel with the question about it."""
-    if not isinstance(secret, Group) or channel.statistic.k ** len(secret.records) > largest().local_values:
+    group, labels = (secret.group, secret.labels) if isinstance(secret, Attributes) else (secret, ())
+    if not isinstance(group, Group) or channel.statistic.k ** len(group.records) > largest().local_values:
         refuse(f"a witness on some records is for records of at most {largest().local_values} values together")
     if isinstance(reference, Weights):
         refuse("a witness on some records is for independent records, not for weights of datasets")
-    return replace(channel, records=secret.records, reference=reference)
+    return replace(channel, records=group.records, reference=reference, labels=labels)
 
 
 def check_witness(value: object, channel: Local, knowledge: Knowledge, lower: float) -> None:
@@ -255,13 +259,17 @@ def _form(row: Sequence[Ball], others: int) -> Ball:
 
 
 def _information(channel: Local, masses: list[Ball], told: list[list[Ball]]) -> Ball:
-    """I(A;Y) where P(a, y_0, y') = W_0(y_0|a) told(a, y')."""
-    total = -sum(map(xlogx, masses), ZERO)
+    """I(A;Y) where P(a, y_0, y') = W_0(y_0|a) told(a, y'); of their labels where values have some."""
+    alike: dict[int, list[int]] = {}
+    for a, label in enumerate(channel.labels or range(len(masses))):
+        alike.setdefault(label, []).append(a)
+    total = -sum((xlogx(sum((masses[a] for a in values), ZERO)) for values in alike.values()), ZERO)
     for y in range(len(channel.secret[1][0])):
         tick()
         own = [row[y] for row in channel.secret[1]]
         for column in ticking(zip(*told, strict=True)):
-            joint = [p * q for p, q in zip(own, column, strict=True)]
+            each = [p * q for p, q in zip(own, column, strict=True)]
+            joint = [sum((each[a] for a in values), ZERO) for values in alike.values()]
             total += sum(map(xlogx, joint), ZERO) - xlogx(sum(joint, ZERO))
     return total
 
@@ -275,7 +283,8 @@ def check_proof(channel: Local, knowledge: Knowledge, proof: dict[str, Any], whe
     kind = field(proof, "kind", where)
     rho, rows = channel.secret
     if kind == "trivial":
-        bound = arb(sum(not p.is_zero() for p in rho)).log()
+        labels = channel.labels or range(len(rho))
+        bound = arb(len({a for a, p in zip(labels, rho, strict=True) if not p.is_zero()})).log()
     elif kind == "reference":
         if not knowledge.none:
             refuse(f"{where}: the leakage of the reference bounds an adversary without knowledge only")

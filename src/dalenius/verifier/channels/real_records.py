@@ -20,7 +20,10 @@ QUERIES: dict[str, dict[str, Any]] = {
     "real_sum": {"n": ..., "low": ..., "high": ...},
     "real_mean": {"n": ..., "low": ..., "high": ...},
 }
-FAMILIES = ("laplace", "gaussian")
+FAMILIES = ("laplace", "gaussian", "geometric")
+MECHANISMS = {**named.MECHANISMS, "geometric": {**named.MECHANISMS["geometric"], "step": None}}
+# Steps of geometric noise from low to high where no step is given.
+STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,18 @@ class Density:
         inner = [m * (area[k + 1] - 2 * area[k] + area[k - 1]) for k in range(1, m)]
         return [m * area[1], *inner, 1 - m * (area[m] - area[m - 1])]
 
+    def nearest(self, m: int) -> list[Fraction]:
+        """The masses of m + 1 grid points, each record at the nearest; where two are as near does not matter."""
+        ends = [Fraction(0), *(Fraction(2 * k + 1, 2 * m) for k in range(m)), Fraction(1)]
+        return [self.below(high)[0] - self.below(low)[0] for low, high in pairwise(ends)]
+
 
 @dataclass(frozen=True)
 class Problem:
-    """Noise on the sum or mean of n records in [low, high]; size: rate, or deviation, in units of high - low."""
+    """Noise on the sum or mean of n records in [low, high]; size: rate, or deviation, in units of high - low.
+
+    steps: of geometric noise, to which records are rounded, from low to high.
+    """
 
     n: int
     low: Fraction
@@ -75,10 +86,11 @@ class Problem:
     family: str
     size: Fraction
     text: str
+    steps: int | None = None
 
     def difference(self, other: "Problem") -> str | None:
         """Return what tells two channels apart."""
-        mine, theirs = ((p.n, p.low, p.high, p.family, p.size, p.text.split("(")[0]) for p in (self, other))
+        mine, theirs = ((p.n, p.low, p.high, p.family, p.size, p.steps, p.text.split("(")[0]) for p in (self, other))
         return None if mine == theirs else f"it is {other.text}"
 
 
@@ -96,7 +108,7 @@ def rebuild(problem: dict[str, Any]) -> Problem:
     low, high = (decimal(given[key], f"{key} of the query") for key in ("low", "high"))
     if low >= high:
         refuse("low of the query must be below its high")
-    family, noise = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
+    family, noise = named.call(problem["mechanism"], MECHANISMS, "the mechanism")
     if family not in FAMILIES:
         refuse(f"real-valued records have noise of {' or '.join(FAMILIES)}, not {family}")
     spread = (high - low) / (n if name == "real_mean" else 1)
@@ -110,7 +122,20 @@ def rebuild(problem: dict[str, Any]) -> Problem:
         sensitive = spread if noise["sensitivity"] is None else positive(noise["sensitivity"], "sensitivity")
         size = positive(noise["epsilon"], "epsilon") / sensitive * spread
     text = f"{named.spelled(name, given)}; {named.spelled(family, noise)}"
-    return Problem(n, low, high, family, size, text)
+    return Problem(n, low, high, family, size, text, _steps(noise, high - low) if family == "geometric" else None)
+
+
+def _steps(noise: dict[str, Any], wide: Fraction) -> int:
+    """Return how many steps there are from low to high."""
+    if noise["clamp"] is not True:
+        refuse("geometric noise on real-valued records is clamped")
+    if noise["step"] is None:
+        return STEPS
+    step = decimal(noise["step"], "the step")
+    many = wide / step if step > 0 else Fraction(0)
+    if many.denominator != 1 or not 1 <= many <= largest().real_cells:
+        refuse("the step must divide the range from low to high")
+    return int(many)
 
 
 def positive(value: object, where: str) -> Fraction:
@@ -200,11 +225,14 @@ def with_bins(asked: Believed, secret: object, problem: Problem) -> Believed:
     return replace(asked, bins=edges)
 
 
-def labels(asked: Believed, m: int) -> list[int] | None:
-    """Return the bin of every one of m cells; refused where an edge cuts a cell, None where records are the secret."""
+def labels(asked: Believed, m: int, *, half: bool = False) -> list[int] | None:
+    """Return the bin of every one of m cells; refused where an edge cuts a cell, None where records are the secret.
+
+    half: of m + 1 cells, those of the numbers that are next to each of m + 1 grid points.
+    """
     if asked.bins is None:
         return None
-    if any((edge * m).denominator != 1 for edge in asked.bins):
+    ends = [edge * m + Fraction(half, 2) for edge in asked.bins[1:-1]]
+    if any(end.denominator != 1 for end in ends):
         refuse("an edge of the secret cuts a cell")
-    ends = [int(edge * m) for edge in asked.bins[1:]]
-    return [sum(c >= end for end in ends) for c in range(m)]
+    return [sum(c >= end for end in ends) for c in range(m + half)]

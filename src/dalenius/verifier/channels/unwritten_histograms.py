@@ -1,7 +1,8 @@
 """Noise on every count of a histogram of very many records: count vectors are never listed.
 
 The channel is Y_v = t_v + noise for every value v of a record, independently, each clamped to 0..n; t is the count
-vector. The secret is one record, and all records are independent with one law p, uniform or public.
+vector. The secret is one record, or a function of its value, such as an attribute; all records are independent with one
+law p, uniform or public.
 
 The witness is a prior on the same datasets by a record's value and blocks of one count, t_v for the value v = `cell`.
 Ignoring the other noisy counts I(A;Y) >= I(A;Y_v), and Y_v is noise on the sum of the records' contributions, 1 for v
@@ -21,7 +22,7 @@ from dalenius.verifier.proofs import compare
 from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import field, mapping, number, refuse, sequence, show, whole
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights
-from dalenius.verifier.secret import Group, Secret
+from dalenius.verifier.secret import Attributes, Group, Secret
 
 from . import named, own_count, unwritten_sums
 from .counting import Histogram, Sum
@@ -48,6 +49,8 @@ class Noisy:
     text: str
     records: tuple[int, ...] = (0,)
     reference: Uniform | Product = UNIFORM
+    # Of every value of the record, where the secret is a function of it.
+    labels: tuple[int, ...] = ()
 
     def count(self, value: int) -> unwritten_sums.Large:
         """The channel of one noisy count."""
@@ -55,7 +58,15 @@ class Noisy:
         contributions = tuple(int(v == value) for v in range(k))
         answers = range(n + 1)
         return unwritten_sums.Large(
-            Sum(n, contributions), answers, 0, n + 1, self.noise, self.text, self.records, self.reference
+            Sum(n, contributions),
+            answers,
+            0,
+            n + 1,
+            self.noise,
+            self.text,
+            self.records,
+            self.reference,
+            labels=self.labels,
         )
 
     @property
@@ -96,11 +107,12 @@ def rebuild(problem: dict[str, Any]) -> Noisy:
 
 def ask(channel: Noisy, secret: Secret, reference: Reference) -> Noisy:
     """Return the channel with the question about it; all records have one law, so any is as good as any other."""
-    if not isinstance(secret, Group) or len(secret.records) > 1:
+    group, labels = (secret.group, secret.labels) if isinstance(secret, Attributes) else (secret, ())
+    if not isinstance(group, Group) or len(group.records) > 1:
         refuse("a witness on blocks of one count is for single records")
     if isinstance(reference, Weights) or not reference.common:
         refuse("a witness on blocks of one count is for the uniform prior or one marginal of all records")
-    return replace(channel, records=secret.records, reference=reference)
+    return replace(channel, records=group.records, reference=reference, labels=labels)
 
 
 def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: float) -> None:
@@ -112,6 +124,8 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
     if "kind" in witness:
         if witness["kind"] != "tied":
             refuse(f"the witness is of an unknown kind, {show(witness['kind'])}")
+        if channel.labels:
+            refuse("a witness that ties values to their counts is about the whole record")
         tied.check_witness(witness, channel, knowledge, lower)
         return
     cell = whole(field(witness, "cell", "the witness"), "the cell of the witness", 0, channel.statistic.k - 1)
@@ -121,12 +135,13 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
 def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
     """Return the bound that a proof claims, or refuse it.
 
-    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable.
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable. Of a
+    function of the record every bound on the record holds too: it tells no more.
     """
     upper = number(field(proof, "upper", where), f"'upper' of {where}")
     kind = field(proof, "kind", where)
     if kind == "trivial":
-        bound = arb(sum(mass > 0 for mass in channel.masses)).log()
+        bound = arb(len(_alike(channel))).log()
     elif kind == "blend":
         bound = _blend(channel, knowledge.most, proof, where)
     elif kind == "centre":
@@ -146,12 +161,33 @@ def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -
     all of them being alike, so that rho(t|a) / rho(t) = t_a / (n p_a), and given that one record is a, t_a = 1 + B with
     B ~ Binomial(n-1, p_a). So for an order nu > 1
         G_a = (nu-1) log E( (1 + B) / (n p_a) )^(1/(nu-1)).
+    Values that a function takes for one are one value: t_a is the sum of their counts, p_a that of their
+    probabilities. Given a the records are independent under rho still, which is all that the contraction needs; the
+    noise is on as many counts as before.
     """
     order, share = unwritten_sums.order_and_share(proof, where)
-    n, laws = channel.statistic.n, channel.laws
-    told = {mass: (p, _moment(n, p, q, 1 / (order - 1)).log() * (order - 1)) for mass, (_, p, q) in laws.items()}
-    listed = [told[mass] for mass in channel.masses if mass > 0]
-    return unwritten_sums.blended(listed, knowledge, order, share, channel.noise.contraction(n, len(listed)))
+    n, law = channel.statistic.n, channel.reference.law(0, channel.statistic.k)
+    told: dict[tuple[float, ...], tuple[Ball, Ball]] = {}
+    listed = []
+    for values in _alike(channel):
+        masses = tuple(sorted(channel.masses[v] for v in values))
+        if masses not in told:
+            p = sum((law[v] for v in values), ZERO)
+            q = sum((x for v, x in enumerate(law) if v not in values), ZERO)
+            told[masses] = p, _moment(n, p, q, 1 / (order - 1)).log() * (order - 1)
+        listed.append(told[masses])
+    counts = sum(mass > 0 for mass in channel.masses)
+    return unwritten_sums.blended(listed, knowledge, order, share, channel.noise.contraction(n, counts))
+
+
+def _alike(channel: Noisy) -> list[list[int]]:
+    """The values of the record with mass, by the value of the secret that they have."""
+    labels = channel.labels or range(channel.statistic.k)
+    found: dict[int, list[int]] = {}
+    for v, (label, mass) in enumerate(zip(labels, channel.masses, strict=True)):
+        if mass > 0:
+            found.setdefault(label, []).append(v)
+    return list(found.values())
 
 
 def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:

@@ -6,8 +6,9 @@ known for k >= 1. Clamping moves nothing across a cut c inside the range, so P(Y
 The secret is a group of records, and all records are independent with one law, uniform or public. The witness gives
 masses pi(a,B) to pairs of a secret value and a block of neighbouring classes, and is as the reference inside
 them: pi(a,t) = pi(a,B) rho(a,t) / rho(a,B). Then D(pi || rho) is that of the blocks, and with G the group of outputs
-between two cuts I(A;Y) >= I(A;G), which is what is computed. Classes so far from a cut that the noise hardly reaches
-it, and classes with hardly any mass, are not added up but enclosed.
+between two cuts I(A;Y) >= I(A;G), which is what is computed. Where the secret is a function of the group's values, its
+labels, masses are those of a label and a block, and rho(a,t) adds up over the values that have the label a. Classes so
+far from a cut that the noise hardly reaches it, and classes with hardly any mass, are not added up but enclosed.
 """
 
 from bisect import bisect_right
@@ -52,6 +53,8 @@ class Large:
     records: tuple[int, ...] = (0,)
     reference: Uniform | Product = UNIFORM
     lost: Ball = default(default_factory=lambda: ZERO)
+    # Of every value of the records, where the secret is a function of them.
+    labels: tuple[int, ...] = ()
 
     @cached_property
     def values(self) -> list[tuple[int, Ball]]:
@@ -139,10 +142,11 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
         refuse(f"the witness has {len(cuts)} cuts for {values} values of the secret, too many to check")
     if values * len(starts) > largest().sum_blocks:
         refuse(f"the witness has {len(starts)} blocks for {values} values of the secret, too many to check")
-    reference = _reference(channel, starts)
+    reference = _labelled(channel, _reference(channel, starts))
     given = _masses(field(witness, "masses", "the witness"), reference, len(starts))
     prior = held(given, reference, knowledge, "the witness")
     density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
+    density = [density[a] for a in channel.labels] or density
     twice(lambda: _leaks(_information(channel, density, starts, cuts), lower))
 
 
@@ -158,6 +162,21 @@ def told(channel: Large) -> Ball:
     cuts = list(range(channel.low + 1, channel.low + channel.width))
     found = _information(channel, [{0: ONE} for _ in channel.values], [0], cuts)
     return found + arb(0.5, 0.5) * channel.lost * arb(len(channel.values)).log()
+
+
+def rows(channel: Large) -> list[list[Ball]]:
+    """Enclose P(Y = y | A = a) for every value a of the secret, all else as the reference."""
+    if len(channel.values) * channel.width > (most := largest().sum_joint):
+        refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
+    cuts = list(range(channel.low + 1, channel.low + channel.width))
+    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
+    found = []
+    for c, _ in channel.values:
+        tick()
+        weights = _law(channel, c)
+        below = chances.below(weights)
+        found.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, sum(weights, ZERO)])])
+    return found
 
 
 def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
@@ -187,15 +206,24 @@ def _compare(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper:
         bound = _centre(channel, knowledge.most, proof, where)
     elif kind == "law":
         bound = _output_law(channel, knowledge.most, proof, where)
+    elif kind == "reference":
+        bound = _at_reference(channel, knowledge, where)
     elif kind == "monotone":
         bound = unwritten_rows.bound(_noisy(channel, knowledge, where), knowledge.most, proof, where, monotone.chains)
     elif kind == "power":
         bound = _power(channel, knowledge.most, proof, where)
     else:
-        known = "trivial, maximal, sibson, blend, centre, law, monotone, power"
+        known = "trivial, reference, maximal, sibson, blend, centre, law, monotone, power"
         refuse(f"{where}: its kind is none of {known}, which need no rows")
     # What outputs that were put together may tell beside their sum: see named.lost.
     compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
+
+
+def _at_reference(channel: Large, knowledge: Knowledge, where: str) -> Ball:
+    """I(A;Y) of the reference, the only prior of an adversary without knowledge."""
+    if not knowledge.none:
+        refuse(f"{where}: the leakage of the reference bounds an adversary without knowledge only")
+    return told(channel)
 
 
 def _ascending(value: object, what: str, low: int, high: int) -> list[int]:
@@ -226,6 +254,17 @@ def _reference(channel: Large, starts: list[int]) -> list[Shares]:
         c: {b: sum(part, ZERO) for b, part in _parts(_law(channel, c), starts)} for c in {c for c, _ in channel.values}
     }
     return [{b: x * p for b, x in sums[c].items() if x * p > 0} for c, p in channel.values]
+
+
+def _labelled(channel: Large, shares: list[Shares]) -> list[Shares]:
+    """Add up what values of the records have, for each label of theirs; as it is where there are none."""
+    if not channel.labels:
+        return shares
+    result: list[Shares] = [{} for _ in range(max(channel.labels) + 1)]
+    for a, share in zip(channel.labels, shares, strict=True):
+        for b, x in share.items():
+            result[a][b] = result[a].get(b, ZERO) + x
+    return result
 
 
 def _law(channel: Large, c: int) -> list[Ball]:
@@ -480,6 +519,12 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
         total = sum(weights, ZERO)
         joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, total])])
         secret.append(total)
+    if channel.labels:
+        alike: list[list[int]] = [[] for _ in range(max(channel.labels) + 1)]
+        for a, label in enumerate(channel.labels):
+            alike[label].append(a)
+        joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
+        secret = [sum((secret[a] for a in values), ZERO) for values in alike]
     inside = sum((xlogx(z) for row in joint for z in row), ZERO) - sum(map(xlogx, secret), ZERO)
     return inside - sum((xlogx(sum(column, ZERO)) for column in zip(*joint, strict=True)), ZERO)
 
