@@ -18,7 +18,12 @@ from dalenius.settings import ClosedForms, Limits, Locals, RealRecords, only
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
 OWN_COUNT = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4))
-ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0))
+MOVED = dl.Settings(
+    closed_forms=ClosedForms(
+        moved_steps=60, moved_own=3, moved_others=2, own_outputs=1, tied_rounds=1, tied_spreads=6, tied_least=5
+    )
+)
+ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
 # Local randomisers by formula, and on few nodes, so that a check takes no time.
 BY_FORMULA = dl.Settings(locals=Locals(bellman_records=0))
 FEW_NODES = dl.Settings(locals=Locals(bellman_nodes=40))
@@ -184,6 +189,13 @@ def samples() -> dict[str, Sample]:
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
         "own-count": audited(
             lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=OWN_COUNT
+        ),
+        "moved": audited(
+            lambda: named("histogram(n=60, k=8)", "laplace(epsilon=1)"),
+            knowledge=0.5,
+            settings=MOVED,
+            tolerance=0.1,
+            limit=60,
         ),
         "tied": tied,
         "histogram, trivial": reshaped(tied, "trivial", 1.1),

@@ -42,6 +42,11 @@ KINDS = {
         "Divergence through the noise from laws in which a record's value goes with its own count.",
         "4.8",
     ),
+    "moved": Kind(
+        "the moved-counts bound",
+        "Divergence through the noise from laws in which a few people more or fewer have a value.",
+        "4.8",
+    ),
     "law": Kind(
         "the output-law bound", "Divergence of every row from a law of outputs that is constant by steps.", "4.9"
     ),

@@ -461,6 +461,7 @@ def _large(content: dict[str, Any]) -> Work:
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) + _points_of(proof, values) for proof in content["proofs"])
     own = [_own_count(proof, data.n, data.alphabet(0)) for proof in content["proofs"]]
+    own += [_moved(proof, data.n, data.alphabet(0)) for proof in content["proofs"]]
     time += sum(work.seconds for work in own)
     if "kind" in content["witness"]:
         time += _tied(content["witness"], data.alphabet(0))
@@ -476,6 +477,16 @@ def _own_count(proof: object, n: int, values: int) -> Work:
     outputs = math.comb(wide + min(values, 64) - 2, min(values, 64) - 1) * wide
     each = 2 * COST.function + 6 * COST.operation + len(proof["tilt"]) * (COST.make + 2 * COST.product)
     return Work(outputs * (2 * COST.ball + COST.held), outputs * each)
+
+
+def _moved(proof: object, n: int, values: int) -> Work:
+    """Counts, noise and moves together; and powers of polynomials, whose products double."""
+    if not isinstance(proof, dict) or proof.get("kind") != "moved":
+        return Work()
+    outputs = len(proof["tilt"]) * (2 * proof["reach"] + 1)
+    products = 4 * values.bit_length() * (n + (values - 1) * len(proof["others"]))
+    time = outputs * (2 * COST.function + COST.operation * (len(proof["own"]) + len(proof["others"])))
+    return Work(8 * COST.ball * n, time + COST.function * (8 * n + products))
 
 
 def _local(content: dict[str, Any]) -> Work:
