@@ -30,7 +30,7 @@ SIZES = (10, 100, 1000, 3000, 10**4, 10**5, 10**6)
 KNOWLEDGE = (0.1, 0.5, 1.0, 3.0)
 LIMIT = 60.0
 GROWING = (10, 30, 100, 300, 1000, 2800, 3000, 10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6)
-GROWTH_LIMIT = 30.0
+GROWTH_LIMIT, GROWTH_GAP = 60.0, 0.01  # a gap that every size reaches: the clock then decides nothing
 GROWN = Path(__file__).parent / "growth_found.json"
 CLOSING = ((1.0, 0.3), (10, 20, 50), (0.3, 0.5, 0.7, 0.8, 0.9, 0.95))  # epsilon, n, b as a share of n ln 2
 CLOSED = 0.01  # relative gap
@@ -43,10 +43,11 @@ def count(n: int, epsilon: float = 1.0) -> "dl.Mechanism":
     return dl.mechanisms.geometric(dl.queries.count(n=n), epsilon=epsilon)
 
 
-def measure(n: int, knowledge: float, limit: float) -> dict[str, Any]:
+def measure(n: int, knowledge: float, limit: float, relative: float) -> dict[str, Any]:
     """Audit and verify; processor seconds, and the largest memory that this process had, in MiB."""
     begin = time.process_time()
-    audit = dl.audit(count(n), knowledge=knowledge, tolerance=1e-4, time_limit=limit, verify=False)
+    options: dict[str, Any] = {"tolerance": 1e-4, "relative": relative, "time_limit": limit, "verify": False}
+    audit = dl.audit(count(n), knowledge=knowledge, **options)
     seconds = time.process_time() - begin
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     begin = time.process_time()
@@ -67,9 +68,9 @@ def measure(n: int, knowledge: float, limit: float) -> dict[str, Any]:
     }
 
 
-def alone(n: int, knowledge: float, limit: float) -> dict[str, Any]:
+def alone(n: int, knowledge: float, limit: float, relative: float = 0.0) -> dict[str, Any]:
     """Measure in a process of its own."""
-    command = [sys.executable, __file__, "--one", str(n), str(knowledge), str(limit)]
+    command = [sys.executable, __file__, "--one", str(n), str(knowledge), str(limit), str(relative)]
     answer: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
     return answer
 
@@ -110,7 +111,7 @@ def closing(limit: float) -> Iterator[dict[str, Any]]:
 
 def growth() -> None:
     """Measure seconds and memory against n, and keep them for docs/draw.py."""
-    found, _ = show(alone(n, 0.5, GROWTH_LIMIT) for n in GROWING)
+    found, _ = show(alone(n, 0.5, GROWTH_LIMIT, GROWTH_GAP) for n in GROWING)
     GROWN.write_text(json.dumps(found, indent=1) + "\n")
 
 
@@ -121,10 +122,11 @@ def main() -> None:
     parser.add_argument("--table", nargs="?", const="", metavar="PAGE", help="show how far counts of 10, 20, 50 close")
     parser.add_argument("--limit", type=float, default=CLOSING_LIMIT, help="seconds for each point of --table")
     parser.add_argument("--processor", action="store_true", help="limits count processor seconds")
-    parser.add_argument("--one", nargs=3, metavar=("N", "K", "S"), help="one line as JSON: records, knowledge, limit")
+    words = "one line as JSON: records, knowledge, limit, relative gap"
+    parser.add_argument("--one", nargs=4, type=float, metavar=("N", "K", "S", "R"), help=words)
     asked = parser.parse_args()
     if asked.one:
-        print(json.dumps(measure(int(asked.one[0]), float(asked.one[1]), float(asked.one[2]))))
+        print(json.dumps(measure(int(asked.one[0]), *asked.one[1:])))
     elif asked.growth:
         growth()
     elif asked.table is not None:

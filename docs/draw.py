@@ -40,8 +40,8 @@ def adversary() -> bytes:
     axes.fill_between(knowledges, curve.lower, curve.upper, color=plots.MIDDLE, linewidth=0)
     axes.plot(knowledges, curve.upper, color=plots.DARK)
     axes.axhline(independent.upper, color="0.3", linestyle="--", linewidth=1.2)
-    axes.annotate("the worst belief that costs this much", (1.35, 0.48), color=plots.DARK, fontsize=9)
-    words = "the worst belief in independent people (differential privacy's)"
+    axes.annotate("the worst belief with this much knowledge", (1.35, 0.48), color=plots.DARK, fontsize=9)
+    words = "the worst belief that people are independent (differential privacy)"
     axes.annotate(words, (1.3, 0.125), color="0.3", fontsize=9)
 
     x = np.array(list(np.ndindex(*[2] * n)))
@@ -49,7 +49,7 @@ def adversary() -> bytes:
     beliefs = {
         "a rumour: person 0 goes with the majority, 4 to 1": (np.where(x[:, 0] == (others > 3), 4, 1), (7, -3)),
         "sure of two people": ((x[:, 1:3] == 1).all(axis=1), (7, -3)),
-        "the total, within 1": (abs(total - 4) <= 1, (-3, 8)),
+        "the total ±1": (abs(total - 4) <= 1, (7, -3)),
         "the total": (total == 4, (7, -3)),
         "everyone but one": ((x[:, 1:] == [0, 0, 0, 0, 1, 1, 1]).all(axis=1), (-40, -14)),
     }
@@ -59,7 +59,7 @@ def adversary() -> bytes:
         learned = dl.leakage(mechanism, p).upper
         axes.plot([known], [learned], "o", color="0.15", markersize=5)
         axes.annotate(belief, (known, learned), xytext=place, textcoords="offset points", fontsize=9)
-    axes.set(xlabel="what the adversary knows beforehand (nats)", ylabel="leakage about one person (nats)")
+    axes.set(xlabel="what the adversary knows before the release (nats)", ylabel="leakage about one person (nats)")
     axes.set(xlim=(-0.05, 5.7), ylim=(-0.02, 0.72))
     axes.set_title("a noisy count of eight people, epsilon = 1", fontsize=10)
     plots.tidy(axes)
@@ -69,7 +69,7 @@ def adversary() -> bytes:
 def audit() -> bytes:
     """The worst prior of a noisy count, and its bracket between the two extreme adversaries."""
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
-    return plots.image(dl.audit(mechanism, entropy=2.2).plot(), "png")
+    return plots.image(dl.audit(mechanism, knowledge=0.5).plot(), "png")
 
 
 def curve() -> bytes:
@@ -114,20 +114,20 @@ def ledger() -> bytes:
 
 
 def knowledge() -> bytes:
-    """Leakage against knowledge for counts of 10 to a million: crowds hide nobody from who knows about the crowd."""
-    known = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 1, 1.5, 2, 3])
+    """Leakage against knowledge for counts of 10 to a million: a crowd hides nobody whose adversary knows the crowd."""
+    known = np.array([0.001, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.45, 0.7, 1, 1.5, 2, 3])
     axes = plots.figure_of(6.4, 4.0).subplots()
     axes.plot(known, np.minimum(known, np.log(2)), color="0.6", linewidth=4, label="knowledge itself, up to one bit")
     for n, marker, line in ((10, "o", ":"), (100, "s", "-."), (10**4, "^", "--"), (10**6, "", "-")):
         mechanism = dl.mechanisms.geometric(dl.queries.count(n=n), epsilon=1)
-        seconds = (10 if n <= 100 else 60) * known.size
-        curve = dl.curve(mechanism, knowledges=known, tolerance=2e-3, time_limit=seconds)
+        seconds = (20 if n <= 100 else 60) * known.size
+        curve = dl.curve(mechanism, knowledges=known, tolerance=2e-3, relative=0.02, time_limit=seconds)
         name = f"$10^{round(np.log10(n))}$" if n > 100 else str(n)
         axes.fill_between(known, curve.lower, curve.upper, color="0.85", linewidth=0)
         style = {"marker": marker, "linestyle": line, "markersize": 3.5, "linewidth": 1}
         axes.plot(known, curve.lower, color="black", label=f"n = {name}", **style)
-    axes.set(xscale="log", xlabel="what the adversary knows beforehand about all records together (nats)")
-    axes.set(yscale="log", ylabel="what the noisy count adds about one (nats)")
+    axes.set(xscale="log", xlabel="what the adversary knows about all records together (nats)")
+    axes.set(yscale="log", ylabel="leakage about one record (nats)")
     axes.set_title("geometric(epsilon=1) of count(n)", fontsize=10)
     axes.legend(fontsize=8, frameon=False, loc="lower right")
     plots.tidy(axes)
@@ -151,7 +151,7 @@ def growth() -> bytes:
         ax.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3)
     axes[0].set_ylabel("processor seconds")
     axes[1].set(ylabel="memory of the process (MiB)", ylim=(50, 2048))
-    axes[0].figure.suptitle("geometric(epsilon=1) of count(n), knowledge 0.5 nats", fontsize=10)
+    axes[0].figure.suptitle("geometric(epsilon=1) of count(n), knowledge 0.5 nats, to a gap of 1 %", fontsize=10)
     return plots.image(axes[0].figure, "png")
 
 

@@ -45,6 +45,7 @@ def verified(design: Design) -> Design:
     return design
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DESIGNS, ids=repr)
 def test_the_truth_by_default_settings(case: DesignCase) -> None:
     design = dl.design(parse_query(case.query), entropy=case.entropy, measure=case.measure, **case.budget)
@@ -262,6 +263,7 @@ def frontier() -> Frontier:
     return dl.frontier(dl.queries.count(n=2), knowledge=0.3, points=5, tolerance=5 * WIDE)
 
 
+@pytest.mark.slow
 def test_the_band_holds_dedicated_designs(frontier: Frontier) -> None:
     assert frontier.distortions == pytest.approx(np.linspace(0, 0.5, 5), abs=1e-12)
     for design in frontier.designs:
@@ -317,6 +319,7 @@ def test_a_frontier_of_a_parity_is_its_closed_form() -> None:
             assert high <= 0.05
 
 
+@pytest.mark.slow
 def test_frontiers_of_other_data_and_outputs() -> None:
     query = dl.queries.count(n=2)
     found = dl.frontier(query, knowledge=0.3, points=2, tolerance=2e-2, outputs=[0, 2], p0=[0.2, 0.3, 0.5])

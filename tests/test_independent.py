@@ -53,6 +53,7 @@ def capacity(rows: np.ndarray, rounds: int = 4000) -> float:
     return float(mutual_information(p[:, None] * rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_channels_without_structure_by_brute_force(seed: int) -> None:
     records = [[2, 3], [3, 2, 2], [2, 2, 2]][seed % 3]

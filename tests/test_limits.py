@@ -33,6 +33,7 @@ def test_what_is_too_large_is_refused_at_once(build: object) -> None:
         build()  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [500, 2000])
 def test_the_lower_bound_outlives_the_underflow_of_rare_cells(n: int) -> None:
     # 2^-2000 is no float; the leakage of a smooth binary answer hardly depends on n all the same.
@@ -45,6 +46,7 @@ def test_the_lower_bound_outlives_the_underflow_of_rare_cells(n: int) -> None:
     assert dl.verify(audit).verified
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tolerance", [1e-12, 1e-15, 1e-300])
 def test_a_tolerance_below_rounding_still_answers(tolerance: float) -> None:
     matrix = np.random.default_rng(0).dirichlet([0.5] * 3, size=8)

@@ -355,7 +355,7 @@ def test_forged_coins_for_the_others_are_refused() -> None:
     assert dl.verify(data).verified
     forged = {
         "exceeds": {**proof, "together": True, "upper": 0.95 * proof["upper"]},
-        "not for what is asked": {**proof, "together": 1},
+        "does not fit this question": {**proof, "together": 1},
     }
     for words, wrong in forged.items():
         verdict = dl.verify({**data, "upper": wrong["upper"], "proofs": [wrong]})

@@ -65,6 +65,7 @@ def test_uniform_laws_are_no_reference(mechanism: dl.Mechanism) -> None:
     assert dl.verify(given).verified
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [COUNT, TOTAL, HISTOGRAM], ids=lambda m: str(m.query))
 def test_one_law_many_laws_and_weights_are_one_reference(mechanism: dl.Mechanism) -> None:
     law = law_of(mechanism)
@@ -216,6 +217,7 @@ def test_a_reference_survives_a_round_trip_and_has_words(tmp_path: Path) -> None
         json.dumps(answer.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [[0.9, 0.1], [0.5, 0.5]])
 def test_one_law_among_very_many_records(law: list[float]) -> None:
     large, dense = both("geometric(epsilon=0.7)", "count(n=12)")
@@ -248,6 +250,7 @@ def test_bits_and_nats_ask_the_same() -> None:
     assert bits.knowledge == 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secret", [None, [0, 2], lambda x: x[0] == x[1]], ids=["records", "group", "function"])
 @pytest.mark.parametrize("mechanism", [TOTAL, HISTOGRAM, PARITY], ids=lambda m: str(m.query))
 def test_every_secret_against_every_reference_is_verified(mechanism: dl.Mechanism, secret: object) -> None:

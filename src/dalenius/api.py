@@ -50,6 +50,7 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.results.sampled_answers import sampled_answer
+from dalenius.results.short_answers import short_answer
 from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
@@ -90,21 +91,21 @@ def audit(  # noqa: PLR0913 - the public surface
 
     Args:
         mechanism: what is released.
-        bare: not used; a second number without a name is refused.
+        bare: not used; a second number without a name raises InputError.
         entropy: least entropy b of the adversary's prior.
         knowledge: most that the adversary knows, log|X| - b; with a reference, D(p || reference) <= knowledge.
         adversary: "bounded" for the above; "independent" for any prior under which the records are independent. With
-            `reference` the other records then follow that product law exactly, and with `knowledge` the prior is in the
-            ball too, where the bracket may stay open. Single records only.
-        unit: "nats" or "bits", for every number of information that goes in or comes out, the tolerance too.
-        secret: what is to stay hidden, in place of every single record: the index of a record; a list of indices,
+            `reference` the other records then follow that product law exactly, and with `knowledge` the prior is also
+            in the ball, where the bracket may stay open. Single records only.
+        unit: "nats" or "bits", for every amount of information that goes in or comes out, including the tolerance.
+        secret: what is to stay hidden, instead of every single record: the index of a record; a list of indices,
             whose records are one secret together; a function of the dataset (called with a tuple of the records'
             values); a Query on the same records; or a numpy array with one value per dataset.
-        reference: what everybody knows, a prior in place of the uniform one: one law for all (independent) records, one
+        reference: what everybody knows, a prior instead of the uniform one: one law for all (independent) records, one
             law per record, one weight per dataset, or pandas data. Give `knowledge` with it.
         method: "certified", or "paper" for the paper's Algorithm 1 from 20 random starts on all datasets: a local
             search, so that only `lower` is proved and `upper` is the trivial bound.
-        repairs: with method="paper", which corrections of the paper's text are made by choice. None: those of wrong
+        repairs: with method="paper", which optional corrections of the paper's text are made. None: those of wrong
             formulas, "gradient" and "entropy_share"; (): none; or names out of these and "escort", "hinge",
             "penalty_owner".
         reading: with method="paper", how Algorithms 9 and 10 of a design share their penalty, "proof" or "strict".
@@ -119,14 +120,14 @@ def audit(  # noqa: PLR0913 - the public surface
         progress: True for a line on standard error, or a function that receives the bracket on the way.
         verify: whether the certificate is checked at once, within the time limit: "auto" checks it where the estimate
             is at most 0.1 s or a fifth of the audit's own time; then a tenth of the time limit is kept for the check.
-        settings: how hard, in which order and how finely to search. Settings change how close the bracket comes, and
-            nothing that is proved.
+        settings: how hard, in which order and how finely to search. Settings change how narrow the bracket becomes,
+            never what is proved.
 
     Returns:
         An Audit: `lower` and `upper`, the prior that attains `lower`, and the certificate.
 
     Raises:
-        InputError: an argument is wrong, or the problem is too large. The message says what to change.
+        InputError: an argument is wrong, or the problem is too large. The message names what to change.
 
     Example:
         >>> mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
@@ -171,7 +172,9 @@ def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] |
             raise InputError(message)
         above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known)
         return sampled_answer(problem.mechanism, above)
-    return _solved(problem, options, known)
+    # What is short needs no care for Ctrl-C, reports or other processes.
+    short = None if options.paper else short_answer(problem, options.run(Deadline(options.time_limit)))
+    return short or _solved(problem, options, known)
 
 
 def _solved(problem: AuditProblem, options: Options, known: dict[int, WarmStart] | None) -> Audit:
@@ -318,8 +321,8 @@ def design(  # noqa: PLR0913 - the public surface
         measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
             column per output.
         outputs: what the mechanism may answer; default the query's range.
-        method: "certified", or "paper" for the paper's Algorithm 6 or 9 from 5 random starts. Then nothing is proved
-            about the optimum but the upper bound, and where `kept` is false the mechanism exceeds its leakage budget.
+        method: "certified", or "paper" for the paper's Algorithm 6 or 9 from 5 random starts. Then only the upper
+            bound on the optimum is proved, and where `kept` is false the mechanism exceeds its leakage budget.
         repairs: as for `audit`.
         reading: as for `audit`.
         tolerance: gap to reach, in `unit` or in units of distortion.
@@ -447,11 +450,11 @@ def frontier(  # noqa: PLR0913 - the public surface
     progress: bool | Callable[[Progress], None] = False,
     settings: Settings | None = None,
 ) -> Frontier:
-    """Find the least leakage against the distortion allowed, with named mechanisms beside it.
+    """Find the least leakage against the distortion allowed, with named mechanisms for comparison.
 
     Args:
         query: what is to be answered.
-        bare: not used; a second number without a name is refused.
+        bare: not used; a second number without a name raises InputError.
         entropy: as for `audit`.
         knowledge: as for `audit`.
         points: number of distortion budgets, from the least possible distortion to that of the best constant answer.
@@ -575,8 +578,8 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | Desi
 
     Args:
         path: the file. One that ends in .db or .toml is a study.
-        verify: whether certificates are re-checked too. Then `verified` is True, and a file whose certificate proves
-            nothing is refused; otherwise `verified` is None.
+        verify: whether certificates are re-checked as well. Then `verified` is True, and a file whose certificate
+            proves nothing is refused; otherwise `verified` is None.
 
     Returns:
         The result, of the class that wrote it.

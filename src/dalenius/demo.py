@@ -24,48 +24,49 @@ if TYPE_CHECKING:
 TITLE = "dalenius: what a release can teach about one record"
 QUESTION = """
 A release depends on everybody's data. How much can it teach about one person, in the worst case over what its reader
-believes beforehand? Leakage is the mutual information between that person's record and the output, in nats: 0 is
+believed before? Leakage is the mutual information between that person's record and the output, in nats: 0 is
 nothing, and a yes or no holds log 2 = 0.6931.
 
 The adversary may believe anything, as long as its prior over all datasets keeps entropy H(X) >= b. The two extremes
 are b = 0, where it may already know everybody else, and b = log|X|, where it knows nothing at all.
 
 Every answer is a bracket with a certificate: the lower bound is attained by a prior, the upper bound is proved. A
-verifier that shares no code with the solver re-checks both. It was run on the two audits and on the design, and what it
-said stands beside them; the points of the frontier and of the curve were not checked one by one.
+verifier that shares no code with the solver re-checks both. It was run on the two audits and on the design, and its
+verdict is shown with each; the points of the frontier and of the curve were not checked one by one.
 """
 ENTROPY = 2.2
 GAP = 2e-4  # of the design, in nats; smaller ones take longer
 POINTS, POINT_GAP = 7, 2e-3  # of the frontier
 SURVEY = """
-Four people answer yes or no. Published is how many said yes, with geometric noise (epsilon = 1). The adversary lacks
+Four people answer yes or no. The release is how many said yes, with geometric noise (epsilon = 1). The adversary lacks
 at least 2.2 of the 2.773 nats that four unknown answers hold.
 
-The worst prior expects that most people answer alike: then the count gives the one person away. Noise that is scaled
-to one record does not hide what correlated records share.
+The worst prior expects most people to give the same answer: then the count gives the one person away. Noise that is
+scaled to one record does not hide what correlated records share.
 """
 BETTER = """
 Can the count be answered with the same expected error and give away less? Of all mechanisms with that error this one
 leaks least, up to the gap: a lower bound proves that no other does better by more.
 
-It often answers 2, the most likely count, and seldom gives away that all people answered alike. An expected error is
-all that was asked of it. Who needs rare counts to be right asks for another distortion, such as the squared error.
+It often answers 2, the most likely count, and seldom gives away that all people gave the same answer. An expected
+error is all that it has to keep. If you need rare counts to be right, choose another distortion, such as the squared
+error.
 """
 FRONTIER = """
-The same at every precision. Below the band lies no mechanism at all; the band is proved between the points too, since
-two mechanisms may be mixed and each lower bound is a line that holds everywhere. Named mechanisms stand where their
-audits put them: their height above the band is what they give away for nothing.
+The same at every precision. No mechanism lies below the band. The band is proved between the points as well, since two
+mechanisms may be mixed and each lower bound is a line that holds everywhere. Named mechanisms stand where their audits
+put them: their height above the band is leakage that buys no precision.
 """
 LOTTERY = """
-Four players put in a secret bit each; the sum modulo 3 names the winner. With probability 0.2 one of the two other
+Each of four players puts in a secret bit; the sum modulo 3 names the winner. With probability 0.2 one of the two other
 numbers is announced instead. The same adversary wants one player's bit.
 
-The rule looks the same when all bits are swapped, the worst prior does not: an audit that grants the adversary only
+The rule is unchanged when all bits are swapped, but the worst prior is not: an audit that grants the adversary only
 symmetric priors reports too little.
 """
 CURVE = """
-The same lottery against adversaries of every strength. To the left they may know everything else, to the right
-nothing. Up to the bend the limit on their knowledge protects nobody: the worst prior is uncertain enough as it is.
+The same lottery against adversaries of every strength. On the left they may know everything else, on the right
+nothing. Up to the bend the limit on their knowledge protects nobody: the worst prior meets it already.
 Since L never rises with b, neighbouring points also bound everything between them (shaded).
 """
 SHARES = (0, 0.2, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.84, 0.88, 0.92, 0.96, 0.98, 1)  # of log|X|; L bends at the end
@@ -108,7 +109,7 @@ def _audited(name: str, story: tuple[str, ...], audit: "Audit", out: Path) -> "t
 
     proof, verified = _verified(name, audit, out)
     click.echo("\n".join([name.upper(), *map(textwrap.fill, story), "", audit.summary(), proof, ""]))
-    caption = "Left: the prior that attains the lower bound. Right: the bounds beside the two extremes."
+    caption = "Left: the prior that attains the lower bound. Right: the bounds next to the two extremes."
     return Section(f"A {name}", (*story, proof), audit.summary(), (_picture(audit.plot(), caption),)), verified
 
 
@@ -152,7 +153,7 @@ def _frontier(query: "Query") -> "Section":
     click.echo(f"FRONTIER: the least leakage at every precision\n{table}\n")
     caption = "The least leakage at every expected error, and where named mechanisms stand."
     pictures = (_picture(frontier.plot(), caption),)
-    return Section("As little as can be, at every precision", _paragraphs(FRONTIER), table, pictures)
+    return Section("The least leakage at every precision", _paragraphs(FRONTIER), table, pictures)
 
 
 def _curve(mechanism: "dl.Mechanism") -> "Section":

@@ -48,7 +48,7 @@ class Approach:
         checks.choice("method", method, get_args(Method))
         if method != "paper" and (repairs is not None or reading is not None):
             name = "repairs" if repairs is not None else "reading"
-            message = f'{name} says how the paper\'s text is run; give it with method="paper", or leave it out'
+            message = f'{name} chooses how the paper\'s text is run; give it with method="paper", or leave it out'
             raise InputError(message)
         chosen = repairs_from(repairs)
         return cls(method, chosen, reading_from(reading, chosen))
@@ -180,7 +180,7 @@ def adversary_of(  # noqa: PLR0913 - the public surface
     if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
         if entropy is not None:
             message = (
-                f'entropy = {entropy} with adversary="independent"; give knowledge= for a limit beside independence, '
+                f'entropy = {entropy} with adversary="independent"; give knowledge= to limit knowledge as well, '
                 "or neither"
             )
             raise InputError(message)
@@ -243,7 +243,7 @@ def check_named(bare: tuple[object, ...], call: str) -> None:
     """Refuse a number without a name: nobody knows whether it is an entropy or a knowledge."""
     if bare:
         shown = repr(bare[0])
-        message = f"{call}, {shown}): say what {shown} is, as entropy={shown} or knowledge={shown}"
+        message = f"{call}, {shown}): name the number, as entropy={shown} or knowledge={shown}"
         raise InputError(message)
 
 

@@ -188,7 +188,7 @@ class Trees(_Checked):
     posterior_batch: int = 192
     simplex_batch: int = 256
     choice_batch: int = 64
-    # A tree of so many nodes takes so many batches a round, which several processes may share. Fewer nodes end before
+    # A tree of so many nodes has so many batches under way, which several processes may share. Fewer nodes end before
     # other processes have started; eight batches keep eight processes busy, and cost no nodes in a tree that closes.
     round_nodes: int = 4000
     round_batches: int = 8
@@ -608,6 +608,9 @@ class MonotoneRows(_Checked):
     least_s: float = 1e-12
     # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
     hopeless: float = 1.5
+    # Steps from the best prior's conditionals, after which a multiplier that cannot close the bracket is seen to be so.
+    # Parities: none of 20 pairs closes, all but the first are left out, and an audit takes a third of the time.
+    hopeless_steps: int = 12
     # What the distance of the chains may cost, as a share of the tolerance: it falls by a factor a step, so that little
     # is gained by more. Where a share of the bound is asked for, and a verifier is to have little to repeat.
     close: float = 0.02
@@ -739,14 +742,23 @@ class Designing(_Checked):
     rate_first_slack: float = 0.1
     rate_inside: float = 0.95
     rate_fastest: float = 0.5
+    # Blahut's iteration comes first where it promises no more rounds than this, and so many a row or output, whichever
+    # are fewer: as long as Newton's method takes. Rounds between two looks; how fine r is made, as a share of what the
+    # budget is missed by.
+    rate_alternations: int = 60
+    rate_alternations_a_row: float = 1.5
+    rate_together: int = 10
+    rate_finer: float = 0.1
     # Share of the tolerance that the equations may be off at the end.
     rate_settled: float = 0.01
     # Budgets nearer than this, relatively, to the least distortion ask for an infinite slope; slopes end here.
     rate_least_room: float = 1e-9
     rate_steepest: float = 1e12
-    # The first slope is sought between exp(-x) and exp(x), by this number of halvings.
+    # The first slope is sought between exp(-x) and exp(x), in so many steps, until the budget is missed by this share:
+    # from there Newton takes no more rounds than from a slope that is exact, and three steps in place of 16 are enough.
     rate_log_slope: float = 60.0
     rate_halvings: int = 16
+    rate_first_miss: float = 1e-2
 
     # A leakage budget of 0: size of the ratios' logarithms that stand for the limit; priors beyond the number of
     # classes; knowledge, in nats, below which no tilted prior is tried; the first tilt, and how often it is halved.
@@ -889,6 +901,10 @@ class Portfolio(_Checked):
     cheap_choices: int = 2**12
     most_choices: int = 200_000
     most_choices_alone: int = 2**24
+    # One record, of which all may be known or nothing: values x outputs up to which one Newton run answers before a
+    # search is prepared, some 2 ms at most; outputs up to which two rows are gone through in numbers, not in arrays.
+    short_entries: int = 2**12
+    scalar_outputs: int = 16
     # Nodes of choices where L(b) is not known to be L(0), and where it may be.
     few_choices: int = 64
     all_choices: int = 4000

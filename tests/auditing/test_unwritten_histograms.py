@@ -20,6 +20,7 @@ from dalenius.settings import ClosedForms
 LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
 @pytest.mark.parametrize("knowledge", [0.0, 1e-11, 0.1, 1.0])
 @pytest.mark.parametrize("skewed", [False, True])
@@ -135,6 +136,7 @@ def test_the_centre_is_exact_in_its_one_expectation_for_two_values() -> None:
     assert found.upper == pytest.approx(found.s * (0.2 + math.log(law @ np.exp(far / found.s))), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "query", "knowledge", "gap"),
     [

@@ -21,6 +21,7 @@ from dalenius.search.deadline import Deadline, Progress
 LN2 = math.log(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)
 @pytest.mark.parametrize("knowledge", [0.0, 1e-11, 0.1, 1.0])
 def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float) -> None:
@@ -72,6 +73,7 @@ def test_wide_noise_is_bounded_by_the_rows_around_the_mean() -> None:
     assert dl.verify(audit.certificate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("knowledge", "most"), [(0.0, 1e-6), (0.1, 1e-4), (0.5, 1e-3), (1.0, 1e-6), (3.0, 1e-6)])
 def test_ten_thousand_records(knowledge: float, most: float) -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=10_000), epsilon=1)
@@ -82,6 +84,7 @@ def test_ten_thousand_records(knowledge: float, most: float) -> None:
     assert len(audit.records) == 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "query", "most"),
     [
@@ -99,6 +102,7 @@ def test_other_noise_and_other_sums(mechanism: str, query: str, most: float) -> 
     assert dl.verify(audit.certificate, mechanism=built)
 
 
+@pytest.mark.slow
 def test_the_least_entropy_may_be_given() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=3000), epsilon=1)
     known = dl.audit(mechanism, knowledge=0.25)
@@ -168,6 +172,7 @@ def test_a_million_records(knowledge: float) -> None:
     assert dl.verify(audit.certificate, mechanism=mechanism)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "query", "most"),
     [

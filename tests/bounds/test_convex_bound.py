@@ -87,6 +87,7 @@ def test_small_knowledge_closes_the_gap() -> None:
     assert 0 <= value - found.value < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("records", "outputs", "knowledge"),
     [

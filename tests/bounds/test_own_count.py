@@ -79,6 +79,7 @@ def _channel(mechanism: dl.Mechanism) -> unwritten_histograms.Noisy:
     return unwritten_histograms.ask(unwritten_histograms.rebuild(dict(mechanism.describe())), Group((0,)), UNIFORM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "query"), TABLES)
 @pytest.mark.parametrize("knowledge", [0.01, 0.3, 2.0])
 def test_no_prior_leaks_more(mechanism: str, query: str, knowledge: float) -> None:

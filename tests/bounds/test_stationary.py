@@ -62,7 +62,7 @@ def test_where_the_multiplier_is_above_one_the_best_prior_found_is_the_best_of_a
 
 def test_a_count_of_a_thousand_closes_and_verifies() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=1000), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=0.1, time_limit=20)
+    audit = dl.audit(mechanism, knowledge=0.1)
     assert audit.closed
     assert audit.bounds == "contraction"
     assert audit.lower == pytest.approx(0.112893, abs=2e-6)  # an independent ascent

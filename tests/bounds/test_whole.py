@@ -61,6 +61,7 @@ def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, k
     assert bound <= 1.02 * search.upper
 
 
+@pytest.mark.slow
 # Noise that forgets the answer hardly contracts in a way that these bounds see.
 @pytest.mark.parametrize(
     ("mechanism", "factor"),

@@ -152,8 +152,8 @@ REFUSED = {
     ),
     "unknown reading": (["--method", "paper", "--reading", "loose"], ["reading = 'loose'", "'proof' or 'strict'"]),
     "both": (["--method", "paper", "--reading", "strict", "--repairs", "penalty_owner"], ["who sets the penalty"]),
-    "repairs of the certified method": (["--repairs", "gradient"], ["repairs says", 'method="paper"']),
-    "reading of the certified method": (["--reading", "proof"], ["reading says", 'method="paper"']),
+    "repairs of the certified method": (["--repairs", "gradient"], ["repairs chooses", 'method="paper"']),
+    "reading of the certified method": (["--reading", "proof"], ["reading chooses", 'method="paper"']),
 }
 
 
@@ -236,11 +236,14 @@ BAD = {
     "knowledge negative": ([*PARITY, "--knowledge", "-1"], ["knowledge = -1.0"]),
     "neither": (PARITY, ["--entropy and --knowledge", "neither"]),
     "both": ([*PARITY, "--entropy", "1", "--knowledge", "1"], ["--entropy and --knowledge", "both"]),
-    "nothing": (["--entropy", "1"], ["say what to audit", "none of them"]),
+    "nothing": (["--entropy", "1"], ["name what to audit", "none of them"]),
     "query alone": ([*PARITY[:2], "--entropy", "1"], ["--query needs --mechanism"]),
     "mechanism alone": ([*PARITY[2:], "--entropy", "1"], ["--mechanism needs --query"]),
     "channel alone": (["--channel", "x.csv", "--entropy", "1"], ["--channel needs --records"]),
-    "two sources": ([*PARITY, "--load", "m.json", "--entropy", "1"], ["in one way", "--load, --mechanism, --query"]),
+    "two sources": (
+        [*PARITY, "--load", "m.json", "--entropy", "1"],
+        ["in exactly one way", "--load, --mechanism, --query"],
+    ),
     "unknown query": (["--query", "cuont(n=4)", *PARITY[2:], "--entropy", "1"], ["'cuont'", "'count'"]),
     "unknown argument": (["--query", "count(m=4)", *PARITY[2:], "--entropy", "1"], ["'m'", "count has no argument"]),
     "unknown mechanism": ([*PARITY[:2], "--mechanism", "simmetric(flip=1)", "--entropy", "1"], ["'symmetric'"]),

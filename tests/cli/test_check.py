@@ -56,6 +56,17 @@ def test_the_worst_verdict_is_the_exit_code(
     assert [line.split()[0] for line in text.splitlines()] == verdicts
 
 
+def test_a_channel_is_read_as_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_text("9;1\n4;6\n3;7\n1;9\n")
+    spec = '[[check]]\nname = "votes"\nchannel = "votes.csv"\nrecords = [2, 2]\nknowledge = 0.1\nbudget = 0.6\n'
+    path = tmp_path / "gate.toml"
+    path.write_text(spec + 'counts = true\nheader = false\ndelimiter = ";"\n')
+    assert run("check", path)[0] == 0
+    path.write_text(spec)
+    assert "These look like counts" in run("check", path)[2]
+    assert "counts is about how a channel is read" in run("check", write(tmp_path, (0.6, "counts = true")))[2]
+
+
 def test_the_certificate_is_kept_and_verifies(tmp_path: Path) -> None:
     assert run("check", write(tmp_path, (0.6, 'certificate = "proof.json"')))[0] == 0
     assert dl.verify(tmp_path / "proof.json").verified
@@ -68,7 +79,7 @@ def test_the_certificate_is_kept_and_verifies(tmp_path: Path) -> None:
         ("entropy = 1", "exactly one of entropy and knowledge"),
         ('certificate = "no/such/folder.json"', "there is no directory"),
         ('task = "calibrate"', "task"),
-        ('load = "m.json"', "in one way"),
+        ('load = "m.json"', "in exactly one way"),
         ("secret = 7", "record 7 does not exist"),
         ("nodes = 0", "0 is not a whole number of at least 1"),
         ('reference = "law.csv"', "there is no such file"),

@@ -17,7 +17,7 @@ def test_audit_save_and_verify(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["audit", *HISTOGRAM, "--certificate", certificate, "--save", saved])
     assert run.exit_code == 0, run.output
     assert "the gap is at most" in run.output
-    assert "it speaks of the noisy count of value 0 alone" in " ".join(run.output.split())
+    assert "it is about the noisy count of value 0 only" in " ".join(run.output.split())
     for path in (certificate, saved):
         verdict = CliRunner().invoke(main, ["verify", path])
         assert verdict.exit_code == 0, verdict.output

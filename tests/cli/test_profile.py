@@ -98,7 +98,7 @@ def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say what to audit, in one way"),
+        ([], "name what to audit in exactly one way"),
         (NAMED[:2], "--query needs --mechanism beside it"),
         ([*NAMED, "--entropies", "0,x"], "--entropies '0,x' is not a list of numbers"),
         ([*NAMED, "--entropies", "7"], "entropy = 7.0 nats is not between 0 and log|X|"),

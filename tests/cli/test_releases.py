@@ -92,7 +92,7 @@ def test_compositions(tmp_path: Path) -> None:
         (["compose", "--query", "count(n=2)", "--out", "joint.json"], "--query and --mechanism go together"),
         (["leakage", "--query", "count(n=2)"], "--query needs --mechanism"),
         (["ledger", "show", "missing.json"], "missing.json"),
-        (["ledger", "new", "book.json", "--knowledge", 1], "say what the data are, in one way"),
+        (["ledger", "new", "book.json", "--knowledge", 1], "name the data in exactly one way"),
         (["ledger", "new", "book.json", "--columns", "age", "--n", 2, "--knowledge", 1], "'age' is not a column"),
         (["ledger", "new", "book.json", "--columns", "age=2", "--knowledge", 1], "give n="),
         (["ledger", "new", "book.json", "--records", "2,2", "--n", 2, "--knowledge", 1], "--n 2 goes with --columns"),
@@ -115,7 +115,7 @@ def test_a_new_ledger_replaces_nothing(tmp_path: Path) -> None:
     book.write_text("{}")
     result = run("ledger", "new", book, "--records", "2,2", "--knowledge", 1)
     assert result.exit_code == 2
-    assert "is there already" in result.stderr
+    assert "exists already" in result.stderr
 
 
 def examples(command: click.Command) -> list[str]:

@@ -134,5 +134,5 @@ def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
     tables = {path: path.read_bytes() for path in out.glob("*.csv")}
     again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300, env=os.environ)  # noqa: S603
     assert again.returncode == 0, again.stderr
-    assert " to answer" in again.stderr
+    assert " to go" in again.stderr
     assert {path: path.read_bytes() for path in out.glob("*.csv")} == tables

@@ -39,6 +39,25 @@ def test_uniform_values_and_zero_one_distortion(k: int, share: float) -> None:
     assert dual.leakage.upper <= rate
 
 
+@pytest.mark.parametrize("slope", [2.0, 0.1])
+def test_blahut_answers_where_the_slope_is_steep_and_newton_elsewhere(
+    slope: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    k, found = 80, []
+    apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+    kernel = np.exp(-slope * apart)
+    budget = float((apart * kernel / kernel.sum(axis=1, keepdims=True)).sum() / k)
+    blahut = rate_distortion._alternated
+    monkeypatch.setattr(rate_distortion, "_alternated", lambda *given: found.append(blahut(*given)) or found[-1])
+    design = dl.design(dl.queries.identity(k), distortion=budget, knowledge=0, tolerance=1e-6)
+    assert [x is not None for x in found] == [slope > 1]
+    monkeypatch.setattr(rate_distortion, "_alternated", lambda *_: None)
+    newton = dl.design(dl.queries.identity(k), distortion=budget, knowledge=0, tolerance=1e-6, verify=False)
+    assert verified(design).gap <= 1e-6
+    assert (design.lower, design.upper) == pytest.approx((newton.lower, newton.upper), abs=1e-6)
+    assert design.distortion <= budget
+
+
 @pytest.mark.parametrize("p", [0.5, 0.3, 0.01])
 def test_a_biased_bit(p: float) -> None:
     at = 0.4 * p

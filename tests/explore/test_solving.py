@@ -72,7 +72,7 @@ def test_a_question_that_nobody_waits_for_ends_on_the_way(tmp_path: Path) -> Non
     ("content", "fields", "sentence"),
     [
         ("0.5,0.4\n0.5,0.5\n", {"records": "2"}, "survey.csv: row 0 (x = 0) sums to 0.9"),
-        ("0.995,0\n0.5,0.5\n", {"records": "2"}, "or say so under 'How the file is read'"),
+        ("0.995,0\n0.5,0.5\n", {"records": "2"}, "or let the page do it, under 'How the file is read'"),
         ("3,4\n5,6\n", {"records": "2"}, "the box 'rows are counts' takes"),
         ("a,b\nc,d\n", {}, "'How the file is read' can change that"),
         ("0.5,0.5\n0.5,0.5\n", {}, "one row per dataset makes 2"),
@@ -120,7 +120,7 @@ def test_landmarks_cost_what_the_page_on_adversaries_says() -> None:
     assert costs["everything but one"] == pytest.approx(2 * math.log2(10))
     assert pieces.most_known([2] * 3, reference, "bits") == pytest.approx(3 * math.log2(10))
     assert [one["name"] for one in pieces.landmarks([2], Reference(), "nats")] == [
-        "nothing but what is public",
+        "only what is public",
         "a rumour about one person",
     ]
 

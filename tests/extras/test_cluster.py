@@ -84,7 +84,7 @@ def test_a_scheduler_that_does_not_answer_is_a_sentence(address: str, words: str
 def test_a_port_where_nobody_speaks_is_left_soon() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(InputError, match=r"nothing was heard within 0\.3 s"), connected(address, 0.3):
+        with pytest.raises(InputError, match=r"no answer came within 0\.3 s"), connected(address, 0.3):
             pass
 
 

@@ -500,7 +500,7 @@ def test_everything_works_by_keyboard_with_names_on_a_telephone_in_the_dark(brow
         if names[-1] == "Knowledge, as a slider":
             break
     assert all(names)
-    assert {"Skip to the answer", "The frontier", "People (n)", "What is asked", "nats"} <= set(names)
+    assert {"Skip to the answer", "The frontier", "People (n)", "What is released", "nats"} <= set(names)
     before = page.words("verdict")
     until(lambda: page.words("said") == before, patience(5), "the announcement")
     for _ in range(3):

@@ -28,7 +28,7 @@ def test_frames_keep_the_names_of_their_columns(package: str) -> None:
     assert dl.Mechanism.from_matrix(frame, [2, 2], labels=[0, 1]).labels == (0, 1)
     with pytest.raises(dl.InputError, match=r"the frame misses the value at row 1, column 'yes'"):
         dl.Mechanism.from_matrix(frames.DataFrame({"no": [0.5, 0.5], "yes": [0.5, None]}), [2])
-    with pytest.raises(dl.InputError, match="the frame holds what is no number"):
+    with pytest.raises(dl.InputError, match="the frame holds a value that is not a number"):
         dl.Mechanism.from_matrix(frames.DataFrame({"no": ["a", "b"], "yes": [0.5, 0.5]}), [2])
 
 

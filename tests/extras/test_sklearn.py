@@ -206,7 +206,7 @@ def missing(value: object) -> Any:  # noqa: ANN401
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda: transformer(0.0).fit(FRAME), "leakage = 0 leaves nothing to tell"),
+    (lambda: transformer(0.0).fit(FRAME), "leakage = 0 allows no release"),
     (lambda: transformer(-1.0).fit(FRAME), "give a positive number of nats"),
     (lambda: transformer().fit(FRAME).transform(FRAME.assign(b="maybe")), "column 'b' has 'maybe', which is not among"),
     (lambda: transformer(categories=[["x", "y"], ["no", "yes"]]).fit(FRAME), "column 'a' has 'z'"),
@@ -215,7 +215,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: transformer().fit(missing(None)), "row 3 of column 'b' is None"),
     (lambda: transformer().fit(missing(math.nan)), "Input contains NaN"),
     (lambda: transformer().fit(missing(pd.NA)), "make missing a category of its own"),
-    (lambda: dl.sklearn.NoisyCategoricalNB(leakage=0).fit(FRAME, LABELS), "leaves nothing to tell"),
+    (lambda: dl.sklearn.NoisyCategoricalNB(leakage=0).fit(FRAME, LABELS), "allows no release"),
     (lambda: dl.sklearn.NoisyCategoricalNB(leakage=0.3, knowledge=0.5).fit(FRAME, LABELS), "above the knowledge"),
     (lambda: dl.sklearn.NoisyCategoricalNB(adversary="bounded").fit(FRAME, LABELS), "needs knowledge="),
     (lambda: dl.sklearn.NoisyCategoricalNB(adversary="any").fit(FRAME, LABELS), "'bounded' or 'independent'"),

@@ -7,11 +7,11 @@ from fuzz.attack import FUZZERS, run
 from fuzz.kinds import lacking
 
 SLICE = {
-    "certificates": 120,
+    "certificates": 60,
     "forgeries": 60,
     "inputs": 600,
     "saved": 150,
-    "joint": 20,
+    "joint": 6,
     "differential": 25,
     "numerics": 60,
 }

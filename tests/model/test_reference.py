@@ -73,6 +73,7 @@ def test_joint_law_against_enumeration(statistic: Statistic, secret: Secret, kin
     assert reference.log_probability(x, (3, 3, 3)) == pytest.approx(math.log(rho[19]), rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", GIVEN)
 def test_draws_follow_the_reference_inside_a_cell(kind: str) -> None:
     reference, rho = _reference(kind), _rho(kind)
@@ -163,9 +164,9 @@ def test_pandas_columns_are_data() -> None:
         ([0.5, 0.5], (2, 3), "one list per record"),
         ([0.5] * 3, (2,) * 1000, "about 10"),
         ([], (2, 2), "empty"),
-        (0.5, (2, 2), "is no prior"),
-        ("uniform", (2, 2), "is no prior"),
-        ({0: 0.5, 1: 0.5}, (2, 2), "is no prior"),
+        (0.5, (2, 2), "is not a prior"),
+        ("uniform", (2, 2), "is not a prior"),
+        ({0: 0.5, 1: 0.5}, (2, 2), "is not a prior"),
         (["a", "b"], (2, 2), "not a list of numbers"),
         ([True, False], (2, 2), "not a list of numbers"),
         (np.ones((2, 2, 2)), (2, 2), "not a list of numbers"),

@@ -64,6 +64,7 @@ def test_every_flavour_is_the_same_matrix(
         "sep=;\nno;yes\n0,9;0,1\n0,4;0,6\n0,3;0,7\n0,05;0,95\n",  # Excel
         'no,yes\n"0.9","0.1"\n.4,.6\n+3e-1,7E-1\n 0.05 , 0.95 \n\n',
         '"a, b",no,yes\n"x, 1",0.9,0.1\n"x, 2",0.4,0.6\n"y, 1",0.3,0.7\n"y, 2",0.05,0.95\n',
+        '"votes\n(both)";no;"yes\n"\n0 0;0.9;0.1\n0 1;0.4;0.6\n1 0;0.3;0.7\n1 1;0.05;0.95\n',  # cells of two lines
     ],
 )
 def test_what_programs_write(tmp_path: Path, text: str) -> None:
@@ -110,6 +111,7 @@ def test_two_readings_are_told_apart_by_options(tmp_path: Path) -> None:
             r"line 2 column 2: 'zero' is not a number; this looks like semicolons",
         ),
         ("0.9,0.1\n0.4,0.6\n0.3,0.7,1\n0.1,0.9\n", "line 3 has 3 columns where others have 2"),
+        ('"a\nb",c\n0.9,0.1\n0.4,0.6\n0.3,x\n0.1,0.9\n', "channel.csv, line 5 column 2: 'x' is not a number"),
         ("a,b,c\n0.9,0.1\n0.4,0.6\n0.3,0.7\n0.1,0.9\n", "line 1 has 3 names for 2 columns"),
         ("0.9;0.1\n0.4;0.6\n0.3;0,7\n0.1;0.9\n", "is not a number; this looks like semicolons"),
         ("0,9,0,1\n0,4,0,6\n0,3,0,7\n0,1,0,9\n", "decimal commas between commas"),

@@ -77,6 +77,7 @@ def test_records_of_one_orbit_have_one_reference(statistic: Statistic) -> None:
             np.testing.assert_array_equal(statistic.log_reference(record), statistic.log_reference(orbit[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statistic",
     [Sum(5, (0, 1)), Sum(5, (0, 1), 2), Sum(4, (0, 1, 3)), Sum(4, (0, 1, 3), 3), Histogram(4, 3), STATISTICS[13]],

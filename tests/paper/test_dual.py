@@ -137,7 +137,7 @@ def test_the_printed_penalty_is_not_exact() -> None:
     ("options", "words"),
     [
         ({"reading": "loose"}, "reading = 'loose' is unknown; use 'proof' or 'strict'"),
-        ({"reading": "strict", "repairs": ["penalty_owner"]}, "both say who sets the penalty"),
+        ({"reading": "strict", "repairs": ["penalty_owner"]}, "both choose who sets the penalty"),
         ({"mu": 0.5}, "mu = 0.5 does not change the penalty"),
         ({"eps_outer": 0.0}, "eps_outer = 0.0 is out of range"),
         ({"eps_constraint": -1.0}, "eps_constraint = -1.0 is out of range"),

@@ -58,6 +58,7 @@ def test_table_of_the_paper(name: str, k: int) -> None:
     assert min(entropy(f.prior) for f in found) >= b - 1e-13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("b", [1, 1.5, 2, pytest.param(2.5, marks=pytest.mark.nightly)])
 def test_the_printed_projection_makes_leakage_fall(b: float) -> None:
     """The decline that the paper prints is that of its Algorithm 5: the truth is flat up to 3 ln 2 = 2.08."""
@@ -95,6 +96,7 @@ def test_every_answer_is_attained_and_allowed(seed: int, share: float, records: 
     assert values == sorted(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_never_above_the_certified_bound(seed: int) -> None:
     q = random_channel(seed)

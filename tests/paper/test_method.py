@@ -71,6 +71,7 @@ def designed(design: Design) -> Design:
     return design
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("b", [b for b in LITERAL if b != 2.5])  # which takes half a minute
 def test_the_table_of_the_paper_is_reached_and_never_exceeded(b: float) -> None:
     audit = checked(dl.audit(LAPLACE, entropy=b, method="paper", time_limit=600))
@@ -133,6 +134,7 @@ def test_bits_are_nats_in_another_unit() -> None:
     assert bits.upper == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_seed_decides_and_the_file_keeps_everything(tmp_path: Path) -> None:
     first, again, other = (
         dl.audit(SMALL, entropy=1.7, method="paper", settings=FEW_STARTS, seed=seed) for seed in (3, 3, 4)
@@ -290,6 +292,7 @@ def test_designs_repeat() -> None:
     assert (one.upper, one.reported, one.history) == (two.upper, two.reported, two.history)
 
 
+@pytest.mark.slow
 def test_as_printed_the_mechanism_is_moved_within_its_distortion_and_the_readings_differ() -> None:
     printed = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method="paper", settings=ONE_START))
     ours = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method="paper", settings=ONE_START, repairs=OURS))
@@ -317,12 +320,12 @@ def test_the_choice_of_repairs_reaches_algorithm_1() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"repairs": ["escort"]}, 'repairs says how the paper.s text is run; give it with method="paper"'),
-        ({"reading": "proof"}, "reading says how the paper.s text is run"),
+        ({"repairs": ["escort"]}, 'repairs chooses how the paper.s text is run; give it with method="paper"'),
+        ({"reading": "proof"}, "reading chooses how the paper.s text is run"),
         ({"method": "paper", "repairs": ["escrot"]}, "no repair 'escrot'; did you mean 'escort'"),
         ({"method": "paper", "repairs": [3]}, "no repair 3; by choice: gradient, entropy_share, escort, hinge"),
         ({"method": "paper", "reading": "loose"}, "reading = 'loose' is unknown; use 'proof' or 'strict'"),
-        ({"method": "paper", "reading": "strict", "repairs": "penalty_owner"}, "both say who sets the penalty"),
+        ({"method": "paper", "reading": "strict", "repairs": "penalty_owner"}, "both choose who sets the penalty"),
     ],
 )
 def test_choices_that_make_no_sense_are_refused(options: dict[str, object], words: str) -> None:
@@ -344,6 +347,7 @@ def test_the_algorithms_are_reachable_by_number() -> None:
     assert all(f"Algorithm {k}" in (one.__doc__ or "") for k, one in enumerate(numbers, 1))
 
 
+@pytest.mark.slow
 def test_results_say_which_repairs_and_which_reading_ran(tmp_path: Path) -> None:
     always = ["start", "current_iterate", "infeasible", "armijo", "previous"]
     audit = dl.audit(SMALL, entropy=0.5, method="paper", settings=ONE_START, repairs=["escort"])

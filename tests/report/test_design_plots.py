@@ -47,6 +47,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS.keys())
 def test_pictures_of_designs_name_their_units_and_overlap_nowhere(design: Design) -> None:
     figure = design.plot()

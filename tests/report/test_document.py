@@ -55,7 +55,7 @@ def test_the_page_carries_the_verdict_and_a_certificate_that_verifies(audit: dl.
     page, reader = read(tmp_path / "r.html")
     assert not reader.loads
     assert len(page) < 1_000_000
-    assert "This release tells at most" in page
+    assert "This release leaks at most" in page
     data = re.search(r'download="certificate.json" href="data:[^,]*,([^"]*)"', page)
     assert data is not None
     assert dl.verify(json.loads(base64.b64decode(data[1]))).verified
@@ -154,13 +154,13 @@ def test_both_adversaries_stand_side_by_side_with_what_they_believe(audit: dl.Au
     audit.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     other = dl.audit(audit.mechanism, adversary="independent")
-    assert "the adversary may believe that records are tied to each other in any way" in page
+    assert "the adversary may believe that records depend on each other in any way" in page
     assert "the adversary believes that records are independent, and may know every record but one. Verified." in page
     assert f'data-nats="{other.upper!r}"' in page
     other.report(tmp_path / "other.html")
     page = (tmp_path / "other.html").read_text()
     assert "dalenius audit --query &quot;count(n=2)&quot; --mechanism &quot;geometric(epsilon=1)&quot; --adv" in page
-    assert "tied to each other" not in page
+    assert "depend on each other" not in page
 
 
 def test_a_ledger_has_a_page(tmp_path: Path) -> None:
@@ -170,13 +170,44 @@ def test_a_ledger_has_a_page(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["report", str(tmp_path / "book.json"), "--out", str(tmp_path / "r.html")])
     assert run.exit_code == 0
     page, reader = read(tmp_path / "r.html")
-    assert "The release of this ledger tells" in page
+    assert "The release of this ledger leaks" in page
     assert "dalenius ledger show" in page
     assert "is kept" in page
     assert "<h1>Leakage report: 1 release about 2 records of 2 values</h1>" in page
     assert "b" not in reader.tags
     assert "dalenius verify FILE" not in page  # there is no certificate on it
+    assert "has no certificate: its numbers were read from a file. dalenius report LEDGER.json --verify" in page
     assert isinstance(dl.load(tmp_path / "book.json"), dl.Ledger)
+
+
+@pytest.mark.parametrize("adversary", ["bounded", "independent"])
+def test_a_ledger_carries_the_certificate_of_all_releases(adversary: str, tmp_path: Path) -> None:
+    against = {"adversary": adversary} if adversary == "independent" else {"knowledge": 0.5}
+    ledger = dl.Ledger(QUERY, **against)
+    for epsilon in (0.5, 0.7):
+        ledger.release(dl.mechanisms.geometric(QUERY, epsilon=epsilon))
+    ledger.report(tmp_path / "r.html")
+    page, _ = read(tmp_path / "r.html")
+    assert "it proves that all releases together leak" in page
+    assert "check it with: dalenius verify certificate.json" in page
+    carried = re.search(r'href="data:[^,]*;base64,([^"]*)"', page)
+    assert carried is not None
+    (tmp_path / "certificate.json").write_bytes(base64.b64decode(carried[1]))
+    verdict = dl.verify(tmp_path / "certificate.json")
+    assert verdict.verified
+    assert verdict.upper is not None
+    assert verdict.upper <= ledger.account().upper * (1 + 1e-9)
+
+
+def test_a_ledger_without_a_certificate_says_why(tmp_path: Path) -> None:
+    ledger = dl.Ledger(QUERY, knowledge=0.5, most_entries=9)
+    dl.Ledger(QUERY, knowledge=0.5).report(tmp_path / "empty.html")
+    assert "has no certificate: nothing was released" in (tmp_path / "empty.html").read_text()
+    for epsilon in (0.1, 0.2):
+        ledger.release(dl.mechanisms.geometric(QUERY, epsilon=epsilon))
+    assert ledger.account().bound == "chain rule"
+    ledger.report(tmp_path / "r.html")
+    assert "has no certificate: its upper bound is a sound bound" in (tmp_path / "r.html").read_text()
 
 
 def test_results_of_two_versions_are_not_on_one_page(audit: dl.Audit, tmp_path: Path) -> None:

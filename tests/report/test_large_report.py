@@ -10,9 +10,10 @@ from dalenius.results.audit import Audit
 
 @pytest.fixture(scope="module")
 def audit() -> Audit:
-    return dl.audit(dl.mechanisms.geometric(dl.queries.count(n=20_000), epsilon=1), knowledge=0.5)
+    return dl.audit(dl.mechanisms.geometric(dl.queries.count(n=20_000), epsilon=1), knowledge=0.5, time_limit=600)
 
 
+@pytest.mark.slow
 def test_the_heat_map_leaves_out_classes_without_mass(audit: Audit) -> None:
     first, end = _likely(audit.prior.masses)
     assert audit.prior.masses[:, first:end].sum() == pytest.approx(1, abs=2.1e-4)

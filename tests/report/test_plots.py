@@ -5,8 +5,10 @@ import pytest
 from matplotlib.figure import Figure
 from samples import built, parity
 
+import dalenius as dl
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.report.charts import staircase
 from dalenius.report.plots import image
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step
@@ -31,6 +33,11 @@ def _texts(figure: Figure) -> str:
     return " ".join(axes.get_xlabel() + axes.get_ylabel() + axes.get_title() for axes in figure.axes)
 
 
+def _adversaries(figure: Figure) -> list[str]:
+    return [label.get_text() for label in figure.axes[1].get_yticklabels()]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("audit", AUDITS.values(), ids=AUDITS.keys())
 def test_pictures_of_audits_name_their_units_and_overlap_nowhere(audit: Audit) -> None:
     figure = audit.plot()
@@ -76,3 +83,18 @@ def test_a_curve_of_the_papers_method_shows_what_was_found() -> None:
     assert [text.get_text() for text in axes.get_legend().get_texts()][
         -1
     ] == "found by the paper's method: lower bounds"
+
+
+def test_what_was_given_as_knowledge_is_labelled_as_knowledge() -> None:
+    mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.3)
+    assert "this adversary\nknows 0.5" in _adversaries(dl.audit(mechanism, knowledge=0.5).plot())
+    assert "this adversary\nb = 1" in _adversaries(dl.audit(mechanism, entropy=1).plot())
+    assert "knows beyond the uniform prior (nats)" in _texts(dl.curve(mechanism, knowledges=[0.1, 0.5]).plot())
+
+
+def test_a_staircase_holds_between_places_in_any_order() -> None:
+    (band,) = staircase("between", [2.0, 0.0, 1.0], [0.5, 0.1, 0.3], [0.6, 0.2, 0.7])
+    assert list(band.x) == [0, 1, 1, 2]
+    assert list(band.low) == [0.1, 0.1, 0.3, 0.3]
+    assert list(band.high) == [0.6, 0.6, 0.6, 0.6]  # what holds at 2 holds before it
+    assert staircase("alone", [1.0], [0.1], [0.2]) == []

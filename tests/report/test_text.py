@@ -102,7 +102,7 @@ def test_the_summary_at_the_extremes() -> None:
     coarse = parity(b=2.2, tolerance=0.05).summary()
     assert "just as much" not in coarse
     uniform = parity(b=4 * math.log(2), lower=0.0, upper=0.0, records=Records(((range(4), 0.0, 0.0),)))
-    assert "knows nothing beforehand" in uniform.summary()
+    assert "knows nothing before the release" in uniform.summary()
     assert "practically nothing" in dataclasses.replace(uniform, extremes=Extremes((0.0, 0.0), 0.0)).summary()
 
 

@@ -98,7 +98,7 @@ def test_a_run_leaves_tables_certificates_and_pages(calm: Calm) -> None:
 def test_a_second_run_measures_nothing_and_writes_the_same(calm: Calm) -> None:
     before, took, told = tables(calm.out), seconds(calm.out), list[Progress]()
     reproduce(calm.out, jobs=1, report=told.append, plan=plan())
-    assert told[0].text == "5 of 5 points are there; 0 to answer, 1 at a time"
+    assert told[0].text == "5 of 5 points are done; 0 to go, 1 at a time"
     assert (tables(calm.out), seconds(calm.out)) == (before, took)
 
 

@@ -14,15 +14,16 @@ import dalenius as dl
 from dalenius.auditing.all_records import audit_records
 from dalenius.model.adversary import Adversary
 from dalenius.model.problem import AuditProblem
-from dalenius.search.crew import Batch, Crew
+from dalenius.search.best_first import Parts
+from dalenius.search.crew import Crew, Task
 from dalenius.search.deadline import Deadline
-from dalenius.search.processes import Leaves, Processes, crew_of
+from dalenius.search.processes import Processes, crew_of
 
 MECHANISM = random_channel([2, 2, 2], 4, seed=3)
 
 
 def early(*kinds: str) -> dl.Settings:
-    """Rounds of small batches from the first nodes on, so that a small tree has what a long one has."""
+    """Several small batches under way from the first nodes on, so that a small tree has what a long one has."""
     small = {"box_batch": 4, "posterior_batch": 4, "simplex_batch": 4, "choice_batch": 4}
     trees = replace(dl.Settings().trees, round_nodes=8, round_batches=5, **small)
     return dl.Settings(trees=trees, **({"portfolio": dl.settings.only(*kinds)} if kinds else {}))
@@ -32,6 +33,7 @@ def audited(jobs: object, settings: dl.Settings, nodes: int = 300) -> dl.Audit:
     return dl.audit(MECHANISM, knowledge=0.4, secret=0, nodes=nodes, jobs=jobs, settings=settings, verify=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "nodes"), [("boxes", 300), ("posteriors", 200), ("simplices", 250), ("rows", 300)])
 def test_the_certificate_does_not_depend_on_the_number_of_processes(kind: str, nodes: int) -> None:
     alone, three = (audited(jobs, early(kind), nodes) for jobs in (1, 3))
@@ -42,15 +44,16 @@ def test_the_certificate_does_not_depend_on_the_number_of_processes(kind: str, n
 
 
 class Mortal(Processes):
-    """Kills its other processes before a round."""
+    """Kills its other processes while they have batches."""
 
     murders = 0
 
-    def bound(self, tree: Any, batches: Sequence[Batch], deadline: Deadline) -> Leaves:  # noqa: ANN401
+    def bounded(self, tasks: Sequence[Task], deadline: Deadline) -> Parts:
         for other in self._others if self.murders < 3 else []:
-            os.kill(other.pid, signal.SIGKILL)
-            self.murders += 1
-        return super().bound(tree, batches, deadline)
+            if other.held:
+                os.kill(other.pid, signal.SIGKILL)
+                self.murders += 1
+        return super().bounded(tasks, deadline)
 
 
 def run(crew: Crew) -> dict[str, Any]:
@@ -62,6 +65,7 @@ def run(crew: Crew) -> dict[str, Any]:
     return {"upper": proof.upper, "splits": proof.nodes.split, "nodes": proof.nodes.size}  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_what_a_process_had_that_died_is_bounded_here() -> None:
     mortal = Mortal(8, 5, 3)
     assert run(mortal) == run(Crew(8, 5))
@@ -75,9 +79,20 @@ def test_processes_end_with_their_crew() -> None:
     assert crew._others == []
 
 
-def test_rounds_begin_where_a_tree_is_long() -> None:
-    assert [Crew(100, 8).round_of(size) for size in (1, 99, 100, 10**6)] == [1, 1, 8, 8]
-    assert Crew().round_of(10**6) == 1
+def test_several_batches_are_under_way_where_a_tree_is_long() -> None:
+    assert [Crew(100, 8).batches_of(size) for size in (1, 99, 100, 10**6)] == [1, 1, 8, 8]
+    assert Crew().batches_of(10**6) == 1
+
+
+def test_a_tree_is_a_proof_while_batches_are_under_way() -> None:
+    adversary = Adversary.from_user(MECHANISM.records, None, 0.4)
+    problem = AuditProblem(MECHANISM, adversary, None, 1e-6, early("posteriors"), 0.0)
+    found = audit_records(problem, Deadline(math.inf, most_nodes=200, crew=Crew(8, 5)), 0)
+    nodes = found[0].audit.proof.nodes  # type: ignore[attr-defined]
+    assert len(nodes.under_way) == 4
+    assert len(nodes.leaf) == (nodes.size + 1) / 2
+    assert nodes.upper == max(bound for bound, _ in nodes.leaf.values())
+    assert sum(not isinstance(entry, tuple) for entry in nodes.preorder()) == len(nodes.leaf)
 
 
 class Client:

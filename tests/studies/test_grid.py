@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.errors import InputError
-from dalenius.studies.grid import Range, read_grid
+from dalenius.studies.grid import Range, check_points, read_grid
 from dalenius.studies.words import Source, line_of
 
 GOOD = """
@@ -70,6 +70,12 @@ def test_ranges_have_both_ends_and_equal_steps(low: float, high: float, steps: i
     assert max(jumps) - min(jumps) <= 1e-9 * max(map(abs, [*jumps, low, high]))
 
 
+def test_a_range_of_whole_numbers_has_whole_numbers() -> None:
+    text = GOOD.replace("[2, 3]", "{ from = 2, to = 51, steps = 50 }")
+    assert [place["n"] for place in points(text)][::3] == list(range(2, 52))
+    check_points(source := Source.parsed(Path("s.toml"), text), read_grid(source)[1])
+
+
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
@@ -96,6 +102,8 @@ def test_ranges_have_both_ends_and_equal_steps(low: float, high: float, steps: i
         ("[fix]", "[fix]\nknowledge = 1", ["stands in [fix] too"]),
         ("[fix]", '[fix]\nunit = "bit"', ["line 6, fix.unit", '\'bit\' is not "nats" or "bits"']),
         ("[fix]", "[fix]\ntolerance = true", ["line 6, fix.tolerance", "true is not a number"]),
+        ("[fix]", '[fix]\ntolerance = "1e-3"', ["line 6, fix.tolerance", "'1e-3' is not a number"]),
+        ("[2, 3]", '[2, 3]\nentropy = ["1"]', ["line 11, vary.entropy", "'1' is not a number"]),
         ("[fix]", "[fix]\nentropy = 1", ["exactly one of entropy and knowledge; both was given"]),
         ("[fix]", "[fix]\ndistortion = 1", ["distortion is a key of task = 'design'"]),
         ("[vary]", "[very]\n", ["there is no table [very]", "did you mean 'vary'?"]),
@@ -105,6 +113,31 @@ def test_mistakes_have_their_line_and_what_was_expected(before: str, after: str,
     said = refused(GOOD.replace(before, after, 1))
     for word in words:
         assert word in said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("geometric", "geometrc", ["line 7, fix.mechanism", "no mechanism 'geometrc'; did you mean 'geometric'?"]),
+        ("epsilon=1", "epsilom=1", ["line 7, fix.mechanism", "no argument 'epsilom'; did you mean 'epsilon'?"]),
+        ("epsilon=1", "epsilon='1'", ["line 7, fix.mechanism", "epsilon = '1'", "is not a number"]),
+        ("count(n={n})", "count(n={n}, m=1)", ["line 6, fix.query", "count has no argument 'm'"]),
+        ("[2, 3]", "[2.5, 3]", ["line 6, fix.query", "n = 2.5 in 'count(n=2.5)' is not a whole number"]),
+        ("[2, 3]", '["two", 3]', ["line 6, fix.query", "'two'"]),
+        ("epsilon=1", "epsilon=-1", ["no point of this study can be answered; at n = 2", "epsilon = -1"]),
+    ],
+)
+def test_what_no_point_can_ask_is_refused_before_any_work(before: str, after: str, words: list[str]) -> None:
+    source = Source.parsed(Path("s.toml"), GOOD.replace(before, after, 1))
+    with pytest.raises(InputError) as error:
+        check_points(source, read_grid(source)[1])
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_what_one_point_cannot_ask_is_its_own_mistake() -> None:
+    source = Source.parsed(Path("s.toml"), GOOD.replace("[2, 3]", "[-2, 3]"))
+    check_points(source, read_grid(source)[1])
 
 
 def test_text_that_is_not_toml_is_one_sentence() -> None:

@@ -73,11 +73,11 @@ def test_a_run_answers_what_is_missing_and_nothing_else(toml: Path) -> None:
     seen: list[str] = []
     first = Study.load(toml).run(jobs=2, progress=lambda state: seen.append(state.text))
     assert first.complete
-    assert seen[0] == "0 of 4 points are there; 4 to answer, 2 at a time"
+    assert seen[0] == "0 of 4 points are done; 4 to go, 2 at a time"
     toml.write_text(TEXT.replace("[0.5, 1.0]", "[0.5, 1.0, 2.0]"))
     seen.clear()
     second = Study.load(toml).run(jobs=1, progress=lambda state: seen.append(state.text))
-    assert seen[0].startswith("4 of 6 points are there; 2 to answer")
+    assert seen[0].startswith("4 of 6 points are done; 2 to go")
     assert same(second)[:4] == same(first) == same(run_here(Study.load(toml)))[:4]
 
 
@@ -132,7 +132,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_costs_nothing_that_had_ended(
     more = [Entry("0" * 64, "done", "", {}, 1.0, bytes(10**6))]
     with Store.open(study.store, study.name, study.source.text) as opened:
         opened.connection.execute(f"PRAGMA {state}")
-        with pytest.raises(InputError, match=f"two.db: {words}; what had ended before is kept"):
+        with pytest.raises(InputError, match=f"two.db: {words}; points that were finished are kept"):
             opened.put(more)
     assert study.refreshed().entries == before
 
@@ -186,7 +186,7 @@ def test_a_study_is_loaded_like_any_result_and_has_a_page(toml: Path, tmp_path: 
     page = (tmp_path / "r.html").read_text()
     assert "<h1>Leakage report: two noises</h1>" in page
     assert "4 of 4 points are done, 0 failed" in page
-    assert "the adversary may believe that records are tied" in page
+    assert "the adversary may believe that records depend on each other" in page
     assert "certificates.jsonl.gz" in page
     assert "dalenius sweep two.toml --verify" in page
     # Digits are rounded outward in the table too.
@@ -209,6 +209,19 @@ def test_a_store_at_rest_is_one_file(toml: Path) -> None:
     study = run_here(Study.load(toml))
     Study.load(study.store)
     assert {path.name for path in toml.parent.iterdir()} == {"two.toml", "two.db"}
+
+
+def test_a_second_run_on_one_store_is_refused_while_the_first_lasts(toml: Path) -> None:
+    study = Study.load(toml)
+    with Store.open(study.store, study.name, study.source.text) as opened:
+        opened.put([running.answer((study.points[0].key, study.points[0].work))])
+        with pytest.raises(InputError, match="another run is writing to it"):
+            study.run(jobs=1)
+        assert len(Study.load(toml).rows()) == 1
+    assert {path.name for path in toml.parent.iterdir()} == {"two.toml", "two.db"}
+    # A run that was killed leaves the file, and no lock.
+    toml.with_name("two.db-lock").touch()
+    assert run_here(study).complete
 
 
 RUN = "import sys; from dalenius.studies.study import Study; Study.load(sys.argv[1]).run(jobs=2)"

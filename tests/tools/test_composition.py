@@ -282,6 +282,7 @@ def test_the_information_of_noise_that_is_never_written_out(mechanism: str, quer
     assert exact - 2e-5 <= information_bound(large, knowledge, Deadline(10.0)) <= 1.6 * exact + 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [ANY, COUNT, PARITY, CELLS])
 @pytest.mark.parametrize("knowledge", [0.0, 0.05, 0.6, 2.0])
 def test_information_bound_is_above_every_prior_and_near_the_best(mechanism: dl.Mechanism, knowledge: float) -> None:

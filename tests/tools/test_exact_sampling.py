@@ -189,11 +189,11 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="size = -1 is too small"):
         mechanism.sample([0, 1], size=-1, secure=True)
     real = dl.mechanisms.laplace(dl.queries.count(n=2), epsilon=1, output="real")
-    with pytest.raises(InputError, match=r"last bits of a float may tell .* leave output='real' out"):
+    with pytest.raises(InputError, match=r"last bits of a float may reveal .* leave output='real' out"):
         real.sample([0, 1], secure=True)
     for name in ("geometric", "exponential", "randomized_response"):  # the verifier takes no integer above 2^53
         huge = getattr(dl.mechanisms, name)(dl.queries.count(n=2), epsilon=2**60)
-        with pytest.raises(InputError, match="but it says: epsilon must be a finite number"):
+        with pytest.raises(InputError, match="but the verifier refuses it: epsilon must be a finite number"):
             huge.sample([0, 1], secure=True)
 
 

@@ -256,7 +256,7 @@ def test_domains_whose_datasets_the_reference_tells_apart_are_refused(
         if j in fine:
             accepted(data)
         else:
-            refused(data, "the reference tells datasets of one class apart")
+            refused(data, "the reference treats datasets of one class differently")
 
 
 # Symmetries.

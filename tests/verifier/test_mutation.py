@@ -227,6 +227,7 @@ def test_the_certificate_is_of_the_kind_that_is_mutated(name: str) -> None:
         assert any("lam" in leaf for p in data["proofs"] if "tree" in p for leaf in p["tree"] if isinstance(leaf, dict))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_whatever_is_accepted_is_true(name: str) -> None:
     run(name, most=5, seed=0)

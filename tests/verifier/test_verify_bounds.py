@@ -259,6 +259,7 @@ def test_the_bound_of_a_leaf_is_the_formula(seed: int) -> None:
         assert float(found.rad()) < 1e-25 * max(1, abs(float(found)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_no_prior_leaks_more_than_a_single_leaf_allows(seed: int) -> None:
     rng = np.random.default_rng(1000 + seed)
@@ -274,6 +275,7 @@ def test_no_prior_leaks_more_than_a_single_leaf_allows(seed: int) -> None:
         assert float(boxes.bound(boxes.root, leaf)) >= leaks - 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_every_prior_is_bounded_by_the_leaf_it_lies_in(seed: int) -> None:
     rng = np.random.default_rng(2000 + seed)

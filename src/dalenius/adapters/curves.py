@@ -24,12 +24,13 @@ def from_privacy_curve(epsilons: Iterable[float], deltas: Iterable[float]) -> Me
     """Return the mechanism about one person's membership that leaks most among all with this privacy curve.
 
     Guarantee: whatever is (epsilon, delta)-differentially private at all these points, in both directions, is a
-    function of this mechanism's output and of chance, so that it leaks no more about membership.
+    function of this mechanism's output and of chance, so it leaks no more about membership.
 
     By Blackwell's theorem that holds where H(x) = sum_y max(0, P(y) - x Q(y)) is at least delta at x = e^epsilon, for
     every x >= 0. H is convex, so between points it is at most the chord. Chords belong to a pair (P, Q) of their own:
-    likelihood ratios x_i, of which Q has as much as the slope changes there. Below x = 1 the curve is that of the other
-    direction, H(1/x) = 1 - 1/x + delta/x. Numbers are rounded so that no point lies above the curve of the mechanism.
+    likelihood ratios x_i, where Q has as much mass as the slope changes there. Below x = 1 the curve is that of the
+    other direction, H(1/x) = 1 - 1/x + delta/x. Numbers are rounded so that no point lies above the curve of the
+    mechanism.
 
     Args:
         epsilons: points of the curve, as an accountant gives them.

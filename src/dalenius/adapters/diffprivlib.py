@@ -24,10 +24,10 @@ def from_diffprivlib(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
         query: what it is run on.
 
     Returns:
-        A Mechanism with the law that the documentation of diffprivlib gives; its samplers follow it only nearly.
+        A Mechanism with the law that the documentation of diffprivlib gives; its samplers follow it only approximately.
 
     Raises:
-        InputError: the object is not known, or its bounds are not the range of the query.
+        InputError: the object is not supported, or its bounds are not the range of the query.
 
     Example:
         `dl.from_diffprivlib(Geometric(epsilon=1, sensitivity=1), dl.queries.count(n=4))`
@@ -37,7 +37,7 @@ def from_diffprivlib(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
         raise InputError(message)
     name = type(mechanism).__name__
     if not type(mechanism).__module__.startswith("diffprivlib.") or name not in KNOWN:
-        message = f"{name} is not known here; known are {', '.join(KNOWN)} of diffprivlib.mechanisms"
+        message = f"{name} is not supported; from_diffprivlib reads {', '.join(KNOWN)} of diffprivlib.mechanisms"
         raise InputError(message)
     return KNOWN[name](mechanism, query)
 

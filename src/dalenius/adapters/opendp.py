@@ -34,7 +34,7 @@ def from_opendp(measurement: Any, query: Query) -> Mechanism:  # noqa: ANN401 - 
     Args:
         measurement: a measurement of OpenDP 0.12 or later. Laplace and geometric noise on whole numbers, discrete
             Gaussian noise, the same on real numbers, randomised response of one value, noisy max, and compositions of
-            these are known.
+            these are supported.
         query: what the transformations before the noise compute. That is compared on all datasets up to 4,096 of them,
             and on 2,000 otherwise.
 
@@ -42,10 +42,10 @@ def from_opendp(measurement: Any, query: Query) -> Mechanism:  # noqa: ANN401 - 
         A Mechanism.
 
     Raises:
-        InputError: the measurement is of another kind, or computes something else than the query.
+        InputError: the measurement is of another kind, or computes something other than the query.
 
     Example:
-        `dl.from_opendp(measurement, dl.queries.count(n=4))`; the page on coming from OpenDP has it whole.
+        `dl.from_opendp(measurement, dl.queries.count(n=4))`; the page on coming from OpenDP has the whole example.
     """
     if not isinstance(query, Query):
         message = f"from_opendp needs a Query as its second argument, not {type(query).__name__}; see dl.queries"
@@ -68,7 +68,7 @@ def from_opendp(measurement: Any, query: Query) -> Mechanism:  # noqa: ANN401 - 
             name, given = _made(given["measurement"])
     if name not in LEAVES:
         known = ", ".join(sorted(LEAVES))
-        message = f"{name} of OpenDP is not known here; known are {known}, chains and compositions of them"
+        message = f"{name} of OpenDP is not supported; from_opendp reads {known}, and chains and compositions of them"
         raise InputError(message)
     return LEAVES[name](query, given)
 
@@ -78,7 +78,7 @@ def _made(thing: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - OpenDP's
     made = getattr(thing, "__opendp_dict__", None)
     if not isinstance(made, dict) or "__function__" not in made:
         message = (
-            f"{type(thing).__name__} does not say how it was made; from_opendp reads measurements of OpenDP 0.12 or "
+            f"{type(thing).__name__} does not record how it was made; from_opendp reads measurements of OpenDP 0.12 or "
             "later, built by its constructors"
         )
         raise InputError(message)
@@ -106,8 +106,8 @@ def _check_same_answers(transformation: Any, query: Query) -> None:  # noqa: ANN
         )
         if not same:
             message = (
-                f"the measurement is about another question: of the dataset {data} its transformation says "
-                f"{found.tolist()}, and {query} says {expected.tolist()}"
+                f"the measurement is about another query: for the dataset {data} its transformation gives "
+                f"{found.tolist()}, but {query} gives {expected.tolist()}"
             )
             raise InputError(message)
 
@@ -170,7 +170,7 @@ def _number(query: Query) -> Query:
     """Refuse noise that is not clamped on every count of a histogram."""
     if query.vector:
         message = (
-            f"noise on every count of {query} without bounds is not known here; in place of Laplace noise take "
+            f"noise on every count of {query} without bounds is not supported; instead of Laplace noise use "
             "dl.mechanisms.geometric(query, scale=...): it is clamped to 0..n, and leaks as much"
         )
         raise InputError(message)
@@ -207,7 +207,7 @@ def _response(query: Query, given: dict[str, Any]) -> Mechanism:
 
 def _noisy_max(query: Query, given: dict[str, Any]) -> Mechanism:
     if given.get("negate") or given.get("optimize") == "min":
-        message = "noisy min is not known here; negate the scores, and take noisy max"
+        message = "noisy min is not supported; negate the scores and use noisy max"
         raise InputError(message)
     gumbel = "optimize" in given or "ZeroConcentrated" in str(given.get("output_measure", ""))
     return mechanisms.noisy_max(

@@ -145,7 +145,10 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     mechanism = problem.mechanism
     merged = Merged.of(mechanism)
     exact_cells = verifier_sees_same_rows(mechanism, merged)
-    order = _with_answers(ordered(mechanism, merged, problem.settings.limits), mechanism, merged)
+    # Nothing but monotone rows needs it, and those are not tried where nothing is known.
+    wanted = problem.knowledge > 0 and "monotone" in problem.settings.portfolio.opening
+    order = ordered(mechanism, merged, problem.settings.limits) if wanted else None
+    order = _with_answers(order, mechanism, merged)
     common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)

@@ -169,7 +169,7 @@ class SecretAudit(Bracket):
     def choices_affordable(self) -> bool:
         """Whether choices are few enough to be searched; without any choice the limit is far higher."""
         cells, settings = self.cells, self.cells.settings
-        alone = cells.size == cells.n_secrets and cells.knowledge >= settings.ascent.small_knowledge
+        alone = cells.alone and cells.knowledge >= settings.ascent.small_knowledge
         most = settings.portfolio.most_choices_alone if alone else settings.portfolio.most_choices
         return cells.size * cells.n_outputs <= most
 
@@ -180,8 +180,11 @@ class SecretAudit(Bracket):
 
     def stationary(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
-        least = self.cells.settings.closed_forms.stationary_s
+        cells, least = self.cells, self.cells.settings.closed_forms.stationary_s
         steep = self.s > least
+        if steep and cells.alone and cells.knowledge < cells.settings.ascent.small_knowledge:
+            self._keep_convex(*stationary.near_reference(cells, self.pi, self.s))
+            return
         s = self.s if steep else least
         pi = self.pi if steep else stationary.settle(self.cells, s, deadline)
         tree = BoxTree(stationary.problem(self.cells), self.lower, self.tolerance, s)
@@ -195,7 +198,8 @@ class SecretAudit(Bracket):
             self.points(deadline, _rng)
             if not self.open:
                 return
-        found = Scan(self.cells, self.order, deadline).run(self.pi, self.s, self.lower, self.tolerance)
+        scan = Scan(self.cells, self.order, deadline, closing=self.few_cells)
+        found = scan.run(self.pi, self.s, self.lower, self.tolerance)
         if found is not None:
             self.keep_upper(found)
 

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,7 +30,7 @@ class Tree(Proof, Protocol):
         """Bound the root."""
 
     def step(self, deadline: Deadline) -> int:
-        """Split the worst nodes, and bound their children; returns how many batches that were."""
+        """Split the worst nodes, and bound their parts; returns how many batches that were, one or none."""
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes."""
@@ -143,17 +142,16 @@ class Bracket:
             tree.open_root(deadline)
         self.proofs.append(tree)
         batches, mark, mark_batch, ascended = 0, tree.upper, 0, -1
-        while tree.nodes.heap and not (finer and batches - mark_batch > settings.stall_batches):
-            due = self._ascents_due(ascended, batches)
-            ascended = batches if due else ascended
-            self._ascend_from(tree, deadline, anyway=due)
+        while tree.nodes.open and not (finer and batches - mark_batch > settings.stall_batches):
+            if tree.nodes.heap:
+                due = self._ascents_due(ascended, batches)
+                ascended = batches if due else ascended
+                self._ascend_from(tree, deadline, anyway=due)
             tree.lower, tree.tolerance = self.floor, self.tolerance
-            worked = tree.step(deadline)
-            batches += worked
+            batches += tree.step(deadline)
             if tree.upper - tree.lower < settings.progress * (mark - tree.lower):
                 mark, mark_batch = tree.upper, batches
-            # A round counts as the batches that it has, so that turns of other routes are no shorter than before.
-            yield from repeat(tree, max(1, worked))
+            yield tree
         self.keep_finished(tree)
 
     def _ascents_due(self, last: int, batches: int) -> bool:

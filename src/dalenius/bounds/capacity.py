@@ -78,31 +78,60 @@ class CapacityBracket:
     def joined(self, other: "CapacityBracket") -> "CapacityBracket":
         """The better of both lower bounds, with its prior, and of both upper bounds, with its law."""
         low, high = (other if other.lower > self.lower else self), (other if other.upper < self.upper else self)
-        return CapacityBracket(low.lower, high.upper, low.prior, high.law)
+        return low if low is high else CapacityBracket(low.lower, high.upper, low.prior, high.law)
 
 
+# An overflow ends in infinity, which is no step; it needs no warning.
+@np.errstate(all="ignore")
 def interior_point(q: Floats, tolerance: float, deadline: Deadline, settings: Settings = DEFAULT) -> CapacityBracket:
     """Bracket the capacity of a channel given by its rows."""
     newton = settings.newton
     p = np.full(len(q), 1 / len(q))
-    low, divergence = _bounds(p, q)
-    high = float(divergence.max())
-    best = CapacityBracket(low, high, p, p @ q)
-    slack = 2 * high - low - divergence
+    law, low, high, divergence = _bounds(p, q)
+    best = CapacityBracket(low, high, p, law)
+    # p and lambda, one below the other
+    point = np.stack([p, 2 * high - low - divergence])
     length, idle = 1.0, 0
     for _ in range(newton.capacity_rounds):
         if best.gap <= tolerance or idle > newton.capacity_stalled or deadline.expired():
             break
         try:
-            p, slack, length = _newton(p, slack, divergence, q, (centring(length), newton.capacity_inside))
+            step = _newton(point, divergence, high, q / np.sqrt(np.maximum(law, TINY)), centring(length))
         except LinAlgError:
             # Rounding ends all progress.
             break
-        low, divergence = _bounds(p, q)
-        better = best.joined(CapacityBracket(low, float(divergence.max()), p, p @ q))
-        idle = 0 if better.lower > best.lower or better.upper < best.upper else idle + 1
+        length = min(1.0, newton.capacity_inside * float(longest_inside(point.ravel(), step.ravel())))
+        point += length * step
+        point[0] /= np.add.reduce(point[0])
+        p = point[0].copy()
+        law, low, high, divergence = _bounds(p, q)
+        better = best.joined(CapacityBracket(low, high, p, law))
+        idle = idle + 1 if better is best else 0
         best = better
     return best
+
+
+def two_rows(q: Floats, tolerance: float, rounds: int = 60) -> CapacityBracket:
+    """Bracket the capacity of two rows with few outputs: Newton's method on D_0 = D_1, in numbers, not in arrays.
+
+    In the mass p of the second row D_1 - D_0 falls, by sum_y (q_1 - q_0)^2 / r; a step that leaves the interval where
+    it changes its sign is replaced by its middle.
+    """
+    pairs = [(a, b) for a, b in zip(*q.tolist(), strict=True) if a + b > 0]
+    low, high, p = 0.0, 1.0, 0.5
+    for _ in range(rounds):
+        law = [a + p * (b - a) for a, b in pairs]
+        d_0 = math.fsum(a * math.log(a / r) for (a, _), r in zip(pairs, law, strict=True) if a > 0)
+        d_1 = math.fsum(b * math.log(b / r) for (_, b), r in zip(pairs, law, strict=True) if b > 0)
+        told = d_0 + p * (d_1 - d_0)
+        if max(d_0, d_1) - told <= tolerance:
+            break
+        low, high = (p, high) if d_1 > d_0 else (low, p)
+        p += (d_1 - d_0) / math.fsum((b - a) ** 2 / r for (a, b), r in zip(pairs, law, strict=True))
+        if not low < p < high:
+            p = (low + high) / 2
+    prior = np.array([1 - p, p])
+    return CapacityBracket(told, max(d_0, d_1), prior, prior @ q)
 
 
 def bracket(
@@ -174,33 +203,32 @@ def _trivial(mechanism: Mechanism) -> float:
     return float(np.nextafter(np.log(fewest), np.inf)) if fewest > 1 else 0.0
 
 
-def _bounds(p: Floats, q: Floats) -> tuple[float, Floats]:
-    """I(p), and D_x = D( q(.|x) || r ) for every row at r = p q.
+def _bounds(p: Floats, q: Floats) -> tuple[Floats, float, float, Floats]:
+    """The law r = p q, I(p), the largest of D_x = D( q(.|x) || r ), and all of them.
 
     max_x D_x is an upper bound at any law r, and I(p) is off only by the square of what rounding does
     to r; so r need only sum to one, which is put right here.
     """
-    r = np.maximum(p @ q, TINY)
-    divergence = rel_entr(q, r / r.sum()).sum(axis=1)
-    return float(p @ divergence), divergence
+    law = p @ q
+    r = np.maximum(law, TINY)
+    divergence = np.add.reduce(rel_entr(q, r / np.add.reduce(r)), axis=1)
+    return law, float(p @ divergence), float(np.maximum.reduce(divergence)), divergence
 
 
-def _newton(
-    p: Floats, slack: Floats, divergence: Floats, q: Floats, how: tuple[float, float]
-) -> tuple[Floats, Floats, float]:
-    """One Newton step towards p_x lambda_x = mu, D_x(p) + lambda_x = C, sum p = 1.
+def _newton(point: Floats, divergence: Floats, high: float, factor: Floats, aim: float) -> Floats:
+    """The Newton step (dp, d lambda) towards p_x lambda_x = mu, D_x(p) + lambda_x = C, sum p = 1.
 
-    how: mu as a share of today's mean, and the share of the way to the boundary that the step may go.
-    dD = -q diag(1/r) q^T dp, so that with M = q diag(1/r) q^T + diag(lambda/p)
+    aim: mu as a share of today's mean. factor: F = q diag(1/r)^(1/2). dD = -F F^T dp, so that with
+    M = F F^T + diag(lambda/p)
 
         dp = M^-1 ( mu/p + D - C ),   C from sum dp = 0,   d lambda = mu/p - lambda - (lambda/p) dp.
     """
-    aim, inside = how
+    p, slack = point
     mu = aim * float(p @ slack) / p.size
-    right = np.stack([mu / p + divergence - divergence.max(), np.ones_like(p)], axis=1)
-    value, one = solve_low_rank(p, slack, q / np.sqrt(np.maximum(p @ q, TINY)), right).T
-    dp = value - value.sum() / one.sum() * one
-    d_slack = slack_step(p, slack, dp, mu)
-    length = min(1.0, inside * float(longest_inside(p, dp)), inside * float(longest_inside(slack, d_slack)))
-    p = p + length * dp
-    return p / p.sum(), slack + length * d_slack, length
+    right = np.ones((p.size, 2))
+    right[:, 0] = mu / p + divergence - high
+    value, one = solve_low_rank(p, slack, factor, right).T
+    step = np.empty_like(point)
+    step[0] = value - np.add.reduce(value) / np.add.reduce(one) * one
+    step[1] = slack_step(p, slack, step[0], mu)
+    return step

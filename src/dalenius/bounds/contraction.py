@@ -37,15 +37,16 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: flo
     i, j = np.triu_indices(len(rows), 1)
     p, q = rows[i], rows[j]
     product, difference = p * q, p - q
+    weighted, entries = product * difference, np.empty_like(p)
     low, high = np.zeros(len(p)), np.ones(len(p))
     for _ in range(rounds):
         lam = (low + high) / 2
-        slope = _slope(product, difference, q, lam)
-        low, high = np.where(slope < 0, lam, low), np.where(slope < 0, high, lam)
+        falls = _fall(weighted, difference, q, lam, entries) > 0
+        low, high = np.where(falls, lam, low), np.where(falls, high, lam)
     lam = (low + high) / 2
     # h >= h(lam) + h'(lam) (x - lam) for x in [0, 1]
     height = (product / np.maximum(lam[:, None] * difference + q, TINY**0.5)).sum(axis=1)
-    slope = _slope(product, difference, q, lam)
+    slope = -_fall(weighted, difference, q, lam, entries)
     slack = np.maximum(slope * lam, -slope * (1 - lam))
     return float(min(1.0, max(apart, (1 - height + slack).max()) + margin))
 
@@ -60,11 +61,13 @@ def _bundled(rows: Floats, few: int = 8, decimals: int = 10) -> tuple[Floats, fl
     return least, float(1 - least.sum(axis=1).min())
 
 
-def _slope(product: Floats, difference: Floats, q: Floats, lam: Floats) -> Floats:
-    """h'(lam) = - sum_y P Q (P - Q) / (lam P + (1-lam) Q)^2 of each pair."""
+def _fall(weighted: Floats, difference: Floats, q: Floats, lam: Floats, entries: Floats) -> Floats:
+    """-h'(lam) = sum_y P Q (P - Q) / (lam P + (1-lam) Q)^2 of each pair; `entries` is overwritten on the way."""
     # lam P + (1-lam) Q, so far from 0 that its square is still a number
-    mixture = np.maximum(lam[:, None] * difference + q, TINY**0.5)
-    return np.asarray(-(product * difference / mixture**2).sum(axis=1))
+    np.multiply(lam[:, None], difference, out=entries)
+    np.add(entries, q, out=entries)
+    np.square(np.maximum(entries, TINY**0.5, out=entries), out=entries)
+    return np.asarray(np.add.reduce(np.divide(weighted, entries, out=entries), axis=1))
 
 
 def affordable(cells: Cells) -> bool:

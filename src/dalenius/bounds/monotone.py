@@ -68,13 +68,14 @@ class Chains:
     log_rho: list[Floats]
     log_r: Floats
     s: float
-    # Two arrays a value: increments from above and from below.
+    # Two arrays a value: increments from above and from below, and the laws w that they belong to.
     increments: list[Floats] = field(init=False)
+    laws: list[Floats] = field(init=False)
     rounds: int = 0
 
     def __post_init__(self) -> None:
         ends = [rows[k] for rows in self.rows for k in (-1, 0)]
-        self.increments = self._steps(safe_log(self.channel[ends]))
+        self._move_to(self._steps(safe_log(self.channel[ends])))
 
     @property
     def stated(self) -> int:
@@ -87,8 +88,11 @@ class Chains:
 
     def advance(self) -> None:
         """One step of every chain: d <- Theta(d)."""
-        self.increments = self._steps(safe_log(self._outputs(self._laws(self.increments, 2), 2)))
+        self._move_to(self._steps(safe_log(self._outputs(self.laws, 2))))
         self.rounds += 1
+
+    def _move_to(self, increments: list[Floats]) -> None:
+        self.increments, self.laws = increments, self._laws(increments, 2)
 
     def costs(self) -> Floats:
         """(A,) how far a stationary w may be from the middle c: a bound on D(w || w_c), up to rounding.
@@ -98,7 +102,7 @@ class Chains:
         upper law from t0 on, and under the lower law before, is another.
         """
         found = []
-        laws, middle = self._laws(self.increments, 2), self._laws(self._middle(), 1)
+        laws, middle = self.laws, self._laws(self._middle(), 1)
         for k, law in enumerate(middle):
             up, down = self.increments[2 * k : 2 * k + 2]
             grown = np.concatenate([[0.0], np.cumsum(np.abs(up - down) / 2)])
@@ -122,9 +126,11 @@ class Chains:
         """The laws w of increments, `each` of them a value."""
         laws = []
         for k, d in enumerate(increments):
-            x = self.log_rho[k // each] + np.concatenate([[0.0], np.cumsum(d)])
-            x = np.exp(x - x.max())
-            laws.append(x / x.sum())
+            x = np.zeros(d.size + 1)
+            np.add.accumulate(d, out=x[1:])
+            x += self.log_rho[k // each]
+            x = np.exp(x - np.maximum.reduce(x))
+            laws.append(x / np.add.reduce(x))
         return laws
 
     def _outputs(self, laws: list[Floats], each: int) -> Floats:
@@ -156,6 +162,9 @@ class Scan:
     even: bool = False
     # Whether a quick answer will do: the largest multiplier comes first, which takes the fewest steps.
     quick: bool = False
+    # Whether nothing but closing the bracket is wanted: trees follow that are sure to.
+    closing: bool = False
+    tried: list[tuple[Floats, float]] = field(default_factory=list)
     best: Monotone | None = None
 
     def __post_init__(self) -> None:
@@ -190,12 +199,40 @@ class Scan:
                     continue
                 log_r = safe_log((1 - share) * r + share * mixed / 2)
                 log_r = (log_r + log_r[::-1]) / 2 if self.even else log_r
-                chains = self._try(log_r - lse(log_r), factor * s, tolerance, budget)
+                log_r = log_r - lse(log_r)
+                if self.closing and self._left_out(pi, log_r, factor * s, floor + tolerance):
+                    continue
+                chains = self._try(log_r, factor * s, tolerance, budget)
                 budget -= chains.rounds + 1
                 reached[factor] = self._keep(chains)
                 if self.best is not None and self.best.upper <= floor + tolerance:
                     return self.best
         return self.best
+
+    def _left_out(self, pi: Floats, log_r: Floats, s: float, goal: float, same: float = 1e-9) -> bool:
+        """Whether a pair after the first was tried already, as where r is flat by itself, or is hopeless."""
+        known = any(s == other and np.abs(log_r - law).max() < same for law, other in self.tried)
+        if known or (self.tried and self._hopeless(pi, log_r, s, goal)):
+            return True
+        self.tried.append((log_r, s))
+        return False
+
+    def _hopeless(self, pi: Floats, log_r: Floats, s: float, goal: float) -> bool:
+        """Whether every bound at (r, s) is above a goal, since the row problems are at conditionals near a prior's.
+
+        Steps w ~ rho exp( q.log(u/r) / s ) from there raise the row problems, D(u_a || r) - s D(w_a || rho_a).
+        """
+        cells = self.cells
+        w = pi / np.maximum(cells.row_sum(pi), TINY)[cells.secret]
+        log_rho = cells.log_rho - cells.log_rows[cells.secret]
+        for _ in range(self.settings.hopeless_steps):
+            u = cells.joint(w[None])[0]
+            log_ratio = safe_log(u) - log_r
+            gains = (u * log_ratio).sum(axis=1) - s * cells.row_sum(w * (safe_log(w) - log_rho))
+            if s * float(lse(cells.log_rows + gains / s) + cells.knowledge) > goal:
+                return True
+            w = cells.row_laws(log_rho + cells.dot_rows(cells.q, log_ratio[None])[0] / s)[0]
+        return False
 
     def _try(self, log_r: Floats, s: float, tolerance: float, most: int) -> Chains:
         """Run the chains at (r, s) until they meet or no longer come nearer."""

@@ -6,11 +6,14 @@ output law, and w0 ~ rho exp(q.log v / s) with v the posterior. Then L <= max { 
 multiplier of the best prior found, that prior is the best of all. Two products with the channel a round, any size.
 """
 
+import math
+
 import numpy as np
 
+from dalenius.bounds.convex_bound import Dual
 from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.numerics.acceleration import squarem
-from dalenius.numerics.information import safe_log
+from dalenius.numerics.information import TINY, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.ascent import at_multiplier, log_posterior
@@ -28,6 +31,19 @@ def dual_point(cells: Cells, pi: Floats, s: float) -> Point:
     none = np.zeros((1, cells.n_secrets, 1))
     log_r = safe_log(pi[None] @ cells.q)
     return Point(log_r, none, none, none + 1, np.array([s]), log_posterior(cells, pi[None]) / s, none)
+
+
+def near_reference(cells: Cells, pi: Floats, s: float) -> tuple[Dual, float]:
+    """The bound with theta = 0 at a prior's output law r, for one cell per value and K near 0: I is concave there.
+
+    Guarantee: the bound s K + s log sum_c rho(c) exp( D(q_c || r) / s ) is at least L, up to rounding; s is large, and
+    the sum next to 1.
+    """
+    law = np.maximum(pi @ cells.q, TINY)
+    log_r = np.log(law / law.sum())
+    divergence = cells.neg_entropy - cells.q @ log_r
+    bound = s * (cells.knowledge + math.log1p(float(cells.rho @ np.expm1(divergence / s))))
+    return Dual(log_r, np.zeros((cells.n_secrets, cells.n_outputs)), s, 0.0, np.empty(0)), bound
 
 
 def settle(cells: Cells, s: float, deadline: Deadline) -> Floats:

@@ -45,7 +45,7 @@ class Certificate:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Certificate":
-        """Read what save wrote; whether it proves anything is for `verify` to say."""
+        """Read what save wrote; `verify` decides whether it proves anything."""
         try:
             return cls.of(storage.read_json(storage.path_of(path)))
         except InputError as error:
@@ -54,7 +54,7 @@ class Certificate:
 
     @classmethod
     def of(cls, data: object) -> "Certificate":
-        """Return the certificate of parsed JSON; refused when it has no bounds."""
+        """Return the certificate of parsed JSON; raise InputError if it has no bounds."""
         if not isinstance(data, dict) or any(type(data.get(key)) not in (int, float) for key in ("lower", "upper")):
             message = 'not a certificate: it lacks the numbers "lower" and "upper"'
             raise InputError(message)

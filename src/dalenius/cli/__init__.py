@@ -53,7 +53,7 @@ class Program(click.Group):
             where = f"{error.filename}: " if error.filename else ""
             _fail(f"{where}{error.strerror or error}", BAD_INPUT)
         except MemoryError:
-            _fail("there is not enough memory for this problem; use fewer records or outputs", BAD_INPUT)
+            _fail("this problem needs more memory than there is; use fewer records or outputs", BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
     def resolve_command(

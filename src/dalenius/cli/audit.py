@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--secret",
     metavar="RECORDS",
-    help="Records that are one secret together, such as 0,1, or attributes of a table, such as 0.1; default: each.",
+    help="Records that form one secret, such as 0,1, or attributes of a table, such as 0.1; default: each record.",
 )
 @REFERENCE
 @click.option(
@@ -43,17 +43,22 @@ if TYPE_CHECKING:
     type=click.Choice(["bounded", "independent"]),
     default="bounded",
     show_default=True,
-    help="Any prior that knows at most K, or any under which the records are independent.",
+    help="Any prior that knows at most K, or any prior under which the records are independent.",
 )
 @solving(tolerance=1e-6, time_limit=None)
 @RELATIVE
 @click.option(
-    "--nodes", type=int, metavar="N", help="Stop after this many nodes of trees, however fast the machine is."
+    "--nodes", type=int, metavar="N", help="Stop after this many nodes of search trees, however fast the machine is."
 )
 @click.option(
-    "--jobs", type=int, default=1, show_default=True, metavar="N", help="Processes that bound the nodes of long trees."
+    "--jobs",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that share the work on long search trees.",
 )
-@click.option("--at-most", type=float, metavar="L", help="A budget: exit 0 kept, 1 exceeded, 3 undecided.")
+@click.option("--at-most", type=float, metavar="L", help="A budget; exit code 0: kept, 1: exceeded, 3: undecided.")
 @CERTIFICATE
 @VERIFY
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
@@ -86,17 +91,19 @@ def audit(  # noqa: PLR0913 - one parameter per option
 ) -> int:
     """Bound the maximal leakage about a record from both sides.
 
-    The adversary may have any prior whose entropy is at least B (or that knows at most K). With --method paper it is
-    the paper's local search, which proves the lower bound only. Its text is run as printed but for what cannot run and
-    for wrong formulas; --repairs names other choices: gradient, entropy_share, escort, hinge, penalty_owner.
+    The adversary may have any prior whose entropy is at least B (or that knows at most K). With --adversary independent
+    it may have any prior under which the records are independent, and neither B nor K is needed.
 
-    With --adversary independent it is any prior under which the records are independent, and neither B nor K is needed.
-
-    With --at-most L the exit code decides: 0 the upper bound is within L, 1 the lower bound is above it, 3 undecided.
+    With --at-most L the exit code is the verdict: 0 if the upper bound is within L, 1 if the lower bound is above it,
+    3 if neither is proved.
 
     With --secret the leakage is about these records together. With --reference the knowledge K counts from that prior
-    instead of the uniform one; the file has the law of every record on one line, one line per record, or one weight per
+    instead of the uniform one; the file has one law for all records on one line, one law per line, or one weight per
     dataset.
+
+    --method paper runs the paper's local search, which proves the lower bound only. By default it repairs steps of the
+    text that cannot run and formulas that are wrong; --repairs makes another choice out of gradient, entropy_share,
+    escort, hinge, penalty_owner.
 
     \b
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2

@@ -22,7 +22,9 @@ from dalenius.cli.common import (
 @click.command(short_help="Find the least noise that meets a leakage budget.")
 @click.option("--family", metavar="NAME", required=True, help="A mechanism of the gallery, such as geometric.")
 @click.option("--query", metavar="CALL", required=True, help='A query of the gallery, such as "count(n=4)".')
-@click.option("--leakage", type=float, metavar="L", required=True, help="Most leakage about a record.")
+@click.option(
+    "--leakage", type=float, metavar="L", required=True, help="The most leakage about a record that is allowed."
+)
 @click.option(
     "--accuracy", type=float, default=1e-3, show_default=True, help="Relative accuracy of the parameter found."
 )

@@ -37,10 +37,12 @@ VERIFY = click.option(
     type=click.Choice(["auto", "yes", "no"]),
     default="auto",
     show_default=True,
-    help="Check the certificate at once; auto: where that is quick.",
+    help="Check the certificate at once; auto does so if the check is quick.",
 )
 REFERENCE = click.option(
-    "--reference", type=FILE, help="What is public (.csv, .npy, .json): one law, one per record, or weights."
+    "--reference",
+    type=FILE,
+    help="Public frequencies (.csv, .npy, .json): one law for all records, one per record, or weights of datasets.",
 )
 
 RELATIVE = click.option(
@@ -49,7 +51,7 @@ RELATIVE = click.option(
     default=0.0,
     show_default=True,
     metavar="SHARE",
-    help="Stop also at a gap of this share of the upper bound, such as 0.01.",
+    help="Also stop at a gap of this share of the upper bound, such as 0.01.",
 )
 
 VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}  # what --verify means
@@ -80,14 +82,16 @@ def solving(
 ) -> Callable[[Command], Command]:
     """Return the options of every command that solves: the adversary, the method, and how long to try."""
     return options(
-        click.option("--entropy", type=float, metavar="B", help="Least entropy of the adversary's prior."),
-        click.option("--knowledge", type=float, metavar="K", help="Most the adversary knows: entropy = log|X| - K."),
+        click.option("--entropy", type=float, metavar="B", help="The least entropy of the adversary's prior."),
+        click.option(
+            "--knowledge", type=float, metavar="K", help="The most that the adversary knows: entropy = log|X| - K."
+        ),
         click.option(
             "--unit",
             type=click.Choice(["nats", "bits"]),
             default="nats",
             show_default=True,
-            help="Of every number of information.",
+            help="Unit of every amount of information.",
         ),
         click.option(
             "--method",
@@ -100,7 +104,7 @@ def solving(
             click.option(
                 "--repairs",
                 metavar="NAMES",
-                help='With --method paper: repairs of its text by choice, such as gradient,escort; "" for none.',
+                help='With --method paper: repairs to apply to its text, such as gradient,escort; "" for none.',
             ),
             click.option(
                 "--reading",
@@ -116,10 +120,10 @@ def solving(
             default=time_limit,
             show_default=time_limit is not None,
             metavar="S",
-            help="Seconds after which the best bracket so far is the answer"
+            help="Seconds after which the search returns the best bracket so far"
             + ("; default 60, with --nodes none." if time_limit is None else "."),
         ),
-        click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts."),
     )
 
 
@@ -145,7 +149,7 @@ class Source:
         return [self.channel, self.load]
 
     def _check_one_way(self) -> None:
-        """Refuse what names no source, half of one, or two."""
+        """Raise InputError unless exactly one source is named in full."""
         given = {f"--{name}": getattr(self, name) for name in ("query", "mechanism", "channel", "records", "load")}
         named = {name for name, value in given.items() if value is not None}
         for first, second in (("--query", "--mechanism"), ("--channel", "--records")):
@@ -155,7 +159,9 @@ class Source:
                 message = f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}"
                 raise InputError(message)
         if named not in ({"--query", "--mechanism"}, {"--channel", "--records"}, {"--load"}):
-            message = f"say what to audit, in one way: {SOURCES}; given: {', '.join(sorted(named)) or 'none of them'}"
+            message = (
+                f"name what to audit in exactly one way: {SOURCES}; given: {', '.join(sorted(named)) or 'none of them'}"
+            )
             raise InputError(message)
 
     def described(self) -> "Mechanism":
@@ -201,12 +207,18 @@ def about_a_mechanism(command: Callable[..., int]) -> Callable[..., int]:
         ),
         click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2."),
         click.option("--load", type=FILE, help="A saved mechanism (.json)."),
-        click.option("--delimiter", metavar="D", help="Of --channel, where it is not obvious: , ; | tab blank."),
-        click.option("--decimal", metavar="D", help="Its decimal sign, a point or a comma."),
-        click.option("--header/--no-header", default=None, help="Whether its first line names the outputs."),
-        click.option("--index/--no-index", default=None, help="Whether its first column names the rows."),
-        click.option("--normalize", is_flag=True, help="Divide its rows, which are within 1 % of one, by their sums."),
-        click.option("--counts", is_flag=True, help="Its rows are counts."),
+        click.option(
+            "--delimiter",
+            metavar="D",
+            help="What separates the columns of --channel, if it is not obvious: , ; | tab blank.",
+        ),
+        click.option("--decimal", metavar="D", help="Decimal sign of --channel, a point or a comma."),
+        click.option(
+            "--header/--no-header", default=None, help="Whether the first line of --channel names the outputs."
+        ),
+        click.option("--index/--no-index", default=None, help="Whether the first column of --channel names the rows."),
+        click.option("--normalize", is_flag=True, help="Divide each row by its sum, which must be within 1 % of one."),
+        click.option("--counts", is_flag=True, help="The rows of --channel are counts; divide each by its sum."),
     )(gathered)
 
 
@@ -215,9 +227,9 @@ UNIT = click.option(
     type=click.Choice(["nats", "bits"]),
     default="nats",
     show_default=True,
-    help="Of every number of information.",
+    help="Unit of every amount of information.",
 )
-SEED = click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts.")
 
 
 def numbers_from(option: str, text: str | None) -> list[float] | None:

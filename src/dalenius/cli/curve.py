@@ -26,12 +26,12 @@ from dalenius.errors import InputError
 @click.command(short_help="Bound the leakage along what the adversary may know.")
 @about_a_mechanism
 @click.option("--entropies", metavar="B,B,...", help="Least entropies of the adversary's prior, such as 0,1,2.")
-@click.option("--knowledges", metavar="K,K,...", help="Most that the adversary knows, such as 0.1,0.5,1.")
-@click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
+@click.option("--knowledges", metavar="K,K,...", help="The most that the adversary knows, such as 0.1,0.5,1.")
+@click.option("--secret", metavar="RECORDS", help="Records that form one secret, such as 0,1; default: each record.")
 @REFERENCE
 @UNIT
 @click.option("--tolerance", type=float, default=1e-6, show_default=True, help="Gap at which an audit stops.")
-@click.option("--time-limit", type=float, metavar="S", help="Seconds for all points together; default: 60 a point.")
+@click.option("--time-limit", type=float, metavar="S", help="Seconds for all points together; default: 60 per point.")
 @SEED
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
 @click.option("--plot", type=FILE, help="Draw the curve here (.png, .svg, .pdf).")

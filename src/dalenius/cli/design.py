@@ -33,14 +33,14 @@ TABLES = (".csv", ".npy", ".json")
 
 @click.command(short_help="Find the best mechanism; bound what any can reach.")
 @click.option("--query", metavar="CALL", required=True, help='A query of the gallery, such as "count(n=4)".')
-@click.option("--distortion", type=float, metavar="D", help="Most expected distortion; the leakage is minimised.")
-@click.option("--leakage", type=float, metavar="L", help="Most leakage; the expected distortion is minimised.")
+@click.option("--distortion", type=float, metavar="D", help="The most expected distortion; the leakage is minimised.")
+@click.option("--leakage", type=float, metavar="L", help="The most leakage; the expected distortion is minimised.")
 @click.option(
     "--measure",
     default="absolute",
     show_default=True,
     metavar="WORD|FILE",
-    help=f"Of distortion: {', '.join(MEASURES)}, or a table in {', '.join(TABLES)}: "
+    help=f"Measure of distortion: {', '.join(MEASURES)}, or a table in {', '.join(TABLES)}: "
     "one row per class of the query, one column per output.",
 )
 @click.option(
@@ -60,7 +60,7 @@ TABLES = (".csv", ".npy", ".json")
 @CERTIFICATE
 @VERIFY
 @click.option("--out", type=FILE, help="Write the mechanism here (.json); dalenius audit --load reads it.")
-@click.option("--table", type=FILE, help="Write its exact table here (.csv), for deployment.")
+@click.option("--table", type=FILE, help="Write the exact table of the mechanism here (.csv), for deployment.")
 @click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
 @click.option("--plot", type=FILE, help="Draw the mechanism and the bracket here (.png, .svg, .pdf).")
 @AS_JSON
@@ -93,10 +93,10 @@ def design(  # noqa: PLR0913 - one parameter per option
 ) -> int:
     """Find the best mechanism for a query, and bound what any mechanism could reach.
 
-    The least leakage about a record at an expected distortion of at most D, or the least expected distortion at a
-    leakage of at most L. The adversary may have any prior whose entropy is at least B (or that knows at most K).
-    With --method paper it is the paper's alternation, which proves nothing from below and may exceed a leakage budget;
-    --repairs and --reading say how its text is run.
+    With --distortion D it minimises the leakage about a record at an expected distortion of at most D. With --leakage L
+    it minimises the expected distortion at a leakage of at most L. The adversary may have any prior whose entropy is at
+    least B (or that knows at most K). --method paper runs the paper's alternation, which proves nothing from below and
+    may exceed a leakage budget; --repairs and --reading choose how its text is run.
 
     \b
       dalenius design --query "count(n=4)" --distortion 0.5 --entropy 2 --out mechanism.json

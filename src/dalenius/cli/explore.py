@@ -1,4 +1,4 @@
-"""dalenius explore: a page on one's own machine."""
+"""dalenius explore: a page on the user's own machine."""
 
 import threading
 
@@ -10,23 +10,23 @@ from dalenius.errors import InputError
 MOST_PORT = 65_535
 
 
-@click.command(short_help="Open a page where one turns the knobs.")
+@click.command(short_help="Open a page with controls for everything.")
 @click.option(
     "--port",
     type=click.IntRange(0, MOST_PORT),
     default=0,
     show_default=True,
-    help="Where to listen; 0 for any free port.",
+    help="Port to listen on; 0 takes any free one.",
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def explore(*, port: int, no_browser: bool) -> int:
-    """Open a page on this machine: turn the knobs, and see what a release tells.
+    """Open a page on this machine: turn the knobs and see what a release leaks.
 
     \b
       dalenius explore --no-browser
 
-    The address is printed alone on one line. It holds a token, without which nothing is answered, and works on this
-    machine only, until Ctrl-C. Needs the extra `explore`: pip install "dalenius[explore]".
+    The address is printed on a line of its own. It holds a token, without which the server answers nothing. It works on
+    this machine only, until Ctrl-C. The command needs the extra `explore`: pip install "dalenius[explore]".
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     try:
         from dalenius.explore.server import serve  # noqa: PLC0415 - optional, and a third of a second

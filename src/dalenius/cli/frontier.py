@@ -46,7 +46,7 @@ def frontier(  # noqa: PLR0913 - one parameter per option
 ) -> int:
     """Design mechanisms along the distortion budget: the least leakage at each, with its certified band.
 
-    The time limit is for everything together; what it leaves no time for is left out.
+    The time limit is for everything together; points that it leaves no time for are left out.
 
     \b
       dalenius frontier --query "count(n=2)" --knowledge 0.5 --points 3 --no-named --time-limit 20

@@ -21,9 +21,11 @@ from dalenius.cli.common import (
 @click.command(short_help="Enclose the leakage of one given prior.")
 @about_a_mechanism
 @click.option(
-    "--prior", type=FILE, help="The prior (.csv, .npy, .json): one law, one per record, or weights; default: uniform."
+    "--prior",
+    type=FILE,
+    help="The prior (.csv, .npy, .json): one law, one per record, or weights of datasets; default: uniform.",
 )
-@click.option("--secret", metavar="RECORDS", help="Records that are one secret together, such as 0,1; default: each.")
+@click.option("--secret", metavar="RECORDS", help="Records that form one secret, such as 0,1; default: each record.")
 @UNIT
 @AS_JSON
 def leakage(
@@ -34,7 +36,7 @@ def leakage(
     unit: str,
     as_json: bool,
 ) -> int:
-    """Enclose what a mechanism tells about a record under one prior: no adversary chooses it.
+    """Enclose the leakage of a mechanism about a record under one given prior.
 
     \b
       dalenius leakage --query "count(n=4)" --mechanism "geometric(epsilon=1)"

@@ -57,11 +57,11 @@ def ledger() -> None:
     type=click.Choice(["bounded", "independent"]),
     default="bounded",
     show_default=True,
-    help="Whom the account is against; independent: records are, and entropy and knowledge are left out.",
+    help="Adversary of the account; with independent records leave out --entropy and --knowledge.",
 )
 @REFERENCE
 @UNIT
-@click.option("--budget", type=float, metavar="L", help="Most that all releases together may leak about a record.")
+@click.option("--budget", type=float, metavar="L", help="The most that all releases together may leak about a record.")
 @click.option("--tolerance", type=float, default=1e-4, show_default=True, help="Gap at which an account stops.")
 @click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="S", help="Seconds for one account.")
 @AS_JSON
@@ -82,14 +82,14 @@ def new(  # noqa: PLR0913 - one parameter per option
     time_limit: float,
     as_json: bool,
 ) -> int:
-    """Begin an empty ledger in the file LEDGER, which must not be there yet.
+    """Begin an empty ledger in the file LEDGER, which must not exist yet.
 
     \b
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     check_outputs([("LEDGER", path)], [reference])
     if path.exists():
-        message = f"{path} is there already; a new ledger does not replace one: choose another name"
+        message = f"{path} exists already, and a new ledger replaces no file; choose another name"
         raise InputError(message)
     if adversary == "bounded":
         exactly_one(entropy=entropy, knowledge=knowledge)
@@ -119,12 +119,12 @@ def _data(query: str | None, records: str | None, columns: str | None, n: int | 
     """What the ledger is about, in exactly one way."""
     given = [name for name, x in (("--query", query), ("--records", records), ("--columns", columns)) if x is not None]
     if len(given) != 1:
-        message = f"say what the data are, in one way: --query, --records, or --columns with --n; given: {given}"
+        message = f"name the data in exactly one way: --query, --records, or --columns with --n; given: {given}"
         raise InputError(message)
     if columns is not None:
         return {"columns": dict(map(_column, columns.split(","))), "n": n}
     if n is not None:
-        message = f"--n {n} goes with --columns; {given[0]} says how many records there are"
+        message = f"--n {n} goes with --columns; {given[0]} already fixes the number of records"
         raise InputError(message)
     if records is not None:
         return {"data": alphabet_sizes(records)}
@@ -151,9 +151,9 @@ def what_if(
     columns: str | None,
     as_json: bool,
 ) -> int:
-    """Show the account there would be after one more release; nothing is recorded.
+    """Show the account as it would be after one more release; record nothing.
 
-    With a budget the exit code decides: 0 it would be kept, 1 it would be exceeded, 3 undecided.
+    With a budget the exit code is the verdict: 0 it would be kept, 1 it would be exceeded, 3 undecided.
 
     \b
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
@@ -188,7 +188,7 @@ def release(  # noqa: PLR0913 - one parameter per option
     force: bool,
     as_json: bool,
 ) -> int:
-    """Record that a mechanism has been run; one beyond the budget is refused, and LEDGER stays as it is.
+    """Record that a mechanism has been run, unless it goes beyond the budget: then LEDGER stays unchanged.
 
     \b
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
@@ -206,7 +206,7 @@ def release(  # noqa: PLR0913 - one parameter per option
 
 @ledger.command()
 @LEDGER
-@click.option("--verify", is_flag=True, help="Compute every number again, and trust nothing but the list of releases.")
+@click.option("--verify", is_flag=True, help="Compute every number again and trust only the list of releases.")
 @AS_JSON
 def show(*, path: Path, verify: bool, as_json: bool) -> int:
     """Show what was released and what has leaked.

@@ -37,7 +37,7 @@ def listener() -> "Iterator[Report]":
 
 
 class _Lines:
-    """Plain lines where there is no terminal: everything said in words, and now and then how far it is."""
+    """Plain lines where there is no terminal: every message, and now and then how far the run is."""
 
     def __init__(self, pause: float = 5.0) -> None:
         self.pause, self.last = pause, time.monotonic()

@@ -22,20 +22,22 @@ from dalenius.errors import InputError
 @click.command()
 @about_a_mechanism
 @REFERENCE
-@click.option("--entropies", metavar="B,B,...", help="Values of b; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of log|X|.")
-@click.option("--epsilon", type=float, metavar="E", help="Where delta is taken, a natural logarithm; default 1.")
+@click.option("--entropies", metavar="B,B,...", help="Values of b; default: 0, 1/4, 1/2, 3/4, 0.9 and 1 times log|X|.")
+@click.option(
+    "--epsilon", type=float, metavar="E", help="Epsilon (natural logarithm) at which delta is computed; default: 1."
+)
 @click.option(
     "--unit",
     type=click.Choice(["nats", "bits"]),
     default="nats",
     show_default=True,
-    help="Of every number of information.",
+    help="Unit of every amount of information.",
 )
 @click.option("--tolerance", type=float, default=1e-4, show_default=True, help="Gap at which an audit stops.")
 @click.option(
     "--time-limit", type=float, default=60.0, show_default=True, metavar="S", help="Seconds for everything together."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts.")
 @click.option("--plot", type=FILE, help="Draw L(b) below the other measures here (.png, .svg, .pdf).")
 @AS_JSON
 def profile(  # noqa: PLR0913 - one parameter per option

@@ -15,7 +15,7 @@ from dalenius.errors import InputError, printable
 @click.option("--title", help="Its title; default: what was audited.")
 @click.option("--verify", "verifies", is_flag=True, help="Check every certificate first.")
 def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies: bool) -> int:
-    """Write saved results as one self-contained HTML page that opens from disk and asks for nothing.
+    """Write saved results as one self-contained HTML page that opens from disk and loads nothing else.
 
     RESULTS are what save() and --save wrote, ledgers, and studies (.toml, or their stores, .db). The page has the
     verdict in plain words, the numbers, charts, how to reproduce them, and the certificates for download.
@@ -38,7 +38,7 @@ def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies:
 
 
 def _version(results: tuple[Path, ...]) -> str:
-    """Return the version that computed all these results; refused where they are of two. Studies are of this one."""
+    """Return the version that computed all these results; InputError if there are two (a study has ours)."""
     from dalenius.model.files import read_json  # noqa: PLC0415 - only here
 
     found = {

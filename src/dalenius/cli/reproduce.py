@@ -11,11 +11,11 @@ UNVERIFIED = 1
 
 
 @click.command(short_help="Measure the paper's figures and table again.")
-@click.option("--out", type=FILE, required=True, metavar="DIR", help="Where everything is written.")
+@click.option("--out", type=FILE, required=True, metavar="DIR", help="Directory for everything that is written.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this experiment; may be repeated.")
 @click.option("--quick", is_flag=True, help="Coarser grids: about two minutes instead of twenty, on two cores.")
-@click.option("--jobs", type=int, metavar="N", help="Processes; default one per core.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts.")
+@click.option("--jobs", type=int, metavar="N", help="Processes; default: one per core.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts.")
 @AS_JSON
 def reproduce(  # noqa: PLR0913 - one parameter per option
     *, out: Path, only: tuple[str, ...], quick: bool, jobs: int | None, seed: int, as_json: bool

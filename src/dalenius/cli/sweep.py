@@ -14,7 +14,7 @@ SOME_FAILED = 1
 @click.command(short_help="Ask one question at every point of a grid.")
 @click.argument("study", type=FILE)
 @click.option("--store", type=FILE, help="Where results are kept; default: the study's name with .db.")
-@click.option("--jobs", type=int, metavar="N", help="Processes; default one per core. Results do not depend on it.")
+@click.option("--jobs", type=int, metavar="N", help="Processes; default: one per core. Results do not depend on it.")
 @click.option("--dask", metavar="ADDRESS", help="A Dask scheduler, such as tcp://host:8786, or local:4.")
 @click.option("--csv", "table", type=FILE, help="Write the table here (.csv).")
 @click.option("--parquet", type=FILE, help="Write the table here (.parquet).")
@@ -33,8 +33,8 @@ def sweep(  # noqa: PLR0913 - one parameter per option
 ) -> int:
     """Answer an audit, a design or a calibration at every point of the grid that a TOML file describes.
 
-    Results are kept as they come, with their certificates: a run that was stopped or killed goes on when the same
-    command is given again, and repeats nothing. Points that failed are tried again.
+    Every result is kept as soon as it is there, with its certificate. A run that was stopped or killed continues when
+    the same command is given again, and repeats nothing. It tries failed points again.
 
     \b
       dalenius sweep examples/study.toml --csv table.csv
@@ -55,7 +55,7 @@ def sweep(  # noqa: PLR0913 - one parameter per option
         with listener() as report:
             answered = Study.load(study).run(store=store, jobs=jobs, dask=dask, progress=report)
     except KeyboardInterrupt:
-        click.echo("dalenius: interrupted: what had ended is kept; the same command goes on", err=True)
+        click.echo("dalenius: interrupted: finished points are kept; the same command continues", err=True)
         return INTERRUPTED
     for path in (table, parquet):
         if path is not None:

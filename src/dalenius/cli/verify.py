@@ -18,14 +18,14 @@ FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("certificate", type=FILE)
-@click.option("--mechanism", type=FILE, help="A saved mechanism (.json): check also that the certificate is about it.")
+@click.option("--mechanism", type=FILE, help="A saved mechanism (.json); also check that the certificate is about it.")
 @click.option(
     "--memory",
     type=click.IntRange(min=1),
     default=MEMORY,
     show_default=True,
     metavar="MIB",
-    help="Memory that reading and checking may take.",
+    help="The most memory that reading and checking may take.",
 )
 @click.option(
     "--time-limit",
@@ -33,7 +33,7 @@ FILE = click.Path(path_type=Path)
     default=TIME_LIMIT,
     show_default=True,
     metavar="SECONDS",
-    help="Time that reading and checking may take.",
+    help="The most time that reading and checking may take.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def verify(*, certificate: Path, mechanism: Path | None, memory: int, time_limit: float, as_json: bool) -> int:

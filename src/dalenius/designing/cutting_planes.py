@@ -8,6 +8,7 @@ on weak duality (weak_duality.py) below and on a certified audit of the mechanis
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -55,9 +56,16 @@ class Problem:
 
     def constant(self) -> Floats:
         """The constant mechanism of least distortion."""
+        return self._constant
+
+    @cached_property
+    def _constant(self) -> Floats:
         size, width = self.domain.distance.shape
         expected = self.domain.averaged(self.domain.cost).sum(axis=0)
-        return np.asarray(np.tile(np.eye(width)[expected.argmin()], (size, 1)))
+        rows = np.zeros((size, width))
+        rows[:, expected.argmin()] = 1.0
+        rows.flags.writeable = False
+        return rows
 
     def distortion(self, rows: Floats) -> float:
         """Expected distortion of a mechanism."""

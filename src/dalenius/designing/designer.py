@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -257,8 +258,13 @@ class Designer:
 
     @property
     def _audit_settings(self) -> Settings:
-        """Mechanisms of designs have a line of their own in the portfolio where cells are few."""
+        """Mechanisms of designs have a line of their own in the portfolio where cells are few.
+
+        Where nothing is known of one record, I is concave and flat, and its own dual closes the audit.
+        """
         settings = self.asked.settings
+        if rate_distortion.possible(len(self.problem.domain.statistic.records), self.problem.knowledge, settings):
+            return _own_dual(settings)
         # Boxes of posteriors of three values and more are loose: simplices stay first there.
         if max(self.problem.domain.statistic.records) > 2:  # noqa: PLR2004 - bits
             return settings
@@ -279,6 +285,13 @@ class Designer:
     def _rounding(self) -> float:
         """How far, relatively, float sums over classes may be off."""
         return 1e-15 * (8 + self.problem.domain.statistic.log_universe)
+
+
+@lru_cache(maxsize=8)
+def _own_dual(settings: Settings) -> Settings:
+    """The settings with no bound in the opening but the dual at the prior found; kept, since checking is slow."""
+    dual = tuple(name for name in settings.portfolio.opening if name == "stationary")
+    return replace(settings, portfolio=replace(settings.portfolio, opening=dual))
 
 
 def _on_grid(rows: Floats) -> Floats:

@@ -8,7 +8,8 @@ Z(x) = sum_y r(y) exp(-beta C), where the output law r minimises the convex func
 
 There g(y) = 1 where r(y) > 0, and g(y) <= 1 elsewhere: r(y) lambda(y) = 0 for the slacks lambda = 1 - g, as for a
 capacity. Newton's method on r lambda = mu with falling mu carries the slope along, until the mechanism meets its
-budget. The ratios T/g are evidence for a lower bound by weak duality, whatever r and beta are.
+budget. Where the slope is steep, Blahut's iteration is there before. The ratios T/g are evidence for a lower bound by
+weak duality, whatever r and beta are.
 """
 
 from dataclasses import dataclass
@@ -87,7 +88,9 @@ def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floa
     # log T, and log T/g: the ratios that weak duality takes
     log_tilt = -x.beta * cost - x.log_z[:, None]
     ratios = np.zeros((len(masses), log_tilt.shape[1]))
-    ratios[masses.argmax(axis=0)] = log_tilt - logsumexp(log_tilt, axis=0, b=rho[:, None])
+    # g = sum_x rho T; where it is no number that a logarithm takes, from the logarithms
+    log_g = np.log(x.g) if x.g.min() > TINY else logsumexp(log_tilt, axis=0, b=rho[:, None])
+    ratios[masses.argmax(axis=0)] = log_tilt - log_g
     evidence = (Evidence(0, masses, ratios),)
     if problem.goal == "leakage":
         return x.r * x.tilt, leakage_bound(domain, evidence, np.ones(1), x.beta, problem.budget)
@@ -104,6 +107,8 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
     x = _start(rho, cost, budget, chosen, primal=primal)
     slack = x.g.max() - x.g + max(x.g.max() - 1, chosen.rate_first_slack)
     settled, share = chosen.rate_settled * tolerance, 1.0
+    if primal and (near := _alternated(rho, cost, x, (budget, settled), chosen)) is not None:
+        return near
     for _ in range(chosen.rate_rounds):
         # off: what the budget is missed by, gap: what weak duality loses, both in units of the goal
         miss = budget - (x.distortion if primal else x.rate(rho))
@@ -137,16 +142,59 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
     return x
 
 
+def _alternated(rho: Floats, cost: Floats, x: _Point, aim: tuple[float, float], chosen: Designing) -> _Point | None:
+    """Blahut's iteration r <- r g [blahut72], the slope moved between rounds; None where it promises to be slow.
+
+    aim: the distortion to meet, and how far the equations may be off.
+    log max g, the gap, falls by a factor a round: by little where the slope is small beside the range of the costs. The
+    factor of the last rounds says how many are left.
+    """
+    budget, settled = aim
+    rounds, kept = 0, (x.beta, x.distortion)
+    patience = chosen.rate_alternations + chosen.rate_alternations_a_row * min(cost.shape)
+    while True:
+        kernel, r = np.exp(-x.beta * cost), x.r
+        off = abs(budget - x.distortion) * x.beta
+        gaps = [float(np.log(x.g.max()))]
+        while gaps[-1] > max(settled, chosen.rate_finer * off) or len(gaps) == 1:
+            for _ in range(chosen.rate_together):
+                g = (rho / np.maximum(kernel @ r, TINY)) @ kernel
+                r = r * g
+            gaps.append(float(np.log(g.max())))
+            rounds += chosen.rate_together
+            factor = gaps[-1] / max(gaps[-2], TINY)
+            left = np.log(settled / max(gaps[-1], TINY)) / np.log(factor) if factor < 1 else np.inf
+            if rounds + left * chosen.rate_together > patience:
+                return None
+        before = kept
+        x = _Point.at(rho, cost, r / r.sum(), x.beta)
+        kept, miss = (x.beta, x.distortion), budget - x.distortion
+        if abs(miss) * x.beta < settled and np.log(x.g.max()) < settled:
+            return x
+        # the secant through the last two slopes, at first the tangent for a fixed r
+        bend = (kept[1] - before[1]) / (kept[0] - before[0]) if kept[0] != before[0] else -x.variance
+        step = miss / bend if bend < 0 else np.inf
+        if not abs(step) <= chosen.rate_fastest * x.beta or rounds > patience:
+            return None
+        x = _Point.at(rho, cost, x.r, x.beta + step)
+
+
 def _start(rho: Floats, cost: Floats, budget: float, chosen: Designing, *, primal: bool) -> _Point:
     """The uniform output law, at the slope of its own that meets the budget."""
     r = np.full(cost.shape[1], 1 / cost.shape[1])
     low, high = -chosen.rate_log_slope, chosen.rate_log_slope
+    log_beta = float(np.clip(-np.log(rho @ (cost @ r)), low, high))
     for _ in range(chosen.rate_halvings):
-        middle = (low + high) / 2
-        x = _Point.at(rho, cost, r, float(np.exp(middle)))
-        steeper = x.distortion > budget if primal else x.rate(rho) < budget
-        low, high = (middle, high) if steeper else (low, middle)
-    return _Point.at(rho, cost, r, float(np.exp((low + high) / 2)))
+        x = _Point.at(rho, cost, r, float(np.exp(log_beta)))
+        miss = x.distortion - budget if primal else budget - x.rate(rho)
+        if abs(miss) <= chosen.rate_first_miss * budget:
+            break
+        low, high = (log_beta, high) if miss > 0 else (low, log_beta)
+        # Newton's step: d distortion = -beta variance dlog beta, d rate = beta^2 variance dlog beta
+        log_beta += miss / max(x.variance * x.beta * (1.0 if primal else x.beta), TINY)
+        if not low < log_beta < high:
+            log_beta = (low + high) / 2
+    return x
 
 
 def _entropy(problem: Problem) -> float:

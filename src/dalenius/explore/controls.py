@@ -73,7 +73,7 @@ MECHANISMS = (
     Choice("gaussian", "Gaussian noise, rounded", ("sigma",)),
     Choice("discrete_gaussian", "discrete Gaussian noise", ("sigma",)),
     Choice("exponential", "the exponential mechanism", ("epsilon",), {"epsilon": "2"}),
-    Choice("symmetric", "the truth, or any other answer alike", ("flip",)),
+    Choice("symmetric", "the truth, or any other answer with equal chance", ("flip",)),
     Choice("randomized_response", "randomised response of every record", ("epsilon",)),
     Choice("unary_encoding", "noisy bits of every record", ("epsilon",)),
     Choice("noisy_max", "the most frequent value, with noise", ("epsilon",)),

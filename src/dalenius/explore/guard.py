@@ -26,11 +26,11 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-NO_HOST = "This page answers to http://{host}/ alone. Open the address that dalenius explore printed."
+NO_HOST = "This page answers only at http://{host}/. Open the address that dalenius explore printed."
 NO_TOKEN = (
-    "This page needs its token. Open the whole address that dalenius explore printed, with what stands behind token=."  # noqa: S105 - a sentence
+    "This page needs its token. Open the whole address that dalenius explore printed, including what follows token=."  # noqa: S105 - a sentence
 )
-NO_ORIGIN = "Other pages may not ask this one. Open the address that dalenius explore printed."
+NO_ORIGIN = "Other pages may not use this one. Open the address that dalenius explore printed."
 
 
 @dataclass(frozen=True)

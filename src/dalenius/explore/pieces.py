@@ -10,7 +10,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
-from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, heat_map, line_chart, text
+from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, heat_map, line_chart, staircase, text
 from dalenius.report.text import adversary_words, alive, checked_words, class_words, heaviest, why
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design, Frontier, NamedPoint
@@ -21,7 +21,7 @@ MOST_CELLS = 1024
 NARROW_WIDTH = 330
 # A rumour that makes one value this many times as likely.
 ODDS = 4.0
-PUBLIC = "nothing but what is public"
+PUBLIC = "only what is public"
 
 
 def width_of(*, narrow: bool) -> int:
@@ -94,12 +94,15 @@ def error_words(mechanism: Mechanism) -> tuple[str, str]:
     """Return the expected error, and what it means."""
     error = mechanism.expected_distortion()
     if error is None:
-        return "none", "the outputs are not answers to a query, so that there is no error to measure"
-    return f"{error:.4g}", "on average the release is so far from the true answer, over all datasets alike"
+        return "none", "the outputs do not answer a query, so there is no error to measure"
+    return (
+        f"{error:.4g}",
+        "the average distance of the release from the true answer, over all datasets with equal weight",
+    )
 
 
 def verdict(audit: Audit) -> str:
-    """Return what the release tells, in two sentences of plain text."""
+    """Return what the release leaks, in two sentences of plain text."""
     words = bracket_words(audit.lower, audit.upper, audit.unit)
     held = in_unit(float(np.log(max(2, alive(audit).sum()))), audit.unit)
     share = min(100.0, math.ceil(1000 * audit.upper / held) / 10)
@@ -131,7 +134,7 @@ def worst_prior(audit: Audit, most: int = 8) -> str:
             f'<td class="bars" aria-hidden="true">{bar}</td></tr>'
         )
     beside = "" if before is None else '<th scope="col">without knowledge</th>'
-    head = f'<tr><th scope="col">what is the case</th><th scope="col">the worst belief</th>{beside}<td></td></tr>'
+    head = f'<tr><th scope="col">case</th><th scope="col">the worst belief</th>{beside}<td></td></tr>'
     rest = f'<p class="soft">and {more} more cases</p>' if more else ""
     body = f'<table class="prior"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
     return f'<div class="table">{body}</div>{rest}'
@@ -152,22 +155,15 @@ def _weights_before(audit: Audit, many: int) -> list[float] | None:
 def curve_chart(audits: Sequence[Audit], asked: Audit, independent: Audit | None, top: float, *, narrow: bool) -> str:
     """Draw brackets against knowledge. Between them L never falls, which makes the band."""
     unit, listed = asked.unit, sorted(audits, key=lambda audit: audit.knowledge)
-    known = [audit.knowledge for audit in listed]
-    lows = np.maximum.accumulate([audit.lower for audit in listed]).tolist()
-    highs = np.minimum.accumulate([audit.upper for audit in listed][::-1])[::-1].tolist()
-    x, low, high = [], [], []
-    for k in range(len(known) - 1):
-        x += [known[k], known[k + 1]]
-        low += [lows[k], lows[k]]
-        high += [highs[k + 1], highs[k + 1]]
+    known, lows, highs = ([getattr(audit, name) for audit in listed] for name in ("knowledge", "lower", "upper"))
     held = in_unit(float(np.log(max(asked.mechanism.records))), unit)
     levels = [("all that one person has to hide", held)]
     if independent is not None:
         levels.append(("independent records, at most", independent.upper))
     place = ("this adversary", min(asked.knowledge, top)) if asked.adversary.kind != "independent" else None
-    bands = [Band("proved between the points", x, low, high)] if x else []
+    bands = staircase("proved between the points", known, lows, highs)
     look = Look(width_of(narrow=narrow), stops=False, bands=bands, levels=levels, place=place)
-    series = [Series("audited", known, [a.lower for a in listed], [a.upper for a in listed])]
+    series = [Series("audited", known, lows, highs, joined=False)]
     chart = line_chart(
         series, Axis("knowledge", unit, top), Axis("leakage", unit, 1.08 * held), "Leakage against knowledge", look
     )

@@ -130,7 +130,7 @@ def _value(control: Control, text: str) -> object:
         return _wholes(control.name, text)
     value = _number(control.name, text, control.default)
     if value > control.most:
-        message = f"{control.name} = {text} is above {control.most:g}, the most that this page asks for"
+        message = f"{control.name} = {text} is above {control.most:g}, the most that this page takes"
         raise InputError(message)
     if control.kind == "number":
         return int(value) if value == int(value) else value

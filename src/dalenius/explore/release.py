@@ -62,11 +62,11 @@ class Release:
 
 # How the library names its options, and where the page has them.
 IN_PAGE_WORDS = {
-    "delimiter=, decimal=, header= and index= say otherwise (--delimiter and so on)": (
+    "delimiter=, decimal=, header= and index= change that (--delimiter and so on)": (
         "'How the file is read' can change that"
     ),
     "give these options (--delimiter, --decimal)": "choose one under 'How the file is read'",
-    "normalize=True (--normalize)": "so under 'How the file is read'",
+    "give normalize=True (--normalize)": "let the page do it, under 'How the file is read'",
     "counts=True (--counts) takes": "the box 'rows are counts' takes",
 }
 
@@ -109,7 +109,9 @@ def _read(path: Path, asked: Question) -> tuple[Mechanism, str]:
                 path, **{name: asked.reading.get(name) for name in ("delimiter", "decimal", "header", "index")}
             )[0]
         )
-        message = f"say how many values each record has, such as 2,2,2 for three bits: one row per dataset makes {rows}"
+        message = (
+            f"give the number of values of each record, such as 2,2,2 for three bits: one row per dataset makes {rows}"
+        )
         raise InputError(message)
     return Mechanism.from_matrix(path, asked.records, **asked.reading), "matrix"
 

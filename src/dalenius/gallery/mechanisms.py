@@ -42,7 +42,7 @@ MOST_SIGMA = 50_000
 
 
 def symmetric(query: Query, *, flip: float) -> Mechanism:
-    """The answer with probability 1 - flip, and every other value of the range alike.
+    """The answer with probability 1 - flip, and every other value of the range with equal probability.
 
     q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) elsewhere. For an identity with too many values for a matrix
     only the two numbers are kept.
@@ -359,7 +359,7 @@ def response(k: int, epsilon: float) -> Floats:
 
 
 def unary_encoding(query: Query, *, epsilon: float) -> Local:
-    """Every record as k noisy bits: bit v says whether the record is v, and is kept or flipped by itself.
+    """Every record as k noisy bits: bit v is whether the record equals v; each is kept or flipped independently.
 
     Kept with probability e^(epsilon/2) / (1 + e^(epsilon/2)), so that epsilon is per record: two bits change.
 
@@ -499,7 +499,7 @@ def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale:
         raise InputError(message)
     if scale is not None:
         if sensitivity is not None:
-            message = f"scale = {scale} says by itself how much noise there is; leave sensitivity = {sensitivity} out"
+            message = f"scale = {scale} already fixes how much noise there is; leave sensitivity = {sensitivity} out"
             raise InputError(message)
         rate = unit / checks.real("scale", scale, 0.0, math.inf, open_low=True)
         if not 0 < rate < math.inf:

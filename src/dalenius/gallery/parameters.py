@@ -29,7 +29,7 @@ class Parameter(Protocol):
 
 @dataclass(frozen=True)
 class Epsilon:
-    """How much an output may tell two neighbouring datasets apart; noise is scaled by sensitivity/epsilon.
+    """How well an output may distinguish two neighbouring datasets; noise is scaled by sensitivity/epsilon.
 
     faintest: epsilon/sensitivity beyond which there is practically no noise. exp(-40) added to 1 is 1.
     of_record: epsilon is for one record, whatever the sensitivity of the query.

@@ -4,7 +4,7 @@ import ast
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, plugins, queries
@@ -34,6 +34,7 @@ QUERIES: dict[str, Callable[..., Query]] = {
         queries.identity,
     )
 }
+_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
 MECHANISMS: dict[str, Callable[..., Mechanism]] = {name: family.build for name, family in FAMILIES.items()}
 
 
@@ -47,6 +48,34 @@ def parse_mechanism(text: str, query: Query) -> Mechanism:
     """Return the mechanism that a call string names, such as `geometric(epsilon=1)`, of a query."""
     build, arguments = _call(text, "mechanism", _known(text), skip=1)
     return build(query, **arguments)
+
+
+def check_query(text: str) -> None:
+    """Refuse the call string of a query whose name, arguments or their types are wrong; nothing is built."""
+    _check_types(text, *_call(text, "query", QUERIES, skip=0))
+
+
+def check_mechanism(text: str) -> None:
+    """Refuse the call string of a mechanism whose name, arguments or their types are wrong; nothing is built."""
+    _check_types(text, *_call(text, "mechanism", _known(text), skip=1))
+
+
+def _check_types(text: str, build: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Refuse a text for a number and the like, as far as the builder says what it takes."""
+    parameters = inspect.signature(build).parameters
+    for name, value in arguments.items():
+        taken = parameters[name].annotation
+        kinds = tuple(kind for kind in (get_args(taken) or (taken,)) if kind in _KINDS)
+        if kinds and not any(_is(value, kind) for kind in kinds):
+            wanted = " or ".join(_KINDS[kind] for kind in kinds)
+            message = f"{name} = {value!r} in {text!r} is not {wanted}"
+            raise InputError(message)
+
+
+def _is(value: object, kind: type) -> bool:
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return type(value) is kind
 
 
 def _known(text: str) -> Mapping[str, Callable[..., Mechanism]]:

@@ -103,7 +103,7 @@ def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
     Args:
         n: number of records.
         values: the integer that each value of a record adds. A number may occur more than once: values that add the
-            same are different values of a record all the same.
+            same are still different values of a record.
         names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
@@ -265,7 +265,7 @@ def histogram(n: int, k: int, *, names: Names = None) -> Query:
 
     Returns:
         A Query whose range is the count vectors that sum to n. For very many records they are not listed, and only
-        noise on every count by itself can be added.
+        noise on every count separately can be added.
 
     Raises:
         InputError: an argument is wrong, or there are too many records or values.

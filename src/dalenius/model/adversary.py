@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
+from functools import lru_cache
 from numbers import Real
 from typing import ClassVar, Literal
 
@@ -65,7 +66,7 @@ class Adversary:
     ) -> "Adversary":
         """Return the adversary of exactly one of entropy and knowledge, in nats or bits.
 
-        With a reference it is knowledge, what the adversary knows beyond it.
+        With a reference, give knowledge: what the adversary knows beyond the reference.
         """
         if (entropy is None) == (knowledge is None):
             how = "neither was given" if entropy is None else "both were given"
@@ -79,10 +80,10 @@ class Adversary:
             )
             raise InputError(message)
         with localcontext(Context(prec=cls.digits)):
-            scale = Decimal(2).ln() if unit == "bits" else Decimal(1)
+            scale = _log(2) if unit == "bits" else Decimal(1)
             if not reference.uniform:
                 return cls._beyond(reference, -reference.log_least(tuple(records)), knowledge, scale)
-            most = sum((many * Decimal(k).ln() for k, many in Counter(records).items()), Decimal(0))
+            most = sum((many * _log(k) for k, many in Counter(records).items()), Decimal(0))
             if entropy is None:
                 return cls._known(knowledge, scale, most)
             return cls._uncertain(entropy, scale, most, unit)
@@ -91,7 +92,7 @@ class Adversary:
     def independent(
         cls, records: Sequence[int], knowledge: float | None, unit: str, reference: Reference
     ) -> "Adversary":
-        """Return the adversary with independent records, also within a ball around the reference where it is given."""
+        """Return the adversary with independent records; with knowledge, also within a ball around the reference."""
         if reference.weights is not None:
             message = (
                 'adversary="independent" with weights of datasets as reference; independent records have a law each: '
@@ -107,14 +108,14 @@ class Adversary:
     def of_reals(
         cls, knowledge: float | None, unit: str, reference: Reference, kind: Literal["bounded", "independent"]
     ) -> "Adversary":
-        """Return the adversary of real-valued records, who knows so much beyond a density: any finite number."""
+        """Return the adversary of real-valued records, who knows at most a finite number of nats beyond a density."""
         if knowledge is None:
             if kind == "bounded":
                 message = "give knowledge=, what the adversary knows beyond the density of the records"
                 raise InputError(message)
             return cls(math.nan, math.nan, "knowledge", math.nan, reference, kind=kind)
         with localcontext(Context(prec=cls.digits)):
-            scale = Decimal(2).ln() if unit == "bits" else Decimal(1)
+            scale = _log(2) if unit == "bits" else Decimal(1)
             k = float(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale)
         return cls(k, math.nan, "knowledge", k, reference, kind=kind)
 
@@ -158,6 +159,12 @@ class Adversary:
         if k >= most or free:
             return cls(most, math.nan, "knowledge", max(k, most * (1 + rounding)), reference, free=True)
         return cls(k, math.nan, "knowledge", k, reference)
+
+
+@lru_cache(maxsize=256)
+def _log(number: int) -> Decimal:
+    """The logarithm of a whole number, with the digits of the context that every adversary is made in."""
+    return Decimal(number).ln()
 
 
 def _unlimited(knowledge: object) -> bool:

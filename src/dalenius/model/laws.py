@@ -22,7 +22,7 @@ COUNTED = ("count", "proportion")
 def listed_in(value: object) -> list[object]:
     """Return the entries of a list, tuple or array; anything else is refused."""
     if isinstance(value, (str, bytes, dict, set)) or not isinstance(value, Iterable):
-        message = f"reference = {value!r} is no prior; {WAYS}"
+        message = f"reference = {value!r} is not a prior; {WAYS}"
         raise InputError(message)
     return list(np.atleast_1d(value).tolist() if isinstance(value, np.ndarray) else value)
 

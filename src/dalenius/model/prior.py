@@ -91,7 +91,7 @@ class Prior:
 
     @property
     def complete(self) -> bool:
-        """Whether leakage() is about the whole release, and not about a part of it or from below only."""
+        """Whether leakage() is that of the whole release, not of a part of it and not a lower bound."""
         return self.mechanism.part is None
 
     @property
@@ -109,7 +109,7 @@ class Prior:
         return self.reference.log_joint(self.mechanism.statistic, self.secret)
 
     def weights(self) -> Floats:
-        """Return p(x) for every dataset, in the order of the matrix rows; refused when too many."""
+        """Return p(x) for every dataset, in the order of the matrix rows; raise InputError if there are too many."""
         statistic = self.mechanism.statistic
         if statistic.log_universe > np.log(self.most_weights) + 1e-9:
             message = (

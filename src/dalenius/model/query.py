@@ -28,7 +28,7 @@ def call_string(name: str, arguments: Sequence[tuple[str, object]]) -> str:
 
 @dataclass(frozen=True)
 class Name:
-    """What an argument is called that has no text of its own: a function of the user's."""
+    """The name of an argument that has no text of its own, such as a function of the user."""
 
     name: str
 
@@ -195,7 +195,7 @@ class UnlistedHistogram(Query):
     """f(x) = how many records equal each value, where the answers are too many to list.
 
     It is a Query and can stand for one; `answers` and `outputs` raise InputError, since they are too many.
-    Noise can be added to every count by itself (model/channels/noisy_histogram.py).
+    Noise can be added to every count separately (model/channels/noisy_histogram.py).
     """
 
     numeric = real = False

@@ -28,6 +28,8 @@ PLAIN = b"0123456789+-.eE, "
 # Bytes of a file that are read at once: a list of floats takes a multiple of them.
 PIECE = 2**20
 LINE = ord("\n")
+# Stands for a line break inside a cell in quotes.
+INSIDE = b"\v"
 
 Label = str | int
 Sheet = tuple[Floats, list[Label] | None]
@@ -109,11 +111,11 @@ def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
     nearest, reading = max(
         failures, key=lambda failure: (failure[0].far, text.count((failure[1].delimiter or ",").encode()))
     )
-    place = "" if nearest.line is None else f" line {_numbered(text, nearest.line)}"
+    place = ":" if nearest.line is None else f", line {_numbered(text, nearest.line)}"
     commas = " and decimal commas" if reading.decimal == "," else ""
     message = (
-        f"{path},{place} {nearest}; this looks like {NAMES[reading.delimiter or ',']} between numbers{commas}. "
-        "delimiter=, decimal=, header= and index= say otherwise (--delimiter and so on)"
+        f"{path}{place} {nearest}; this looks like {NAMES[reading.delimiter or ',']} between numbers{commas}. "
+        "delimiter=, decimal=, header= and index= change that (--delimiter and so on)"
     )
     if nearest.far == 0:
         message += (
@@ -125,8 +127,9 @@ def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
 
 def _numbered(text: bytes, line: int) -> int:
     """The number of a line in the file, from its number among those that are not blank."""
-    held = [number for number, content in enumerate(text.split(b"\n"), 1) if content.strip(b" \t,;|")]
-    return held[line - 1]
+    held = [end for end, content in enumerate(text.split(b"\n"), 1) if content.strip(b" \t,;|")]
+    before = text.split(b"\n")[: held[line - 1] - 1]
+    return held[line - 1] + sum(content.count(INSIDE) for content in before)
 
 
 def _decoded(path: Path) -> bytes:
@@ -144,8 +147,10 @@ def _decoded(path: Path) -> bytes:
         raise InputError(message)
     if b"\r" in raw:
         raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    # Excel says in a line of its own what stands between cells.
-    return re.sub(rb"\Asep=.\n", b"\n", raw)
+    # Excel writes what stands between cells in a line of its own, and lets a cell in quotes run over several lines.
+    raw = re.sub(rb"\Asep=.\n", b"\n", raw)
+    quoted = rb'(?m)(?:^|(?<=[,;|\t ]))"[^"]*"(?=[,;|\t ]|$)'
+    return re.sub(quoted, lambda cell: cell[0].replace(b"\n", INSIDE), raw) if b'"' in raw else raw
 
 
 def _candidates(body: bytes, asked: Reading) -> Iterator[Reading]:
@@ -183,7 +188,7 @@ def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading)
     if lines - header == rows:
         return header
     what = f"it has {lines} {'line' if lines == 1 else 'lines'}" + (", one of them a header," if header else "")
-    named = f", and {texts[0]!r} is no number" if texts and not header else ""
+    named = f", and {texts[0]!r} is not a number" if texts and not header else ""
     message = f"{what} where the records have {rows} datasets{named}"
     raise Unfit(message, 0.0)
 
@@ -193,7 +198,7 @@ def _names(head: list[str], width: int, *, index: bool) -> list[Label]:
     if len(head) not in (width, width + index):
         message = f"has {len(head)} names for {width} columns of numbers"
         raise Unfit(message, 1.0, 1)
-    labels = [cell.strip() for cell in head[-width:]]
+    labels = [cell.replace(INSIDE.decode(), " ").strip() for cell in head[-width:]]
     whole = all(re.fullmatch(r"-?\d{1,15}", label) for label in labels)
     return [int(label) if whole else label for label in labels]
 
@@ -281,7 +286,7 @@ def _cells(line: bytes, reading: Reading) -> list[str]:
     try:
         return next(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True), [""])
     except csv.Error as error:
-        message = f"it is no CSV: {error}"
+        message = f"it is not a CSV file: {error}"
         raise Unfit(message, 0.0) from error
 
 
@@ -342,7 +347,7 @@ def of_frame(frame: Any) -> Sheet:  # noqa: ANN401 - pandas and polars are optio
         columns = list(frame.columns)
         matrix = np.asarray(frame.to_numpy(), dtype=float)
     except (TypeError, ValueError) as error:
-        message = f"the frame holds what is no number ({error}); give one column of probabilities for each output"
+        message = f"the frame holds a value that is not a number ({error}); give one column of probabilities per output"
         raise InputError(message) from error
     if np.isnan(matrix).any():
         row, column = (int(k[0]) for k in np.nonzero(np.isnan(matrix)))

@@ -211,7 +211,7 @@ class TiedPrior(Prior):
         return float(np.exp(excess + self.reference.log_probability(x, records)))
 
     def weights(self) -> Floats:
-        """Return p(x) for every dataset, in the order of the matrix rows; refused when too many."""
+        """Return p(x) for every dataset, in the order of the matrix rows; raise InputError if there are too many."""
         records = self.mechanism.records
         if self.mechanism.log_universe > math.log(self.most_weights) + 1e-9:
             message = (
@@ -248,8 +248,8 @@ class TiedPrior(Prior):
     def joint(self) -> NoReturn:
         """Raise InputError: there are too many outputs."""
         message = (
-            f"the noisy counts of {self.mechanism.query} have too many values to list; prior.leakage() is what they "
-            "tell at least"
+            f"the noisy counts of {self.mechanism.query} have too many values to list; they leak at least "
+            "prior.leakage()"
         )
         raise InputError(message)
 

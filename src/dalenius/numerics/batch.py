@@ -1,6 +1,7 @@
 """Batches: dataclasses whose fields are arrays with one leading axis, the nodes, or batches themselves."""
 
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,9 +11,15 @@ from dalenius.numerics.types import Floats, Ints
 Batch = TypeVar("Batch", bound=Any)
 
 
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """The names of a dataclass's fields: kept, since looking them up takes longer than a small array."""
+    return tuple(f.name for f in fields(kind))
+
+
 def take(batch: Batch, index: Any) -> Batch:  # noqa: ANN401 - an index array, a mask or a slice
     """Return some nodes of a batch."""
-    values = (getattr(batch, f.name) for f in fields(batch))
+    values = (getattr(batch, name) for name in _names(type(batch)))
     # Arrays first: whether something is a dataclass takes longer to find out than to take a slice.
     parts = (v[index] if isinstance(v, np.ndarray) else take(v, index) for v in values)
     return type(batch)(*parts)  # type: ignore[no-any-return]
@@ -20,30 +27,31 @@ def take(batch: Batch, index: Any) -> Batch:  # noqa: ANN401 - an index array, a
 
 def put(batch: Batch, index: Any, other: Batch) -> None:  # noqa: ANN401 - an index array or a mask
     """Overwrite some nodes of a batch."""
-    for f in fields(batch):
-        mine, theirs = getattr(batch, f.name), getattr(other, f.name)
-        if is_dataclass(mine):
-            put(mine, index, theirs)
-        else:
+    for name in _names(type(batch)):
+        mine, theirs = getattr(batch, name), getattr(other, name)
+        if isinstance(mine, np.ndarray):
             mine[index] = theirs
+        else:
+            put(mine, index, theirs)
 
 
 def singles(batch: Batch) -> list[Batch]:
     """Return the nodes of a batch one by one, each a batch of one."""
-    values = [getattr(batch, f.name) for f in fields(batch)]
+    values = [getattr(batch, name) for name in _names(type(batch))]
     parts = [singles(v) if is_dataclass(v) else [v[k : k + 1] for k in range(len(v))] for v in values]
     return [type(batch)(*own) for own in zip(*parts, strict=True)]
 
 
 def copy(batch: Batch) -> Batch:
     """Return an independent copy."""
-    return type(batch)(*(np.array(getattr(batch, f.name)) for f in fields(batch)))  # type: ignore[no-any-return]
+    return type(batch)(*(np.array(getattr(batch, name)) for name in _names(type(batch))))  # type: ignore[no-any-return]
 
 
 def stack(batches: list[Batch]) -> Batch:
     """Join batches."""
     first = batches[0]
-    return type(first)(*(np.concatenate([getattr(b, f.name) for b in batches]) for f in fields(first)))  # type: ignore[no-any-return]
+    joined = (np.concatenate([getattr(b, name) for b in batches]) for name in _names(type(first)))
+    return type(first)(*joined)  # type: ignore[no-any-return]
 
 
 def halves(low: Floats, high: Floats, row: Ints, column: Ints, at: Floats) -> tuple[Floats, Floats]:
@@ -56,3 +64,27 @@ def halves(low: Floats, high: Floats, row: Ints, column: Ints, at: Floats) -> tu
     left_high[k, row, column] = np.minimum(high[k, row, column], at)
     right_low[k, row, column] = np.maximum(low[k, row, column], at)
     return np.concatenate([low, right_low]), np.concatenate([left_high, high])
+
+
+def packed(items: list[Any]) -> tuple[Any, list[int]]:
+    """Return many items, tuples of arrays or batches of one, as a single one; some may be None, so with their places.
+
+    A few large arrays travel to another process far faster than many small ones.
+    """
+    places = [k for k, item in enumerate(items) if item is not None]
+    if not places:
+        return None, [len(items)]
+    some = [items[k] for k in places]
+    together = tuple(map(np.stack, zip(*some, strict=True))) if isinstance(some[0], tuple) else stack(some)
+    return together, [*places, len(items)]
+
+
+def unpacked(pack: tuple[Any, list[int]]) -> list[Any]:
+    """Return the items that `packed` was given."""
+    together, (*places, many) = pack
+    items: list[Any] = [None] * many
+    if places:
+        some = zip(*together, strict=True) if isinstance(together, tuple) else singles(together)
+        for k, item in zip(places, some, strict=True):
+            items[k] = item
+    return items

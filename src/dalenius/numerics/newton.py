@@ -45,8 +45,8 @@ def solve_low_rank(x: Floats, slack: Floats, factor: Floats, right: Floats) -> F
 
 def longest_inside(x: Floats, dx: Floats) -> Floats:
     """The longest t with x + t dx >= 0, over the last axis; a step that falls nowhere has no longest: infinity."""
-    with np.errstate(all="ignore"):
-        return np.asarray(np.where(dx < 0, -x / dx, np.inf).min(axis=-1, initial=np.inf))
+    reach = np.divide(x, -dx, out=np.full(x.shape, np.inf), where=dx < 0)
+    return np.asarray(np.minimum.reduce(reach, axis=-1, initial=np.inf))
 
 
 def inside(relative: Floats, share: float) -> Floats:

@@ -57,7 +57,7 @@ def reading_from(reading: str | None, repairs: frozenset[str] = DEFAULT) -> Read
         message = f"reading = {reading!r} is unknown; use {' or '.join(map(repr, READINGS))}"
         raise InputError(message)
     if reading == "strict" and "penalty_owner" in repairs:
-        message = "reading = 'strict' and the repair 'penalty_owner' both say who sets the penalty; give one of them"
+        message = "reading = 'strict' and the repair 'penalty_owner' both choose who sets the penalty; give one of them"
         raise InputError(message)
     return "strict" if reading == "strict" else "proof"
 

@@ -49,9 +49,9 @@ def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
     """Algorithm 3: the rows p(x_-i|x_ik) one after the other, each on the boundary H = c_k, until |dI| <= tau.
 
     marginal is p(x_i) as (A,), p_start the first p(x_-i|x_i) as (A, M), rows q(y|x) as (A, M, Y). After the first sweep
-    every row holds just the entropy it needs, so that no later sweep can move any from one row to another: kept as
-    printed (row 3 of the errata), and why the method under-reports. eta_0 and beta are the paper's; it leaves the other
-    parameters open.
+    every row holds just the entropy it needs, so no later sweep can move any from one row to another. This is kept as
+    printed (row 3 of the errata); it is one reason why the method reports too little. eta_0 and beta are the paper's;
+    it leaves the other parameters open.
     """
     parameters.positive(tau=tau, eta_0=eta_0, tau_H=tau_H)
     parameters.counts(T_max=T_max, max_inner=max_inner)

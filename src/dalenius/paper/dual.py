@@ -209,7 +209,7 @@ def dual_exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE
     expired: Callable[[], bool] = never,
     **options: Any,  # noqa: ANN401 - eta_0, beta, eps, T_max: as descend
 ) -> Descent:
-    """Algorithm 11: descend J(q) = E + penalty softplus(max_i I(X_i;Y) - L)^2, the worst record anew at every step.
+    """Algorithm 11: descend J(q) = E + penalty softplus(max_i I(X_i;Y) - L)^2, always for the worst record.
 
     dJ/dq(y|x) = p0(x) d(f(x), y) + 2 penalty softplus(I - L) sigmoid(I - L) p(x) log( p(y|x_i) / p(y) ). Options:
     eta_0 = 1, beta = 0.5, eps (of ||q - q_before||_1) and T_max.

@@ -42,7 +42,7 @@ def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
     open, are 1e-6 nats and a cap that seldom decides.
 
     p_start is p^(0)(x_i) as (A,), conditionals p(x_-i|x_i) as (A, M), rows q(y|x) as (A, M, Y); `split` and `of`
-    of a `Universe` make them. A p_start with H(X) < b is allowed, as in the paper, and the status says so.
+    of a `Universe` make them. A p_start with H(X) < b is allowed, as in the paper, and the status records it.
     """
     parameters.positive(eps=eps, alpha=alpha)
     parameters.counts(T_max=T_max)

@@ -61,6 +61,11 @@ class Cells:
         """Number of cells C."""
         return int(self.lumped.row.size)
 
+    @property
+    def alone(self) -> bool:
+        """Whether every secret value has one cell."""
+        return self.size == self.n_secrets
+
     @cached_property
     def starts(self) -> Ints:
         """First cell of each row; every secret value has at least one dataset."""
@@ -159,6 +164,8 @@ class Cells:
             for a, here, q, _ in self.chunks(len(pi)):
                 z[:, a] += pi[:, here] @ q
             return z
+        if self.alone:
+            return np.asarray(pi[:, :, None] * self.q)
         return np.stack([pi[:, cells] @ self.q[cells] for cells in self.slices], axis=1)
 
     def leakage(self, pi: Floats) -> Floats:

@@ -97,7 +97,7 @@ def beside(
             pairs = rows.shape[1] * domain.distance.size
             if pairs > most:
                 message = (
-                    f"a design for {distortion.query} beside releases of {rows.shape[1]} outputs needs {pairs} "
+                    f"a design for {distortion.query} after releases of {rows.shape[1]} outputs needs {pairs} "
                     f"entries, above the limit of {most}; use ledger.calibrate, fewer records or fewer "
                     "outputs (outputs=)"
                 )

@@ -37,12 +37,12 @@ WITNESS = (
     "The bars are the likeliest combinations of the secret and what the release depends on.",
 )
 OF_SAMPLES = (
-    "Of the channel that the samples cannot tell from the true one, this prior leaks most.",
+    "This prior leaks most under the channel above, which the samples cannot distinguish from the true one.",
     WITNESS[1],
 )
 # How to check certificates that came in one file.
 EACH = (
-    "one certificate a line, in the order of the points. Check them with: gunzip certificates.jsonl.gz; "
+    "one certificate per line, in the order of the points. Check them with: gunzip certificates.jsonl.gz; "
     'split -l 1 certificates.jsonl point-; for f in point-*; do dalenius verify "$f"; done'
 )
 
@@ -77,17 +77,17 @@ def _audit_verdict(audit: Audit) -> str:
     if audit.proved == "lower":
         found = number(audit.lower, NATS_PER_UNIT[audit.unit], "down")
         return (
-            f'This release tells at least {found} <span class="unit">{text(audit.unit)}</span> about {about}. '
-            "A local search found that; how much more it may tell is not known."
+            f'This release leaks at least {found} <span class="unit">{text(audit.unit)}</span> about {about}. '
+            "A local search found that; how much more it may leak is not known."
         )
     if audit.proved == "upper":
         return (
-            f"This release tells at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
+            f"This release leaks at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
             f"believes within the limit below. That holds{confidence_words(audit)} over the samples that it rests on. "
             f"{text(checked_words(audit).capitalize())}."
         )
     return (
-        f"This release tells at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
+        f"This release leaks at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
         f"believes within the limit below; the worst one learns {bracket_words(audit.lower, audit.upper, audit.unit)}. "
         f"{text(checked_words(audit).capitalize())}."
     )
@@ -180,7 +180,8 @@ def certificate_section(certificate: "Certificate", words: str, name: str = "cer
     if len(content) > MOST_CARRIED:
         mib = len(content) / 2**20
         return Section(
-            "Certificate", (f"{words}. It is too large for this page ({mib:.1f} MiB compressed): save it beside it.",)
+            "Certificate",
+            (f"{words}. It is too large for this page ({mib:.1f} MiB compressed): save it as a file of its own.",),
         )
     how = "check it with: dalenius verify certificate.json"
     if name.endswith(".gz"):

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from itertools import accumulate
 
 from dalenius.results.units import NATS_PER_UNIT
 
@@ -39,6 +40,18 @@ class Band:
     x: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
+
+
+def staircase(name: str, x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[Band]:
+    """Return the band that brackets prove between their places, where y never falls; none for a single place."""
+    steps = sorted(zip(x, low, high, strict=True))
+    lows = list(accumulate((one[1] for one in steps), max))
+    highs = list(accumulate((one[2] for one in reversed(steps)), min))[::-1]
+    ends = [(steps[k][0], steps[k + 1][0]) for k in range(len(steps) - 1)]
+    places = [place for pair in ends for place in pair]
+    return (
+        [Band(name, places, [a for a in lows[:-1] for _ in "ab"], [b for b in highs[1:] for _ in "ab"])] if ends else []
+    )
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def _made(sections: Sequence[Section], computed_by: str | None) -> Section:
     certified = (
         "The lower bound is attained by a prior that the certificate names. The upper bound is a proof.",
         "To check a certificate, save it from this page and run: dalenius verify FILE.",
-        "The verifier shares no code with the solver. It runs alone, too: python -m dalenius.verifier FILE.",
+        "The verifier shares no code with the solver. It also runs alone: python -m dalenius.verifier FILE.",
     )
     carried = any(section.downloads for section in sections)
     return Section("About this report", about + certified if carried else about)

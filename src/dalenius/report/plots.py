@@ -27,6 +27,8 @@ DARK, MIDDLE, LIGHT = "#1f4e79", "#6f9fc8", "#d5e3ef"
 SHADES = (("#1f4e79", ""), ("#d5e3ef", "///"), ("#6f9fc8", "..."), ("#f2f2f2", "xx"))
 # Columns of a heat map, and points of a line; more columns are added up.
 FINEST = 400
+# Nats of log|X| beyond which values of b all look the same.
+HUGE = 50.0
 
 
 def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
@@ -53,14 +55,14 @@ def axes_of(ax: Any) -> Any:  # noqa: ANN401 - the same
     return given
 
 
-def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
+def plot_curve(curve: Curve, ax: Any = None, *, of_profile: bool = False) -> "Figure":  # noqa: ANN401 - the same
     """Draw L(b) with its certified staircase: between points the band holds because L never rises with b.
 
     A curve of the paper's method shows its lower bounds alone, because its upper bounds are trivial.
     """
     ax = figure_of(6.4, 4.0).subplots() if ax is None else axes_of(ax)[-1]
-    audit, by_knowledge = curve.audits[0], _along_knowledge(curve)
-    x, lower, upper = _points(curve, by_knowledge=by_knowledge)
+    audit, along = curve.audits[0], _along_knowledge(curve, of_profile=of_profile)
+    x, lower, upper = _points(curve, by_knowledge=along)
     searched = any(audit.proved == "lower" for audit in curve.audits)
     middle = lower if searched else (lower + upper) / 2
     error = None if searched else np.maximum(upper - lower, 0) / 2
@@ -68,31 +70,37 @@ def plot_curve(curve: Curve, ax: Any = None) -> "Figure":  # noqa: ANN401 - the 
     ax.errorbar(x, middle, error, fmt="o", color=DARK, markersize=3.5, capsize=3, label=label)
     if not searched:
         # Along b the band of a step is (lower of its right end, upper of its left end), along knowledge the reverse.
-        low, high = (lower, _ahead(upper)) if by_knowledge else (_ahead(lower), upper)
+        low, high = (lower, _ahead(upper)) if along else (_ahead(lower), upper)
         label = "certified between the points"
         ax.fill_between(x, low, high, step="post", facecolor=LIGHT, edgecolor=MIDDLE, linewidth=0.8, label=label)
-    if by_knowledge:
+    if along:
         start = "uniform prior" if audit.reference.uniform else "reference prior"
         ax.set_xlabel(f"what the adversary knows beyond the {start} ({curve.unit})")
         ax.set_ylabel(f"leakage about {_about(audit)} ({curve.unit})")
     else:
         most = in_unit(audit.mechanism.log_universe, curve.unit)
-        ax.axvline(most, color="0.4", linestyle=":", linewidth=1, label=f"uniform prior, b = log|X| = {short(most)}")
+        ax.axvline(most, color="0.7", linewidth=0.8, label=f"uniform prior, b = log|X| = {short(most)}")
         ax.set_xlabel(f"least entropy b of the adversary's prior ({curve.unit})")
         ax.set_ylabel(f"leakage L(b) about {_about(audit)} ({curve.unit})")
     ax.set_ylim(bottom=0, top=1.15 * float((lower if searched else upper).max()) or 1.0)
     ax.set_title(_title(audit), fontsize=10)
-    ax.legend(fontsize=8, frameon=False, loc="lower right" if by_knowledge else "lower left")
+    ax.legend(fontsize=8, frameon=False, loc="lower right" if along else "lower left")
     tidy(ax)
     figure: Figure = ax.figure
     return figure
 
 
-def _along_knowledge(curve: Curve, most: float = 50.0) -> bool:
-    """Whether knowledge is the better axis: with a reference, or where every interesting b lies near a huge log|X|."""
-    audit = curve.audits[0]
-    known = all(np.isfinite(curve.knowledges))
-    return known and (not audit.reference.uniform or audit.mechanism.log_universe > most)
+def _along_knowledge(curve: Curve, *, of_profile: bool) -> bool:
+    """Whether knowledge is the axis: with a reference, or where it is easier to read; a profile lists values of b."""
+    known, audit = all(np.isfinite(curve.knowledges)), curve.audits[0]
+    easier = audit.mechanism.log_universe > HUGE if of_profile else all(map(by_knowledge, curve.audits))
+    return known and (not audit.reference.uniform or easier)
+
+
+def by_knowledge(audit: Audit) -> bool:
+    """Whether knowledge is easier to read than b: it was given, or every interesting b lies near a huge log|X|."""
+    given = audit.adversary.kind == "bounded" and audit.adversary.given == "knowledge"
+    return given or audit.mechanism.log_universe > HUGE
 
 
 def image(figure: "Figure", kind: str = "svg") -> bytes:
@@ -124,7 +132,10 @@ def _draw_witness(audit: Audit, ax: Any, most_bars: int = 24) -> None:  # noqa: 
         _draw_heat(audit, ax)
     ax.set_xlabel(_witness_axis(audit)[1])
     if audit.reference.uniform and not isinstance(audit.reference, Density):
-        known = f"H(X) = {short(in_unit(audit.prior.entropy(), audit.unit))}"
+        held = audit.prior.entropy()
+        known = f"H(X) = {short(in_unit(held, audit.unit))}"
+        if by_knowledge(audit):
+            known = f"knows {short(in_unit(max(0.0, audit.mechanism.log_universe - held), audit.unit))}"
     else:
         known = f"D from the reference = {short(in_unit(audit.prior.divergence(), audit.unit))}"
     ax.set_title(f"worst prior found: {known} {audit.unit}", fontsize=10)
@@ -180,6 +191,9 @@ def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     if audit.reference.uniform and not isinstance(audit.reference, Density):
         most = short(in_unit(audit.mechanism.log_universe, audit.unit))
         names = "no limit\nb = 0", f"this adversary\nb = {short(audit.entropy)}", f"uniform prior\nb = {most}"
+        if by_knowledge(audit):
+            own = f"this adversary\nknows {short(audit.knowledge)}"
+            names = f"no limit\nknows {most}", own, "uniform prior\nknows 0"
     else:
         names = "no limit", f"this adversary\nknows {short(audit.knowledge)}", "reference prior\nknows 0"
     free = None if extremes is None else extremes.unconstrained

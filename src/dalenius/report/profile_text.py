@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # What the two adversaries believe.
-BOUNDED = "the adversary may believe that records are tied to each other in any way, but knows only so much in all"
+BOUNDED = "the adversary may believe that records depend on each other in any way, but its knowledge is limited"
 INDEPENDENT = "the adversary believes that records are independent, and may know every record but one"
 FOLLOWING = "the adversary believes that the others follow the reference independently, and knows no more of them"
 # Styles of the horizontal lines, which differ without colour too.
@@ -42,7 +42,7 @@ def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 
 
     ax = None if ax is None else axes_of(ax)[-1]
     many = profile.mechanism.route != "rows"
-    figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax)
+    figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax, of_profile=True)
     axes = figure.axes[-1] if ax is None else ax
     lines = {
         "capacity of the whole channel": None if profile.capacity is None else profile.capacity.upper,
@@ -76,7 +76,7 @@ def _plot_knowledge(profile: Profile, ax: Any) -> "Figure":  # noqa: ANN401
     ax.plot(known, low, "^", color=DARK, markersize=4, label="L at least")
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel(f"what the adversary knows beforehand, log|X| - b ({profile.unit})")
+    ax.set_xlabel(f"what the adversary knows before, log|X| - b ({profile.unit})")
     ax.set_title(problem(profile.mechanism).split(":")[0], fontsize=10)
     tidy(ax)
     figure: Figure = ax.figure
@@ -124,7 +124,7 @@ def _guessing(profile: Profile) -> list[str]:
     )
     return [
         f"{guessed}: maximal leakage, log sum_y max_x q(y|x)",
-        "how much better any function of the dataset can be guessed, at most, under any prior",
+        "the most that the guess of any function of the dataset can improve, under any prior",
         f"{guessed}: min-entropy leakage, how much better the dataset is guessed under the uniform prior",
         "the same number as above, as for every mechanism under that prior",
         f"{record}: min-entropy leakage about one record, max_i log sum_y max_a P(y|X_i=a)",

@@ -17,7 +17,7 @@ class Kind:
 
 
 KINDS = {
-    "trivial": Kind("the trivial bound", "No release tells more than log|A| or log|Y|.", "4.1"),
+    "trivial": Kind("the trivial bound", "No release leaks more than log|A| or log|Y|.", "4.1"),
     "reference": Kind(
         "the reference prior's own leakage", "Without knowledge the reference is the only prior allowed.", "1"
     ),
@@ -52,10 +52,10 @@ KINDS = {
     ),
     "product": Kind(
         "the local-randomiser bound",
-        "What one record's own noisy answer tells, and what the answers of the others keep of the knowledge.",
+        "The leakage of one record's own noisy answer, plus what the answers of the others keep of the knowledge.",
         "4.12",
     ),
-    "looks": Kind("the bound of n looks", "The capacity of one bit that is looked at n times.", "4.12"),
+    "looks": Kind("the bound of n looks", "The capacity of one bit that is seen through the noise n times.", "4.12"),
     "bellman": Kind(
         "the step-by-step bound",
         "What an adversary learns who chooses the law of each bit after seeing the outputs so far.",
@@ -63,7 +63,7 @@ KINDS = {
     ),
     "symmetric": Kind(
         "the symmetric-channel bound",
-        "The capacity of a record whose value is kept, or replaced by any other alike.",
+        "The capacity of a record whose value is kept, or replaced by any other value with equal chance.",
         "4.12",
     ),
     "power": Kind(
@@ -74,7 +74,7 @@ KINDS = {
     "choices": Kind(
         "a search over choices of rows", "The capacity of the best choice of one row for each secret value.", "4.1"
     ),
-    "capacity": Kind("the capacity bound", "What is told about the whole dataset, with that knowledge.", "4.4"),
+    "capacity": Kind("the capacity bound", "The leakage about the whole dataset, with that knowledge.", "4.4"),
     "convex": Kind(
         "the convex bound", "The maximum of a concave function of the prior that is nowhere below the leakage.", "4.4"
     ),
@@ -115,7 +115,7 @@ KINDS = {
     ),
     "shift": Kind(
         "one law of outputs for all sums of the others",
-        "What one record adds to the sum, with the noise: no release of the sum tells more, whatever the others are.",
+        "What one record adds to the sum, with the noise: no release of the sum leaks more, whatever the others are.",
         "10",
     ),
     "indicators": Kind(
@@ -130,12 +130,12 @@ KINDS = {
     ),
     "snapped": Kind(
         "records moved to the middles of cells",
-        "Moving the answer by a little changes what noise tells by no more than the root of its Fisher information.",
+        "A small move of the answer changes the leakage by no more than the root of the Fisher information.",
         "11",
     ),
     "rounded": Kind(
         "records rounded to a grid",
-        "A release of real-valued records is, but for a small share, one of records rounded at random to a grid.",
+        "Except for a small share, the release is one of records that were rounded at random to a grid.",
         "11",
     ),
     "rows": Kind("one tree per secret value", "The best law of the rows of each secret value is bounded alone.", "4.2"),

@@ -5,8 +5,8 @@ from dalenius.model.channels.sampled import Sampled
 from dalenius.numerics.rounding import decimals, round_up
 from dalenius.results.audit import Audit, Curve
 
-NOTHING_BELOW = "samples show nothing from below, so that the lower bound is 0; more draws lower the upper bound"
-ASSERTED = "that the draws are independent, and that all datasets with one answer have one law, is taken on trust"
+NOTHING_BELOW = "samples prove no lower bound, so it is 0; more draws lower the upper bound"
+ASSERTED = "the draws are independent, and all datasets with the same answer have the same law; nothing checks this"
 
 
 def sampled_name(mechanism: Mechanism) -> str | None:
@@ -28,5 +28,5 @@ def sampled_leakage(audit: Audit, checked: str) -> list[str]:
 
 def sampled_witness(lines: list[str]) -> list[str]:
     """Return the lines on the witness of an audit of the channel above, as what they are."""
-    what = "of the channel that the samples cannot tell from the true one, this prior leaks most"
+    what = "this prior leaks most under the channel above, which the samples cannot distinguish from the true one"
     return [lines[0].replace("this prior attains the lower bound", what), *lines[1:]]

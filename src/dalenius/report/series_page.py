@@ -11,7 +11,7 @@ from dalenius.report.audit_page import (
     most_words,
     plain_facts,
 )
-from dalenius.report.charts import MARKS, Axis, Series, line_chart, text
+from dalenius.report.charts import MARKS, Axis, Look, Series, line_chart, staircase, text
 from dalenius.report.page import Section, Table
 from dalenius.report.profile_text import BOUNDED
 from dalenius.report.profile_text import facts as profile_facts
@@ -28,8 +28,8 @@ def curve_sections(curve: Curve) -> list[Section]:
     last = max(curve.audits, key=lambda audit: audit.upper)
     most = most_words(last.upper, curve.unit)
     verdict = (
-        f"Against these {len(curve.audits)} adversaries this release tells at most {most}{confidence_words(curve)}. "
-        "Between the points nothing is certified but that leakage never falls with knowledge."
+        f"Against these {len(curve.audits)} adversaries this release leaks at most {most}{confidence_words(curve)}. "
+        "Between two points their bounds hold as well, because leakage never falls with knowledge."
     )
     return [
         Section("Verdict", verdict=verdict, paragraphs=(*assumed(last)[:1], _limits(curve))),
@@ -52,7 +52,10 @@ def _limits(curve: Curve) -> str:
 def _curve_chart(curve: Curve) -> str:
     known, lows, highs = ([getattr(a, name) for a in curve.audits] for name in ("knowledge", "lower", "upper"))
     across, up = Axis("knowledge of the adversary", curve.unit), Axis("leakage", curve.unit)
-    return line_chart([Series("", known, lows, highs)], across, up, "Leakage against knowledge")
+    proved = all(audit.proved != "lower" for audit in curve.audits)
+    look = Look(bands=staircase("proved between the points", known, lows, highs) if proved else ())
+    points = Series("audited", known, lows, highs, joined=False)
+    return line_chart([points], across, up, "Leakage against knowledge", look)
 
 
 def frontier_sections(frontier: Frontier) -> list[Section]:
@@ -61,9 +64,9 @@ def frontier_sections(frontier: Frontier) -> list[Section]:
     first, last = designs[0], designs[-1]
     most, least = (most_words(one.upper, frontier.unit) for one in (first, last))
     verdict = (
-        f"The mechanisms found for {text(frontier.query)} tell at most {most} about any one record at an expected "
-        f"distortion of {first.budget:.6g}, and at most {least} at {last.budget:.6g}. What no mechanism can do better "
-        "than is in the table below."
+        f"The mechanisms found for {text(frontier.query)} leak at most {most} about any one record at an expected "
+        f"distortion of {first.budget:.6g}, and at most {least} at {last.budget:.6g}. The table below shows "
+        "what no mechanism can do better than."
     )
     return [
         Section("Verdict", verdict=verdict, paragraphs=assumed(first.leakage)[1:]),
@@ -101,11 +104,11 @@ def _budgets(frontier: Frontier) -> Table:
 def calibration_sections(calibration: Calibration) -> list[Section]:
     """What a report shows of a calibration: its own numbers, then the audit of the mechanism found."""
     most, audit = most_words(calibration.leakage.upper, calibration.unit), calibration.leakage
-    verdict = f"{text(calibration.mechanism.name)} keeps the budget: it tells at most {most} about any one record."
+    verdict = f"{text(calibration.mechanism.name)} keeps the budget: it leaks at most {most} about any one record."
     if calibration.together is not None:
         most = most_words(calibration.together[1], calibration.unit)
         verdict = (
-            f"{text(calibration.mechanism.name)} keeps the budget: with all releases before it tells at most {most}."
+            f"{text(calibration.mechanism.name)} keeps the budget: with all earlier releases it leaks at most {most}."
         )
     again = Section("How to reproduce it", commands=calibration_again(calibration))
     rest = [again if one.heading == again.heading else one for one in audit_sections(audit)[2:]]
@@ -118,12 +121,12 @@ def profile_sections(profile: Profile) -> list[Section]:
     audits: list[Audit] = list(profile.leakage.audits)
     last = max(audits, key=lambda audit: audit.upper)
     verdict = (
-        f"Against the {len(audits)} adversaries below this release tells at most "
+        f"Against the {len(audits)} adversaries below this release leaks at most "
         f"{most_words(last.upper, profile.unit)} about any one record{confidence_words(last)}."
     )
     if profile.independent is not None:
         most = most_words(profile.independent.upper, profile.unit)
-        verdict += f" One that takes the records for independent learns at most {most}."
+        verdict += f" An adversary who believes that records are independent learns at most {most}."
     certified = audits if profile.independent is None else [*audits, profile.independent]
     return [
         Section("Verdict", verdict=verdict, paragraphs=(*assumed(last)[:1], _limits(profile.leakage))),

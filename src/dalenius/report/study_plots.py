@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def plot_study(rows: Sequence[Row], x: str, y: str, hue: str | None, *, varied: Sequence[str]) -> "Figure":
-    """Draw y against x, one line a value of hue; for lower and upper the whole bracket is drawn at every point.
+    """Draw y against x, one line per value of hue; for lower and upper the whole bracket is drawn at every point.
 
     Keys that vary beside x and hue have lines of their own: nothing is averaged.
     """

@@ -351,7 +351,7 @@ def adversary_words(audit: Audit) -> str:
     bound = f"H(X) >= {f'{audit.entropy:.12g}' if exact else short(audit.entropy)}"
     knows = short(audit.knowledge) if exact else f"{audit.knowledge:.12g}"
     if audit.adversary.knowledge == 0:
-        return f"knows nothing beforehand: its prior is uniform, H(X) = {short(most)} {audit.unit}"
+        return f"knows nothing before the release: its prior is uniform, H(X) = {short(most)} {audit.unit}"
     if audit.adversary.free:
         return f"may know everything: all {short(most)} {audit.unit}, {bound}"
     return f"knows at most {knows} of {short(most)} {audit.unit}: {bound}"
@@ -413,7 +413,7 @@ def _compare(audit: Audit) -> list[str]:
     else:
         uniform = f"{audit.extremes.uniform:.{digits}f} {audit.unit}"
     given = not audit.reference.uniform
-    little = "knows the reference prior only" if given else "knows nothing beforehand (b = log|X|)"
+    little = "knows the reference prior only" if given else "knows nothing before the release (b = log|X|)"
     if audit.adversary.knowledge == 0:
         return [*_unlimited(audit), f"this one {little} and learns {uniform}"]
     return [*_unlimited(audit), f"one that {little} would learn {uniform}"]
@@ -430,7 +430,7 @@ def _unlimited(audit: Audit, tight_share: float = 0.2) -> list[str]:
     low, high = audit.extremes.unconstrained
     if high <= audit.tolerance:
         about = "a record" if audit.secret is None else secrets.name(audit.secret)
-        return [f"this release tells practically nothing about {about}, whatever the adversary knows"]
+        return [f"this release leaks practically nothing about {about}, whatever the adversary knows"]
     tight = high - low <= max(tight_share * high, audit.tolerance)
     if not (tight or low > audit.upper):
         return []
@@ -467,11 +467,11 @@ def _witness(audit: Audit) -> list[str]:
             "it ties every value of the record to its own count; a guess from all noisy counts learns that much"
         )
     if audit.prior.mechanism.part is not None and audit.adversary.kind == "independent":
-        lines.append("it knows all other records; what all noisy counts together tell of this one is the bound")
+        lines.append("it knows all other records; the bound is what all noisy counts together leak about this one")
     elif audit.prior.mechanism.part is not None:
         lines.append(
-            f"it speaks of the noisy count of {counted(audit.mechanism.query, audit.prior.mechanism.part)} alone, "
-            "which leaks so much already"
+            f"it is about the noisy count of {counted(audit.mechanism.query, audit.prior.mechanism.part)} only; "
+            "that count alone leaks the lower bound"
         )
     return lines
 

@@ -151,7 +151,7 @@ def _distortion(rows: list[Row]) -> Finding:
         }
         if {"laplace", "exponential"} <= same.keys():
             true += (
-                f" Nor is the parameter of a mechanism its privacy level: at that distortion the parameters are "
+                f" The parameter of a mechanism is not its privacy level either: at that distortion the parameters are "
                 f"{short(same['laplace'])} (Laplace) and {short(same['exponential'])} (exponential), and the channel "
                 "is the same."
             )
@@ -266,7 +266,7 @@ def _closed_forms(rows: list[Row]) -> Finding:
     wrong = [row for row in rows if not is_rounded(row)]
     others = listed(f"{row['name']} (printed {row['printed']:g}, exact {row['value']:.5f})" for row in wrong)
     true = f"{len(rows) - len(wrong)} of {len(rows)} are right to their last digit"
-    true += f"; not so: {others}." if wrong else "."
+    true += f"; the exceptions are {others}." if wrong else "."
     audits = having(rows, "lower")
     if audits:
         apart = max(max(row["upper"] - row["value"], row["value"] - row["lower"]) for row in audits)
@@ -282,7 +282,7 @@ def _pairs(rows: list[Row]) -> Finding:
 
 
 def _modular(rows: list[Row]) -> Finding:
-    says = "Sums modulo m are defined for every m, said to have sensitivity 1, and evaluated for m = 2 only."
+    says = "Sums modulo m are defined for every m, claimed to have sensitivity 1, and evaluated for m = 2 only."
     sensitive = listed(f"{parse_query(query).sensitivity:g} for {query}" for (query,) in groups(rows, "query"))
     return Finding(says, f"The sensitivity is {sensitive}. {_ends(rows)} {most_missed(rows)}.")
 

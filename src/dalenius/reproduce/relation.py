@@ -64,13 +64,13 @@ _INTRODUCTION = """\
 The paper, *Computing Maximal Per-Record Leakage and Leakage-Distortion Functions for Privacy Mechanisms under
 Entropy-Constrained Adversaries*, poses the right problems: the largest leakage about a record over all priors of a
 given entropy, the mechanism that leaks least at a given distortion, and the one that distorts least at a given
-leakage. This library answers them with proved bounds, and ships the paper's eleven algorithms beside them, as they
+leakage. This library answers them with proved bounds, and also has the paper's eleven algorithms, as they
 are printed and with every parameter. `dalenius reproduce` runs the whole evaluation with both. The numbers below are
 from one such run. They are in nats; brackets are certified, rounded outward, and verified by `dalenius verify`; the
 numbers of the paper's method are medians over random starts, with the least and the greatest. Loops of Algorithm 1 run
 until they change by less than 1e-9 in the table, without entropy constraint, and on the curve of each figure that a
-sentence below rests on; by 1e-7 along the rest of the figures' grids, by 1e-6 inside of Algorithms 6 and 9 (whose
-convergence is looked at with 1e-9, too), and by 1e-5 with the repair "escort".
+sentence below rests on; by 1e-7 along the rest of the figures' grids, by 1e-6 inside Algorithms 6 and 9 (whose
+convergence is also studied with 1e-9), and by 1e-5 with the repair "escort".
 [The map](paper-map.md) has a row for every definition, theorem, algorithm, figure and table of the paper.
 
 In the words of the paper a mechanism is *epsilon-Dalenius secure* against $H(X) \\geq b$ when
@@ -82,17 +82,18 @@ Each has its number and its own name, in `dl.paper`, with the REQUIRE list as ke
 optimum, how the loop ended ("converged", "T_max", "time", "INFEASIBLE") and the history of every loop, inner ones in
 `inner`. `method="paper"` in `dl.audit` and `dl.design` (`--method paper`) runs 1, 6 and 9 from many starts.
 
-`repairs=` says what is not run as printed. None: what cannot run, and the wrong formulas. `()`: only what cannot run.
-Names out of the errata below: by choice. `reading="proof"` or `"strict"` says which lambda drives Algorithm 10."""
+`repairs=` chooses what is not run as printed. None: steps that cannot run, and wrong formulas. `()`: only steps that
+cannot run. Names from the errata below: these, and steps that cannot run. `reading="proof"` or `"strict"` chooses
+which lambda drives Algorithm 10."""
 
 _TABLE = """\
 Parity of four bits, $\\epsilon = 1$. The leakage does not depend on $b$ up to $(n-1) \\ln 2$: the adversary may be
-sure of the parity of the other records and still be as uncertain as $b$ asks. *As printed* is Algorithm 1 with the
+sure of the parity of the other records and still be as uncertain as $b$ requires. *As printed* is Algorithm 1 with the
 printed Algorithm 5 and the right gradient (`repairs=None`), *gradient too* with the printed gradient (`repairs=()`),
 *escort* with Algorithm 5 repaired, *uniform* from the uniform prior that the text names."""
 
 _CLAIMS = """\
-Where a claim stands in a theorem, its place is named; where it rests on an experiment, the evidence is this run's."""
+For a claim in a theorem the place is named; for a claim that rests on an experiment the evidence is this run's."""
 
 _PRIMAL = """\
 Algorithm 6 reports the leakage against the last prior of its alternation. The mechanism it returns may leak more to
@@ -104,15 +105,15 @@ Two readings of the text, and what is left of it with our repairs. In the proof'
 own lambda. How near to $L$ it ends depends on $\\epsilon_{constraint}$, which the paper leaves open. We take
 $2\\delta$: then the margin of lines 7 and 9, $\\epsilon_{constraint} / 2$, is the $\\delta$ that the paper gives for
 the same rule in Algorithm 10; $\\epsilon_{outer}$ is $10^{-3}$. For small $L$ the mechanisms then leak near $L$. Where
-one step of lambda, a factor of $\\mu$, moves the leakage by more than the margin, it goes to and fro between values on
+one step of lambda, a factor of $\\mu$, moves the leakage by more than the margin, it alternates between values on
 both sides of $L$ up to the last round, the zigzag that the paper mentions. With tolerances of 1e-9 it does so at every
 $L$: the column *tolerances 1e-9* is the leakage over the last ten rounds, as Algorithm 1 finds it. A distortion below
 the certified least one means that the budget is not kept."""
 
 _ERRATA = """\
 Comments "repair" in the source name a row of this table. Three kinds: the text *cannot run* as printed, and these
-repairs are always made; a *formula is wrong*, and it is corrected unless `repairs=` says otherwise; it runs, and *we
-chose something else* in version 0.1, which now is made only where it is named. Two rows are kept as printed."""
+repairs are always made; a *formula is wrong*, and it is corrected unless `repairs=` leaves it out; it runs, and *we
+chose something else* in version 0.1, which is now used only if it is named. Two rows are kept as printed."""
 
 _READING = """\
 The text leaves some things open, and each choice moves the numbers: how a random prior is drawn and made feasible
@@ -220,7 +221,7 @@ def _why(results: dict[str, list[Row]]) -> str:
         f"{percent(escort)}. Whenever the entropy of a row is corrected by a little, the printed softmax moves the row "
         "far from where the gradient step has put it (row 4 of the errata). In our runs this makes $L(b)$ "
         "decline below $(n-1) \\ln 2$, as it does in the printed table and in Figure 3. The printed numbers lie lower "
-        "still; why, we do not know."
+        "still; we do not know why."
     )
 
 
@@ -233,7 +234,7 @@ def _claims(results: dict[str, list[Row]]) -> str:
         words = effect("rows_alone", measured)
         says = "Theorem 5, part 3: where no row constraint is active, choosing row by row gives the global maximum."
         claims.append((says, f"The rows do not separate, since all share $p(y)$: {words}."))
-    return "\n".join(f"- *Said:* {says}\\\n  *True:* {true}" for says, true in [*claims, *CLAIMS])
+    return "\n".join(f"- *Claimed:* {says}\\\n  *True:* {true}" for says, true in [*claims, *CLAIMS])
 
 
 def _primal(rows: list[Row]) -> str:
@@ -300,7 +301,7 @@ def _right(results: dict[str, list[Row]]) -> str:
         "Algorithm 1 never loses what it has found. Line 10 of Algorithm 3, and Algorithm 4, are exactly right.",
         "Extreme points for $b \\leq H(X_i)$, several random starts, probabilities in the log domain: sound advice.",
         "On a binary answer Laplace and exponential noise are binary symmetric channels, with the flips given.",
-        f"Of the {len(values)} printed values of closed forms {exact} are right to their last digit.",
+        f"{exact} of the {len(values)} printed values of closed forms are right to their last digit.",
         *_comparisons(results),
         "Leakage never grows with b, and for parities a b beyond (n-1) ln 2 does protect.",
     ]

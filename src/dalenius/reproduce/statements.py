@@ -107,7 +107,7 @@ THEOREMS = (
         "docs/mathematics.md",
         "",
         RIGHT,
-        "the worst-case leakage constraint is convex, too: Section 3.3 says it is not",
+        "the worst-case leakage constraint is convex as well: Section 3.3 denies it",
     ),
     Entry(
         "Lemma 1",

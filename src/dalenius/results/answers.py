@@ -1,5 +1,6 @@
 """From what the solvers found to what users hold: results in the user's unit, with their certificates in nats."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,10 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed
 from dalenius.model.distortion import MEASURES, Distortion
+from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.statistic import Table
-from dalenius.results.audit import Audit, Extremes, Records, Stopped
+from dalenius.results.audit import Audit, Extremes, Group, Records, Stopped
 from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
@@ -74,31 +76,44 @@ def audit_of_witness(problem: AuditProblem, found: list[Audited], worst: Audited
     upper = max(highest[1], lower)
     data = certificate_data(adversary, prior, (lower, upper), found, secret)
     lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}
+    brackets = [(item.members or (None,), lowers[item.record], uppers[item.record]) for item in found]
+    extremes = _extremes(found, (lower, upper), run.nats, free=adversary.free)
+    return audit_result(problem, run, (lower, upper), brackets, prior, data, extremes, highest[0].name)
+
+
+def audit_result(  # noqa: PLR0913, PLR0917 - what was found
+    problem: AuditProblem,
+    run: Run,
+    bracket: tuple[float, float],
+    brackets: Sequence[Group],
+    prior: Prior,
+    data: dict[str, Any],
+    extremes: Extremes,
+    upper_by: str,
+) -> Audit:
+    """Return what was found as users hold it. Brackets are in nats: of the whole, and of every orbit of records."""
     nats = run.nats
-    records = tuple(
-        (item.members or (None,), down(lowers[item.record], nats), up(uppers[item.record], nats)) for item in found
-    )
-    in_user_units = down(lower, nats), up(upper, nats)
+    in_user_units = down(bracket[0], nats), up(bracket[1], nats)
     return Audit(
-        mechanism=mechanism,
-        adversary=adversary,
+        mechanism=problem.mechanism,
+        adversary=problem.adversary,
         unit=run.unit,
         lower=in_user_units[0],
         upper=in_user_units[1],
         stopped=_stopped(in_user_units, run, nearly=problem.settings.portfolio.nearly / nats),
         proved="both",
         record=prior.record,
-        records=Records(records),
+        records=Records(tuple((members, down(low, nats), up(high, nats)) for members, low, high in brackets)),
         prior=prior,
         certificate=Certificate.of(data),
-        extremes=_extremes(found, (lower, upper), nats, free=adversary.free),
+        extremes=extremes,
         tolerance=run.tolerance,
         relative=run.relative,
         seed=run.seed,
         seconds=run.deadline.seconds,
         nodes=run.deadline.nodes,
-        upper_by=highest[0].name,
-        secret=secret,
+        upper_by=upper_by,
+        secret=problem.secret,
     )
 
 

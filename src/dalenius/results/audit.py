@@ -123,8 +123,8 @@ class Extremes:
 class Audit:
     """lower <= L(b) <= upper, with the prior that attains `lower` and the certificate of both.
 
-    Every number of information is in `unit`, the tolerance too; the certificate is in nats, and so is the history. The
-    page on results has a table of all fields.
+    Every amount of information is in `unit`, and so is the tolerance; the certificate is in nats, and so is the
+    history. The page on results has a table of all fields.
 
     Attributes:
         lower: what the prior returned leaks at least.
@@ -134,15 +134,15 @@ class Audit:
         proved: "both"; "lower" with the paper's method, whose upper bound is only the trivial one; "upper" for a
             mechanism known by samples, where `upper` holds with `confidence`, `lower` is 0, and the prior is the worst
             of the channel that stands above the mechanism.
-        verified: True once the verifier has accepted the certificate, None before; `verify` checks it. `refused` says
-            why it did not accept it, which is a defect of ours. A changed copy of the audit has neither.
+        verified: True once the verifier has accepted the certificate, None before; `verify` checks it. `refused` has
+            the reason if it did not accept it, which is a defect of ours. A changed copy of the audit has neither.
         record: the record that attains `lower`; None for a group or a function.
         records: every record's bracket, worst first.
         prior: the witness.
         certificate: the proof of both bounds.
         extremes: leakage without a limit, and under the uniform prior, for orientation; None where nothing is known.
         upper_by: which bound gave `upper`.
-        secret: what `secret=` asked for: None (every record), the index of a record, a Group or a Function.
+        secret: what was given as `secret=`: None (every record), the index of a record, a Group or a Function.
 
     Example:
         >>> audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1), knowledge=0.5)
@@ -184,12 +184,12 @@ class Audit:
 
     @property
     def confidence(self) -> float | None:
-        """With which confidence upper holds, of a mechanism known by samples; None where it holds for certain."""
+        """The confidence with which `upper` holds for a mechanism known by samples; None if it holds for certain."""
         return self.mechanism.confidence
 
     @property
     def method(self) -> Literal["certified", "paper"]:
-        """How it was found."""
+        """How the result was found: "certified" or "paper"."""
         return "paper" if self.history else "certified"
 
     @property
@@ -199,7 +199,7 @@ class Audit:
 
     @property
     def closed(self) -> bool:
-        """Whether the gap is within the tolerance, or within the share of `upper` that was asked for."""
+        """Whether the gap is within the tolerance, or within the relative tolerance."""
         return self.gap <= max(self.tolerance, self.relative * self.upper)
 
     @property
@@ -209,7 +209,7 @@ class Audit:
 
     @property
     def knowledge(self) -> float:
-        """log|X| - b, the most that the adversary knows; of D(p || rho) where there is a reference prior."""
+        """log|X| - b, the most that the adversary knows; with a reference prior rho, the limit on D(p || rho)."""
         return in_unit(self.adversary.knowledge, self.unit)
 
     @property
@@ -276,7 +276,7 @@ class Audit:
         return "function" if group is None else list(group)
 
     def verify(self, time_limit: float = 60.0, memory: int = 4096) -> "Verification":
-        """Check the certificate in so many seconds and MiB; `verified` is True afterwards if it is accepted."""
+        """Check the certificate within these seconds and MiB; if it is accepted, `verified` is True afterwards."""
         from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
 
         return check(self, time_limit, memory)

@@ -15,7 +15,7 @@ class Calibration:
     """The least noise found whose certified leakage is within the budget: leakage.upper <= budget.
 
     Two things are proved: the mechanism returned meets the budget, and at `too_little` it is exceeded. Parameters
-    between the two may meet the budget or not. Every number of information is in `unit`.
+    between the two may meet the budget or not. Every amount of information is in `unit`.
 
     Attributes:
         parameter: the name of the parameter, and

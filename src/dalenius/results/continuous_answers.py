@@ -104,7 +104,7 @@ class _Asked:
             extra = more + self.n * math.log1p(float((high if from_above else low) - 1))
             known = known + extra * (1 + ROUNDED) + (1e-18 + known * 1e-15) * (1 if from_above else -1)
             if known < 0:
-                message = "the density of the reference is too uneven for so little knowledge"
+                message = "the density of the reference is too uneven for this little knowledge"
                 raise InputError(message)
         if adversary.kind == "independent":
             return Adversary.independent(records, known, "nats", law)

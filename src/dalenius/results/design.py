@@ -34,14 +34,14 @@ ROUNDING = 8 * np.finfo(float).eps  # more than the few operations of a line or 
 class Design:
     """lower <= optimum <= upper, with the mechanism that attains `upper` and the certificate of all of it.
 
-    Every number of information is in `unit`; the certificate is in nats, and so is the history. With the paper's method
+    Every amount of information is in `unit`; the certificate is in nats, and so is the history. With the paper's method
     `proved` is "upper" and `lower` is 0; where its mechanism leaks more than the budget `kept` is false, `upper` is
     the distortion of the best constant, and the certificate is that of the audit.
 
     Attributes:
         goal: "leakage": the least leakage at an expected distortion within `budget`, where upper == leakage.upper.
             "distortion": the least expected distortion at a leakage within `budget`, where upper == distortion.
-        budget: what was to be kept.
+        budget: the budget that was given.
         mechanism: the best mechanism found.
         distortion: its expected distortion, never below the truth.
         leakage: its certified audit.
@@ -82,7 +82,7 @@ class Design:
 
     @property
     def method(self) -> Literal["certified", "paper"]:
-        """How it was found."""
+        """How the result was found: "certified" or "paper"."""
         return "paper" if self.history else "certified"
 
     @property
@@ -92,9 +92,9 @@ class Design:
 
     @property
     def beside(self) -> int:
-        """How many outputs the releases before have that this design stands beside; 0 where it stands alone.
+        """The number of outputs of the earlier releases that this design comes after; 0 if there are none.
 
-        `leakage`, its mechanism and the certificate are then about everything together.
+        With earlier releases `leakage`, its mechanism and the certificate are about everything together.
         """
         return int(self.certificate.data.get("beside", 0))
 
@@ -105,7 +105,7 @@ class Design:
 
     @property
     def closed(self) -> bool:
-        """Whether the gap is within the tolerance, or within the share of the upper bound that was asked for."""
+        """Whether the gap is within the tolerance, or within the relative tolerance."""
         return self.gap <= max(self.tolerance, self.relative * self.upper)
 
     @property
@@ -171,7 +171,7 @@ class Design:
         }
 
     def verify(self, time_limit: float = 60.0, memory: int = 4096) -> "Verification":
-        """Check the certificate in so many seconds and MiB; `verified` is True afterwards if it is accepted."""
+        """Check the certificate within these seconds and MiB; if it is accepted, `verified` is True afterwards."""
         from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
 
         return check(self, time_limit, memory)

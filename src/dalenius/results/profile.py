@@ -32,8 +32,8 @@ class Profile:
     """What a mechanism reveals, by several measures; q(y|x) is its channel.
 
     Informations and leakages are in `unit`. dp_epsilon and epsilon are natural logarithms in every unit. They are
-    None, like dp_delta, where `notes` says that they would take too long, and so are measures that have no closed form
-    where noise is on every count of a histogram of very many records.
+    None, like dp_delta, where they would take too long, as `notes` records, and so are measures that have no closed
+    form where noise is on every count of a histogram of very many records.
 
     Attributes:
         leakage: L(b) = max_i max { I(X_i;Y) : H(X) >= b } at several b, about one record; each point an audit.
@@ -41,8 +41,8 @@ class Profile:
             privacy; None where it was refused or interrupted.
         capacity: max I(X;Y) over all priors, about the whole dataset; a bracket, within 1e-9 where the channel is
             written out, within 1e-3 or what a quarter of the time allows where it is not.
-        maximal_leakage: log sum_y max_x q(y|x), Sibson's information of order infinity [issa20]: how much better any
-            function of the dataset can be guessed, at most, under any prior.
+        maximal_leakage: log sum_y max_x q(y|x), Sibson's information of order infinity [issa20]: the most that the
+            guess of any function of the dataset can improve, under any prior.
         record_min_entropy_leakage: max_i log sum_y max_a P(y|X_i=a) under the uniform prior: how much better one
             record is guessed.
         dp_epsilon: max log( q(y|x) / q(y|x') ) over datasets that differ in one record; infinite where one of them can

@@ -385,7 +385,9 @@ def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, An
 def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:
     """The uniform prior of one record through a symmetric channel."""
     if not isinstance(mechanism, Symmetric) or secret != 0:
-        message = "its witness is the uniform prior of one record, and its mechanism is no symmetric channel of one"
+        message = (
+            "its witness is the uniform prior of one record, and its mechanism is not a symmetric channel of one record"
+        )
         raise InputError(message)
     return EvenPrior.of(mechanism, 0)
 

@@ -4,12 +4,11 @@ import math
 from typing import Any
 
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, certificate_data
-from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.channels.symmetric import EvenPrior, Symmetric
 from dalenius.model.problem import AuditProblem
-from dalenius.results.answers import Run
-from dalenius.results.audit import Audit, Extremes, Records
+from dalenius.results.answers import Run, audit_result
+from dalenius.results.audit import Audit, Extremes
 from dalenius.results.units import down, up
 
 
@@ -25,28 +24,8 @@ def symmetric_answer(problem: AuditProblem, mechanism: Symmetric, run: Run) -> A
         **certificate_data(problem.adversary, prior, (lower, upper), [], problem.secret),
         "proofs": [{**about, "upper": upper, "kind": kind}],
     }
-    low, high = down(lower, nats), up(upper, nats)
-    return Audit(
-        mechanism=mechanism,
-        adversary=problem.adversary,
-        unit=run.unit,
-        lower=low,
-        upper=high,
-        stopped="gap" if high - low <= run.allowed(high) else "nearly",
-        proved="both",
-        record=0,
-        records=Records((((0,), low, high),)),
-        prior=prior,
-        certificate=Certificate.of(data),
-        extremes=Extremes((low, high), value / nats),
-        tolerance=run.tolerance,
-        relative=run.relative,
-        seed=run.seed,
-        seconds=run.deadline.seconds,
-        nodes=run.deadline.nodes,
-        upper_by=kind,
-        secret=problem.secret,
-    )
+    extremes = Extremes((down(lower, nats), up(upper, nats)), value / nats)
+    return audit_result(problem, run, (lower, upper), [((0,), lower, upper)], prior, data, extremes, kind)
 
 
 def _check_question(problem: AuditProblem, mechanism: Symmetric) -> None:

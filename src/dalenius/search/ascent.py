@@ -41,7 +41,7 @@ def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, extra: Se
     room = cells.settings.limits.ascent_entries // (2 * cells.size * cells.n_outputs)
     many = int(np.clip(room, 2, min(settings.starts, settings.starts_per_cell * cells.size)))
     # One cell per secret value: I is concave, and every start ends at the same prior.
-    if cells.size == cells.n_secrets:
+    if cells.alone:
         many = 1
     starts = random_priors(cells, many, rng)
     return polish(cells, np.stack([*extra, *starts]), deadline, settings.rounds)
@@ -57,7 +57,7 @@ def _near_reference(cells: Cells) -> Ascent:
     u, v = joint / joint.sum(axis=1, keepdims=True), joint.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(joint > 0, np.log(u / v), 0.0)
-    g = cells.dot_rows(cells.q, ratio[None])[0]
+    g = np.einsum("cy,cy->c", cells.q, ratio) if cells.alone else cells.dot_rows(cells.q, ratio[None])[0]
     g = g - cells.rho @ g
     variance = float(cells.rho @ g**2)
     largest = cells.settings.ascent.largest_first_order_s

@@ -10,19 +10,24 @@ A tree is a domain of this loop. It says what its regions are and how they are b
 Boxes, posteriors, simplices and choices are the domains; rows are boxes, one tree per secret value.
 """
 
+import copy
 import heapq
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from itertools import count
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from dalenius.numerics.types import Floats
+from dalenius.search.crew import Task
 from dalenius.search.deadline import Deadline
 
 Proof = TypeVar("Proof")
 Region = TypeVar("Region")
 Batch = TypeVar("Batch")
 Cut = tuple[int, int, float]
+_numbers = count()
 
 
 class Leaf(NamedTuple):
@@ -33,11 +38,16 @@ class Leaf(NamedTuple):
     region: Any
 
 
+# Where regions were cut, and the leaves that came of it: all left ones, then all right ones.
+Parts = tuple[list[Cut], list[Leaf]]
+
+
 @dataclass
 class SearchTree(Generic[Proof, Region]):
     """A binary tree of splits whose leaves cover the root, with the leaves still open in a heap.
 
-    `leaf[k]` holds the bound of leaf k and what proves it. Leaf 0 is the root before any split.
+    `leaf[k]` holds the bound of leaf k and what proves it. Leaf 0 is the root before any split. Leaves whose parts are
+    being bounded are under way: neither in the heap nor split yet, so that the tree is a proof at every moment.
     """
 
     split: dict[int, tuple[Cut, int, int]] = field(default_factory=dict)
@@ -45,11 +55,20 @@ class SearchTree(Generic[Proof, Region]):
     heap: list[tuple[float, int, Region]] = field(default_factory=list)
     closed: float = -float("inf")
     size: int = 1
+    under_way: deque[Task] = field(default_factory=deque)
+    # Tells trees apart, also after they are gone.
+    number: int = field(default_factory=_numbers.__next__)
+
+    @property
+    def open(self) -> bool:
+        """Whether a leaf may still be split."""
+        return bool(self.heap or self.under_way)
 
     @property
     def upper(self) -> float:
         """The largest bound of a leaf."""
-        return max(-self.heap[0][0], self.closed) if self.heap else self.closed
+        taken = max((task.worst for task in self.under_way), default=self.closed)
+        return max(-self.heap[0][0] if self.heap else self.closed, taken, self.closed)
 
     def file(self, node: int, bound: float, proof: Proof, region: Region | None) -> None:
         """Enter a leaf; one with a region stays open."""
@@ -79,8 +98,17 @@ class SearchTree(Generic[Proof, Region]):
         return left, right
 
     def worst(self, many: int) -> list[tuple[Region, Proof]]:
-        """The worst open leaves, each with its region and its proof."""
-        return [(region, self.leaf[node][1]) for _, node, region in heapq.nsmallest(many, self.heap)]
+        """The worst leaves in the heap, each with its region and its proof."""
+        heap = self.heap
+        found: list[tuple[Region, Proof]] = []
+        # The next worst is a child, in the heap, of one that is found: there is no need to look at all.
+        nearest = [(*heap[0][:2], 0)] if heap else []
+        while nearest and len(found) < many:
+            _, node, k = heapq.heappop(nearest)
+            found.append((heap[k][2], self.leaf[node][1]))
+            for child in range(2 * k + 1, min(2 * k + 3, len(heap))):
+                heapq.heappush(nearest, (*heap[child][:2], child))
+        return found
 
     def walk(self) -> Iterator[int]:
         """Every node, parents first, left before right."""
@@ -104,6 +132,8 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
     tolerance: float
     nodes: SearchTree[Proof, Region]
     counts_root: ClassVar[bool] = True
+    # Whether bounding a batch changes nothing but what it returns; else it is bounded here, and at once.
+    bounded_elsewhere: ClassVar[bool] = True
     # The kind of proof, as certificates state it.
     kind: ClassVar[str]
 
@@ -128,25 +158,46 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
         deadline.nodes += int(self.counts_root)
 
     def step(self, deadline: Deadline) -> int:
-        """Split the worst nodes, and bound their children; returns how many batches that were, one or a round."""
-        most = max(1, self.batch)
-        taken = self.nodes.pop(most * deadline.crew.round_of(self.nodes.size), self.target)
-        children, nodes = [], []
-        for k in range(0, len(taken), most):
-            batch = taken[k : k + most]
-            parents = [self.nodes.leaf[node] for node, _ in batch]
-            cuts, regions = self.split([region for _, region in batch])
-            grown = [self.nodes.grow(node, cut) for (node, _), cut in zip(batch, cuts, strict=True)]
-            children.append((regions, parents * 2))
-            nodes.append([left for left, _ in grown] + [right for _, right in grown])
-        for own, leaves in zip(nodes, deadline.crew.bound(self, children, deadline), strict=True):
-            self._file(own, leaves)
-        # Not before: a limit of nodes that is reached within a round would cut its last batches short, here alone.
-        deadline.nodes += sum(map(len, nodes))
-        return len(nodes)
+        """Split the worst nodes, and bound their parts; returns how many batches that were: one, or none.
+
+        A long tree has several batches under way, each taken before those ahead of it are filed, so that other
+        processes may bound them meanwhile. Which nodes a batch takes, and which target it has, depends on the batches
+        filed before, never on who bounded them.
+        """
+        nodes, most, crew = self.nodes, max(1, self.batch), deadline.crew
+        ahead = crew.batches_of(nodes.size) if self.bounded_elsewhere else 1
+        # Batches beyond the first are whole: a tree that is nearly closed would have many of a few nodes.
+        while len(nodes.under_way) < ahead and (len(nodes.heap) >= most or not nodes.under_way):
+            taken = nodes.pop(most, self.target)
+            if not taken:
+                break
+            parents = [nodes.leaf[node] for node, _ in taken]
+            domain = self.without_nodes() if ahead > 1 else self
+            nodes.under_way.append(Task(domain, nodes.number, taken, parents))
+        if not nodes.under_way:
+            return 0
+        cuts, leaves = crew.bounded(nodes.under_way, deadline)
+        task = nodes.under_way.popleft()
+        grown = [nodes.grow(node, cut) for (node, _), cut in zip(task.taken, cuts, strict=True)]
+        self._file([left for left, _ in grown] + [right for _, right in grown], leaves)
+        # Not before: a limit of nodes that is reached meanwhile would cut a batch short, here alone.
+        deadline.nodes += 2 * len(grown)
+        return 1
+
+    def parts(self, regions: list[Region], parents: list[tuple[float, Proof]], deadline: Deadline) -> Parts:
+        """Cut regions in two, and bound both parts of each; those at or below the target need no region any more."""
+        cuts, parts = self.split(regions)
+        leaves = self.bound(parts, parents * 2, deadline)
+        return cuts, [leaf if leaf.bound > self.target else leaf._replace(region=None) for leaf in leaves]
+
+    def without_nodes(self) -> Self:
+        """The domain alone, as it is now: what bounding a batch takes."""
+        domain = copy.copy(self)
+        domain.nodes = SearchTree()
+        return domain
 
     def priors(self, many: int) -> Floats:
-        """The relaxations' priors at the worst open nodes, (B, C): starts for the lower bound. At least one is open."""
+        """The relaxations' priors at the worst nodes of the heap, which has one: starts for the lower bound, (B, C)."""
         regions, proofs = zip(*self.nodes.worst(many), strict=True)
         return self.relaxed(list(regions), list(proofs))
 

@@ -123,15 +123,20 @@ class Cluster:
             future.release()
 
 
+def check_installed() -> None:
+    """Refuse a cluster where Dask is missing."""
+    if find_spec("distributed") is None:
+        message = "--dask needs dask.distributed, which is not installed; pip install 'dalenius[dask]'"
+        raise InputError(message)
+
+
 @contextmanager
 def connected(address: str, patience: float = 4.0) -> Iterator[Cluster]:
     """Yield a cluster: that of a scheduler's address, or `local:4` for 4 processes on this machine.
 
     Refused where the scheduler does not answer, or a worker has other versions than this process.
     """
-    if find_spec("distributed") is None:
-        message = "--dask needs dask.distributed, which is not installed; pip install 'dalenius[dask]'"
-        raise InputError(message)
+    check_installed()
     if not address.startswith("local:"):
         _reach(address, patience)
     distributed = importlib.import_module("distributed")
@@ -163,7 +168,7 @@ def _reach(address: str, patience: float) -> None:
         message = f"--dask {address!r}: write local:4 for a cluster of 4 processes, or an address as tcp://host:8786"
         raise InputError(message)
     found: list[str] = []
-    silence = f"nothing was heard within {patience:g} s"
+    silence = f"no answer came within {patience:g} s"
 
     def knock() -> None:
         try:

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from dalenius.errors import InputError
 from dalenius.model.files import obstacle
 from dalenius.numerics.rounding import decimals, round_down, round_up
-from dalenius.studies.task import Answered, Number, Task, Text, Work, check_files, check_question
+from dalenius.studies.task import Answered, Number, Task, Text, Work, check_files, check_question, wrong_calls
 from dalenius.studies.words import Place, Source, mistakes_of, nearest
 
 Verdict = Literal["kept", "exceeded", "undecided"]
@@ -117,7 +117,9 @@ def read_checks(path: Path) -> list[tuple[Check, Work]]:
             check = Check.model_validate(table)
             work = Work(check, path.parent)
             check_files(work)
-            if check.task == "audit":
+            wrong = [((*place, key), sentence) for key, sentence in wrong_calls(check)]
+            mistakes += wrong
+            if check.task == "audit" and not wrong:
                 check_question(work)
             _check_target(check, path.parent)
         except ValidationError as error:

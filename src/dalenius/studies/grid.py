@@ -18,7 +18,7 @@ point depends on its own keys and on nothing else, so that a changed study finds
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,10 +26,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dalenius.errors import InputError
-from dalenius.studies.task import Number, Task, Text, Whole, Work, check_files
+from dalenius.studies.task import Number, Task, Text, Whole, Work, check_files, check_question, wrong_calls
 from dalenius.studies.words import Place, Source, mistakes_of, nearest
 
 MOST_POINTS = 10**6
+# Points of a study that are built before work starts, until one is possible.
+TRIED = 20
 BRACES = re.compile(r"\{(\w+)\}")
 
 
@@ -50,8 +52,11 @@ class Range(BaseModel):
     steps: Whole = Field(ge=2)
     log: bool = False
 
-    def values(self) -> list[float]:
-        """Return the points; both ends exactly as they were given."""
+    def values(self) -> list[float] | list[int]:
+        """Return the points; both ends exactly as they were given, whole numbers where all of them are."""
+        way, parts = self.to - self.start, self.steps - 1
+        if not self.log and self.start.is_integer() and self.to.is_integer() and way % parts == 0:
+            return [int(self.start) + k * (int(way) // parts) for k in range(self.steps)]
         shares = [k / (self.steps - 1) for k in range(1, self.steps - 1)]
         if self.log:
             low, high = math.log(self.start), math.log(self.to)
@@ -184,8 +189,32 @@ def _points(source: Source, head: Head, fix: Mapping[str, Any], grid: Mapping[st
     return tuple(points)
 
 
+def check_points(source: Source, points: Sequence[Point]) -> None:
+    """Refuse call strings that name nothing or have arguments of a wrong type, and a study without a possible point.
+
+    A value that is impossible at some points is the mistake of these points alone, and the rest of the study goes on.
+    """
+    mistakes: dict[Place, str] = {}
+    for point in points:
+        for key, sentence in wrong_calls(point.work.task):
+            mistakes.setdefault(("vary" if key in point.varied else "fix", key), sentence)
+    if mistakes:
+        raise source.refuse(list(mistakes.items()))
+    reason = ""
+    for point in points[:: max(1, len(points) // TRIED)]:
+        try:
+            check_question(point.work)
+        except InputError as error:
+            reason = reason or f"at {place_words(point.varied)}: {error}"
+        else:
+            return
+    raise source.refuse([(("fix",), f"no point of this study can be answered; {reason}")])
+
+
 def _filled(value: object, varied: Mapping[str, Any]) -> object:
-    """A text with the varied values in place of their names in braces."""
+    """A text with the varied values in place of their names in braces; a name alone becomes the value itself."""
     if not isinstance(value, str):
         return value
+    if (alone := BRACES.fullmatch(value)) and alone[1] in varied:
+        return varied[alone[1]]
     return BRACES.sub(lambda match: str(varied[match[1]]) if match[1] in varied else match[0], value)

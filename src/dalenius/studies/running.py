@@ -59,7 +59,7 @@ class Run:
         """Answer in processes on this machine, in this order; whether it was stopped before the end."""
         pool: Pool[tuple[str, Question], Entry] = Pool(answer, workers)
         pool.died = self._say_death
-        self._say(f"{self.done} of {len(self.names)} points are there; {len(missing)} to answer, {workers} at a time")
+        self._say(f"{self.done} of {len(self.names)} points are done; {len(missing)} to go, {workers} at a time")
         with first_interrupt_stops(pool.stop), closing(pool.run(missing.items())) as ended:
             for few in ended:
                 self._keep([_dead(one.item[0], one.died) if one.result is None else one.result for one in few])
@@ -71,7 +71,7 @@ class Run:
         from dalenius.studies.cluster import connected  # noqa: PLC0415 - dask is optional
 
         with connected(address) as cluster:
-            self._say(f"{self.done} of {len(self.names)} points are there; {len(missing)} to answer on {cluster.words}")
+            self._say(f"{self.done} of {len(self.names)} points are done; {len(missing)} to go on {cluster.words}")
             with first_interrupt_stops(cluster.stop):
                 for entry in cluster.answers(missing):
                     self._keep([entry])
@@ -125,7 +125,7 @@ def answer(item: tuple[str, Question]) -> Entry:
     except InputError as error:
         return Entry(key, "failed", str(error), {}, time.monotonic() - began)
     except MemoryError:
-        return Entry(key, "failed", "there is not enough memory for this point", {}, time.monotonic() - began)
+        return Entry(key, "failed", "this point needs more memory than there is", {}, time.monotonic() - began)
     except Exception as error:  # noqa: BLE001 - a defect at one point must not cost the others
         return Entry(key, "failed", f"{type(error).__name__}: {error}", {}, time.monotonic() - began)
     return Entry(key, "done", "", found.numbers, found.seconds, packed(found.certificate))

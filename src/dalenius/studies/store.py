@@ -1,10 +1,12 @@
 """The results of a study in one SQLite file: what has ended is on the disk, with its certificate.
 
-The writer is one process, the one that runs the study. Write-ahead logging lets others read meanwhile; every commit is
-brought to the disk (synchronous=FULL), since a killed machine may not lose what was reported as done.
+The writer is one process, the one that runs the study; a second run is refused while it lasts. Write-ahead logging lets
+others read meanwhile; every commit is brought to the disk (synchronous=FULL), since a killed machine may not lose what
+was reported as done.
 """
 
 import json
+import shutil
 import sqlite3
 import tempfile
 import zlib
@@ -19,6 +21,8 @@ from dalenius.errors import InputError
 from dalenius.model.files import obstacle
 
 FORMAT = "dalenius/study"
+# A disk with fewer bytes than these counts as full: SQLite's log takes that much.
+LEAST_FREE = 1 << 20
 ANOTHER = "name another file with --store"
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -74,7 +78,7 @@ class Store:
             raise InputError(message)
         if not fresh:
             check(path, name, remedy)
-        with _connected(path, "rwc") as connection:
+        with _alone(path), _connected(path, "rwc") as connection:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             meta = {"format": FORMAT, "version": __version__, "study": name, "toml": text}
@@ -152,7 +156,7 @@ def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[st
         # A kill between the creation of the file and its first transaction.
         return {}
     if meta.get("format") != FORMAT:
-        message = f"{path} is not a store of a study: it says nothing of {FORMAT}; {remedy}"
+        message = f"{path} is not a store of a study: it does not name {FORMAT}; {remedy}"
         raise InputError(message)
     if meta.get("version") != __version__:
         message = (
@@ -181,6 +185,33 @@ def _unwritable(path: Path) -> str:
 
 
 @contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Refuse a second run on one store: it would answer every point once more.
+
+    A lock of the system on a file beside it, which ends with the process, however that ends.
+    """
+    lock = path.absolute().with_name(f"{path.name}-lock")
+    with _told(path), closing(sqlite3.connect(lock, timeout=0.0, isolation_level=None)) as connection:
+        try:
+            connection.execute("PRAGMA journal_mode=OFF")
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            message = (
+                f"store {path}: another run is writing to it; wait until that has ended and give the same command "
+                "again, which then answers what is missing"
+            )
+            raise InputError(message) from None
+        try:
+            yield
+        finally:
+            # Elsewhere than here a file that is open cannot be removed: then it stays, empty and without a lock.
+            with suppress(OSError):
+                lock.unlink()
+
+
+@contextmanager
 def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     with _told(path):
         connection = sqlite3.connect(
@@ -199,5 +230,8 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        message = f"store {path}: {error}; what had ended before is kept"
+        # SQLite calls a full disk an I/O error where it is its log that does not fit.
+        free = shutil.disk_usage(path.absolute().parent).free
+        full = f" ({free} bytes are free on its disk: make room)" if free < LEAST_FREE else ""
+        message = f"store {path}: {error}{full}; points that were finished are kept"
         raise InputError(message) from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import InputError
 from dalenius.model.files import path_of, write
 from dalenius.studies import store as stores
-from dalenius.studies.grid import Point, place_words, read_grid
+from dalenius.studies.grid import Point, check_points, place_words, read_grid
 from dalenius.studies.pool import cores
 from dalenius.studies.running import Report, Run, silent
 from dalenius.studies.store import Entry, Store
@@ -30,7 +30,7 @@ STATUS = ("status", "reason", "seconds")
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A grid of questions, and the answers that are there so far.
+    """A grid of questions, and the answers found so far.
 
     Attributes:
         name: what the study is called.
@@ -54,7 +54,7 @@ class Study:
     def load(cls, path: str | os.PathLike[str]) -> "Study":
         """Read a study: its TOML file, with the answers that its store already holds, or a store.
 
-        The store of `name.toml` is `name.db` beside it.
+        The store of `name.toml` is `name.db` in the same directory.
         """
         given = path_of(path)
         if given.suffix == ".db":
@@ -73,7 +73,7 @@ class Study:
 
     @classmethod
     def of(cls, source: Source, store: Path) -> "Study":
-        """Return the study that a TOML file describes; all its mistakes in one error."""
+        """Return the study that a TOML file describes; one InputError lists all mistakes in it."""
         head, points = read_grid(source)
         return cls(source, head.name, points, store)
 
@@ -96,12 +96,17 @@ class Study:
         store: where results are kept, default the TOML file's name with .db. jobs: processes, default one per core;
         results do not depend on it. dask: the address of a scheduler, or "local:4" for a cluster of 4 processes on this
         machine. progress: receives a Progress as points end. Points that failed before are tried again. Ctrl-C stops
-        after what is running, a second one at once; the same call goes on from there.
+        after what is running, a second one at once; the same call continues from there.
         """
         from dalenius.model import checks  # noqa: PLC0415 - numpy
 
         study = self if store is None else replace(self, store=path_of(store))
         workers = cores() if jobs is None else checks.whole("jobs", jobs)
+        check_points(study.source, study.points)
+        if dask is not None:
+            from dalenius.studies.cluster import check_installed  # noqa: PLC0415 - only here
+
+            check_installed()
         with Store.open(study.store, study.name, study.source.text) as open_store:
             there = {key: entry for key, entry in open_store.entries().items() if entry.status == "done"}
             missing = {point.key: point.work for point in study.points if point.key not in there}
@@ -128,7 +133,7 @@ class Study:
         return self.entries.get(point.key)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row a point that has ended: the varied keys, the numbers, status, reason, seconds."""
+        """Return one row per point that has ended: the varied keys, the numbers, status, reason, seconds."""
         ended = [(point.varied, entry) for point in self.points if (entry := self._entry(point)) is not None]
         extra = sorted({name for _, entry in ended for name in entry.numbers} - set(COLUMNS))
         return [
@@ -143,7 +148,7 @@ class Study:
         ]
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """Return a pandas DataFrame with one row a point."""
+        """Return a pandas DataFrame with one row per point."""
         from dalenius.results.audit import frame  # noqa: PLC0415 - numpy
 
         return frame(self.rows())
@@ -217,7 +222,7 @@ class Study:
         return Verified(many, tuple(refused))
 
     def plot(self, x: str, y: str = "upper", hue: str | None = None) -> "Figure":
-        """Draw y against x, one line a value of hue; the bracket as a band where y is lower or upper."""
+        """Draw y against x, one line per value of hue; the bracket as a band where y is lower or upper."""
         from dalenius.report.study_plots import plot_study  # noqa: PLC0415 - matplotlib
 
         rows = [row for row in self.rows() if row["status"] == "done"]

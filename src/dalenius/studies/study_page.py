@@ -37,7 +37,12 @@ def sections(study: "Study") -> list[Section]:
         Section("Verdict", _believed(study), verdict=_verdict(study, done)),
         Section("Certified brackets", words, drawn=drawn),
         Section("Table", more, table=table),
-        Section("How to reproduce it", ("It was asked so:",), lines=study.source.text.strip(), commands=_again(study)),
+        Section(
+            "How to reproduce it",
+            ("This file describes the study:",),
+            lines=study.source.text.strip(),
+            commands=_again(study),
+        ),
         _certificates(study),
     ]
 
@@ -51,7 +56,7 @@ def _verdict(study: "Study", done: list[Row]) -> str:
     place = place_words({name: worst[name] for name in study.points[0].varied})
     most, unit = number(worst["upper"], NATS_PER_UNIT[worst["unit"]], "up"), text(worst["unit"])
     where = f", at {text(place)}" if place else ""
-    return f'{said} The one that tells most tells at most {most} <span class="unit">{unit}</span>{where}.'
+    return f'{said} The one that leaks most leaks at most {most} <span class="unit">{unit}</span>{where}.'
 
 
 def _believed(study: "Study") -> tuple[str, ...]:

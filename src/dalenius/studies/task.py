@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -27,10 +27,13 @@ def _no_bool(value: object) -> object:
     return value
 
 
-Number = Annotated[float, BeforeValidator(_no_bool), Field(strict=False, allow_inf_nan=False)]
+Number = Annotated[float, BeforeValidator(_no_bool), Field(strict=True, allow_inf_nan=False)]
 Whole = Annotated[int, BeforeValidator(_no_bool), Field(strict=True)]
-Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, BeforeValidator(_no_bool), Field(strict=True, gt=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(strict=True, min_length=1)]
+Flag = Annotated[bool, Field(strict=True, description="true or false")]
+# How the file of a channel is read, as for Mechanism.from_matrix.
+READING = ("delimiter", "decimal", "header", "index", "normalize", "counts")
 
 
 class Task(BaseModel):
@@ -43,6 +46,12 @@ class Task(BaseModel):
     mechanism: Text | None = Field(None, description='a call such as "geometric(epsilon=1)"')
     channel: Text | None = Field(None, description="the name of a file with a matrix")
     records: list[Whole] | None = Field(None, description="a list of alphabet sizes such as [2, 2, 2]")
+    delimiter: Text | None = Field(None, description='what separates the numbers of the channel, such as ";"')
+    decimal: Text | None = Field(None, description='"." or ","')
+    header: Flag | None = None
+    index: Flag | None = None
+    normalize: Flag | None = None
+    counts: Flag | None = None
     load: Text | None = Field(None, description="the name of a saved mechanism")
     entropy: Number | None = None
     knowledge: Number | None = None
@@ -70,6 +79,7 @@ class Task(BaseModel):
         "channel": ("audit",),
         "records": ("audit",),
         "load": ("audit",),
+        **dict.fromkeys(READING, ("audit",)),
         "secret": ("audit",),
         "relative": ("audit", "design"),
         "nodes": ("audit",),
@@ -94,7 +104,10 @@ class Task(BaseModel):
             sources = ({"query", "mechanism"}, {"channel", "records"}, {"load"})
         if given & {"query", "mechanism", "channel", "records", "load"} not in sources:
             ways = " or ".join(" with ".join(sorted(way, reverse=True)) for way in sources)
-            message = f"say what the question is about, in one way: {ways}"
+            message = f"name what the question is about in exactly one way: {ways}"
+            raise ValueError(message)
+        if "channel" not in given and given.intersection(READING):
+            message = f"{min(given.intersection(READING))} is about how a channel is read; leave it out"
             raise ValueError(message)
         self._exactly_one(given, "entropy", "knowledge", free=self.adversary == "independent")
         if self.task == "design":
@@ -163,7 +176,8 @@ def _mechanism(work: Work) -> "Mechanism":
     if task.query is not None and task.mechanism is not None:
         return parse_mechanism(task.mechanism, parse_query(task.query))
     if task.channel is not None and task.records is not None:
-        return Mechanism.from_matrix(work.folder / task.channel, task.records)
+        reading = {name: getattr(task, name) for name in READING if getattr(task, name) is not None}
+        return Mechanism.from_matrix(work.folder / task.channel, task.records, **reading)
     return Mechanism.load(work.folder / (task.load or ""))
 
 
@@ -247,10 +261,15 @@ _ANSWERS: dict[TaskName, Callable[[Work], Answered]] = {"audit": _audit, "design
 
 
 def check_question(work: Work) -> None:
-    """Refuse an audit whose mechanism, adversary, reference or secret cannot be, before any work starts."""
-    from dalenius.options import Options, adversary_of, audit_problem  # noqa: PLC0415 - numpy
+    """Refuse a question whose query, mechanism, adversary, reference or secret cannot be, before any work starts."""
+    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
+    from dalenius.options import Options, adversary_of, audit_problem  # noqa: PLC0415 - the same
 
-    task, mechanism = work.task, _mechanism(work)
+    task = work.task
+    if task.task != "audit":
+        _reference(work, parse_query(task.query or "").records)
+        return
+    mechanism = _mechanism(work)
     options = Options.from_user(unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
     against = adversary_of(
         mechanism,
@@ -261,6 +280,29 @@ def check_question(work: Work) -> None:
         **_reference(work, mechanism.records),
     )
     audit_problem(mechanism, options, against, task.secret)
+
+
+def wrong_calls(task: Task) -> Iterator[tuple[str, str]]:
+    """Return the keys whose call strings have wrong names, arguments or types, and what is wrong; nothing is built."""
+    for key in ("query", "mechanism", "family"):
+        text = getattr(task, key)
+        if text is not None and (wrong := _wrong_call(key, text)):
+            yield key, wrong
+
+
+@lru_cache(maxsize=10_000)
+def _wrong_call(key: str, text: str) -> str:
+    from dalenius.gallery.families import family_of  # noqa: PLC0415 - numpy
+    from dalenius.gallery.parse import check_mechanism, check_query  # noqa: PLC0415 - the same
+
+    checks: dict[str, Callable[[str], object]] = {
+        "query": check_query, "mechanism": check_mechanism, "family": family_of
+    }  # fmt: skip
+    try:
+        checks[key](text)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def check_files(work: Work) -> None:

@@ -15,9 +15,9 @@ Bound = Literal["audit", "chain rule", "people", "trivial"]
 
 HOW: dict[str, str] = {
     "audit": "by an audit of all releases together",
-    "chain rule": "a sound bound: what an audited part leaks, plus what the others can tell at all",
-    "people": "a sound bound: what each release tells of a record beside all others, and how they may depend on it",
-    "trivial": "only the trivial bound, log|A|: the releases may tell everything about a record",
+    "chain rule": "a sound bound: what an audited part leaks, plus the most that the others can leak",
+    "people": "a sound bound: what each release leaks of a record given all others, plus what ties the record to them",
+    "trivial": "only the trivial bound, log|A|: the releases may leak everything about a record",
 }
 TRUSTED = (
     "read from a file, whose numbers were not computed again and which has no certificate; "
@@ -32,7 +32,7 @@ class Account:
     Attributes:
         releases: k.
         bound: how `upper` was proved: by an "audit" of the whole composition, by the "chain rule", by "people"
-            (what each release tells of a record beside all others), or "trivial", log|A|.
+            (what each release leaks of a record given all others), or "trivial", log|A|.
         added: how much the last release has added to the leakage, at least and at most.
         entropy_left: the least average entropy H(X | Y_1..Y_k) that such an adversary still has; an average over
             outputs, not for every output. nan with a reference prior, from which entropy does not count.
@@ -59,7 +59,7 @@ class Account:
 
     @property
     def certificate(self) -> Certificate | None:
-        """What `verify` re-checks: of all releases together; None where upper is no more than added up."""
+        """The certificate of all releases together, which `verify` re-checks; None if `upper` is a sum of bounds."""
         if self.joint is not None:
             return self.joint
         return self.audit.certificate if self.audit is not None and self.exact else None

@@ -340,7 +340,7 @@ class _Search(Generic[Judged]):
 def _too_small(family: str, query: Query, budget: float, unit: str, beside: str) -> str:
     return (
         f"leakage = {budget:g} {unit} is too small for {family} noise on {query}{beside}: no such noise can be "
-        "certified to leak so little; give a larger leakage, or use dl.mechanisms.constant(query), which leaks nothing"
+        "certified to leak that little; give a larger leakage, or use dl.mechanisms.constant(query), which leaks 0"
     )
 
 

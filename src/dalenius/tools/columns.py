@@ -39,7 +39,7 @@ class Columns:
             message = f'columns = {columns!r} must give every column its number of values, as {{"age": 8, "smokes": 2}}'
             raise InputError(message)
         if n is None:
-            message = "columns say what a record holds, and not how many records there are; give n="
+            message = "columns list what a record holds, but not how many records there are; give n="
             raise InputError(message)
         sizes = tuple((name, checks.whole(f"the number of values of {name!r}", k)) for name, k in columns.items())
         return cls(sizes, checks.whole("n", n))

@@ -38,7 +38,7 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
     """Return several releases about the same data as one mechanism.
 
     The joint release is q(y_1, y_2, ... | x) = q_1(y_1|x) q_2(y_2|x) ..., exact to rounding. With `times` the outputs
-    are the counts of how often each answer came, which tell as much as the answers in their order:
+    are the counts of how often each answer came, which leak as much as the answers in their order:
     q(c|x) = k! prod_y q(y|x)^c_y / c_y!.
 
     Args:
@@ -79,8 +79,8 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
 def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
     """Return the joint release in which choose(y), a mechanism over the same records, runs after output y of `first`.
 
-    q(y, y' | x) = q_1(y|x) q_y(y'|x) for q_y = choose(y). An audit of it bounds what a person learns who sees both
-    outputs and knows the rule, whatever the data are.
+    q(y, y' | x) = q_1(y|x) q_y(y'|x) for q_y = choose(y). An audit of it bounds what someone learns who sees both
+    outputs and knows the rule.
 
     Args:
         first: the first release.

@@ -160,7 +160,7 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
 
 def _refusal(reason: Refused) -> str:
     return (
-        f"secure=True draws from the channel that the verifier rebuilds, but it says: {reason}; "
+        f"secure=True draws from the channel that the verifier rebuilds, but the verifier refuses it: {reason}; "
         "change the parameters (large ones are floats, as 1e20), since no certificate would be accepted either"
     )
 

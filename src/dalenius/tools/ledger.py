@@ -87,23 +87,23 @@ class Ledger:
     """What has been released about one dataset, and what has leaked together.
 
     An account is about the mechanisms listed, run independently. One that was chosen after a look at earlier outputs is
-    accounted for as if it had been fixed beforehand; dl.adaptive builds a release with its rule of choice.
+    accounted for as if it had been fixed before; dl.adaptive builds a release with its rule of choice.
 
     Args:
         data: a query, or the alphabet size of each record. Or
-        bare: not used; a second number without a name is refused.
+        bare: not used; a second number without a name raises InputError.
         columns: such as {"age": 8, "smokes": 2}, with `n`: every record has these columns, and a release may look at
             some of them.
         n: number of records, with `columns`.
         entropy: as for `audit`; give exactly one of entropy and knowledge.
         knowledge: as for `audit`.
         adversary: "independent" for any prior under which the records are independent, in place of entropy and
-            knowledge. Releases then add up: each counts for what it tells beside all other records, and
+            knowledge. Releases then add up: each counts for what it leaks given all other records, and
             `account().certificate` proves the sum.
         unit: "nats" or "bits".
         reference: what everybody knows, as for `audit`, with `knowledge`.
         budget: the most that all releases together may leak about a record. A release that cannot be proved to keep it
-            is refused; `remaining`, `calibrate` and `design` say what may still be published.
+            is refused; `remaining`, `calibrate` and `design` find what may still be published.
         tolerance: gap of one account.
         time_limit: seconds of one account.
         most_entries: joint releases of up to this many rows x outputs are built and audited, larger ones are bounded
@@ -187,7 +187,7 @@ class Ledger:
             I(A;Y_E,Y_R) = I(A;Y_E) + I(A;Y_R|Y_E) <= L_E(b) + I(X;Y_R|Y_E),
             I(X;Y_R|Y_E) = H(Y_R|Y_E) - H(Y_R|X) <= H(Y_R) - H(Y_R|X) <= sum_j H(Y_j) - H(Y_j|X) <= sum_j C_j(b).
 
-        lower: more outputs never tell less, so any part's lower bound is one of the whole. entropy_left:
+        lower: more outputs never leak less, so any part's lower bound is one of the whole. entropy_left:
         H(X|Y) = H(X) - I(X;Y) >= b - C_E(b) - sum_j C_j(b), by the same steps.
         """
         return self._account
@@ -220,7 +220,7 @@ class Ledger:
         return account
 
     def what_if(self, mechanism: Mechanism, columns: Sequence[str] | None = None) -> Account:
-        """Return the account there would be after one more release; nothing is recorded."""
+        """Return the account as it would be after one more release; record nothing."""
         return self._foresee(mechanism, None, columns)[1]
 
     def calibrate(  # noqa: PLR0913 - the public surface
@@ -362,7 +362,7 @@ class Ledger:
 
     def _beside(self) -> str:
         """Words for what has been released already."""
-        return f" beside the {counted(len(self._releases))} before" if self._releases else ""
+        return f" after the {counted(len(self._releases))} before" if self._releases else ""
 
     def _nothing_left(self) -> str:
         leaked = short(self._account.upper)
@@ -376,7 +376,7 @@ class Ledger:
         return (
             f"{new.name} was not recorded: with it everything released leaks {leaks} about a record, and the budget is "
             f"{budget:.9g}, of which {round_down(self.remaining())} are left; add noise (ledger.calibrate finds the "
-            "least), or record it all the same with force=True"
+            "least), or record it anyway with force=True"
         )
 
     def _foresee(
@@ -619,9 +619,9 @@ class Ledger:
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False, budget: float | None = None) -> "Ledger":
         """Read what save wrote; `budget` takes the place of the one in the file.
 
-        A ledger has no certificate. By default the account and what each release can tell at most are trusted as the
-        file states them, later accounts build on them, and reports say that they are from the file. With verify=True
-        nothing but the list of releases is trusted: every number is computed again, which takes as long as it did.
+        A saved ledger holds no certificate. By default the account and the most that each release can leak are trusted
+        as the file states them, later accounts build on them, and reports say that they are from the file. With
+        verify=True only the list of releases is trusted: every number is computed again, which takes as long as before.
         A budget below the account is refused.
         """
         given = None if budget is None else checks.real("budget", budget, 0.0, math.inf)
@@ -753,7 +753,7 @@ def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tup
         found = Columns.from_user(columns, n)
         return found, found.records
     if n is not None:
-        message = f"n = {n!r} goes with columns=; the data say how many records there are"
+        message = f"n = {n!r} goes with columns=; the data already fix the number of records"
         raise InputError(message)
     if isinstance(data, RealQuery):
         message = (

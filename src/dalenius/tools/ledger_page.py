@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from dalenius.numerics.rounding import round_up
+from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.report.audit_page import certificate_section
 from dalenius.report.charts import Axis, brackets, number, text
 from dalenius.report.page import Section, Table
+from dalenius.report.text import checked_words
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.tools.account import HOW, TRUSTED, counted
 
@@ -22,7 +24,7 @@ TWO_KINDS = "Each alone is bounded about the whole data, all together about one 
 
 
 def sections(ledger: "Ledger") -> list[Section]:
-    """Return the verdict, the numbers, and what each release can tell."""
+    """Return the verdict, the numbers, what each release can leak, and the certificate."""
     account, unit = ledger.account(), ledger.unit
     releases = ledger.releases
     rows = tuple(
@@ -30,13 +32,13 @@ def sections(ledger: "Ledger") -> list[Section]:
         for k, release in enumerate(releases, 1)
     )
     about = "a record" if ledger.independent else "the data"
-    table = Table(("", "release", "columns", f"tells at most about {about}, {unit}"), rows)
+    table = Table(("", "release", "columns", f"leaks at most about {about}, {unit}"), rows)
     drawn = ""
     if 0 < len(releases) <= MOST_DRAWN:
         names = [*(f"{k}. {release.name}" for k, release in enumerate(releases, 1)), "all together, about a record"]
         lows = [*(0.0 for _ in releases), account.lower]
         highs = [*(release.capacity for release in releases), account.upper]
-        drawn = brackets(names, lows, highs, Axis("at most", unit), "What each release can tell")
+        drawn = brackets(names, lows, highs, Axis("at most", unit), "What each release can leak")
     return [
         Section("Verdict", verdict=_verdict(ledger), paragraphs=_assumed(ledger)),
         Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger._facts())),  # noqa: SLF001
@@ -47,6 +49,7 @@ def sections(ledger: "Ledger") -> list[Section]:
             table=table,
         ),
         Section("How to reproduce it", ("From the ledger's file, every number is computed again:",), commands=AGAIN),
+        _proof(ledger),
     ]
 
 
@@ -54,15 +57,36 @@ def _verdict(ledger: "Ledger") -> str:
     account, nats = ledger.account(), NATS_PER_UNIT[ledger.unit]
     unit = f'<span class="unit">{text(ledger.unit)}</span>'
     low, high = number(account.lower, nats, "down"), number(account.upper, nats, "up")
-    who = "The release of this ledger tells"
+    who = "The release of this ledger leaks"
     if account.releases != 1:
-        who = f"The {counted(account.releases)} of this ledger together tell"
+        who = f"The {counted(account.releases)} of this ledger together leak"
     said = f"{who} {low} to {high} {unit} about any one record."
     if ledger.budget is None:
         return said
     left = number(ledger.remaining(), nats, "down")
     kept = "is kept" if account.upper <= ledger.budget else "is not proved to be kept"
     return f"{said} The budget of {number(ledger.budget, nats)} {unit} {kept}; {left} {unit} of it are left."
+
+
+def _proof(ledger: "Ledger") -> Section:
+    """The certificate of all releases together, where there is one; else why there is none."""
+    account, nats = ledger.account(), NATS_PER_UNIT[ledger.unit]
+    certificate = account.certificate
+    if certificate is not None:
+        checked = "certificate attached, not yet checked" if account.audit is None else checked_words(account.audit)
+        digits = decimals(certificate.upper / nats)
+        low, high = round_down(certificate.lower / nats, digits), round_up(certificate.upper / nats, digits)
+        proves = f"it proves that all releases together leak {low} to {high} {ledger.unit} about a record"
+        return certificate_section(certificate, f"{checked}; {proves}")
+    why = f"its upper bound is {HOW[account.bound]}"
+    if not account.releases:
+        why = "nothing was released"
+    elif account.loaded:
+        why = (
+            "its numbers were read from a file. dalenius report LEDGER.json --verify --out report.html computes them "
+            "again, and carries the certificate where there is one"
+        )
+    return Section("Certificate", (f"This account has no certificate: {why}.",))
 
 
 def _assumed(ledger: "Ledger") -> tuple[str, ...]:

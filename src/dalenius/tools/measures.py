@@ -150,8 +150,8 @@ def g_leakage(
     Args:
         mechanism: what is released.
         prior: as for `leakage`.
-        gain: "bayes", one for the right dataset and nothing else; a matrix with one row per guess and one column per
-            dataset, not negative where a ratio is asked for; or a function of a guessed and a true dataset.
+        gain: "bayes", which is 1 for the right dataset and 0 otherwise; a matrix with one row per guess and one column
+            per dataset, not negative if kind is "multiplicative"; or a function of a guessed and a true dataset.
         kind: "multiplicative" for posterior g-vulnerability over that of the prior, "additive" for their difference.
 
     Returns:

@@ -6,6 +6,7 @@ Exit code 0: it proves its bounds. 1: it does not, or the limits ended the check
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,15 +25,15 @@ class _Described:
         return self.content
 
 
-def main() -> int:
-    """Check the certificate that the command line names, and print the verdict."""
-    parser = argparse.ArgumentParser(prog="python -m dalenius.verifier", description="Re-check a certificate.")
+def main(arguments: Sequence[str] | None = None, program: str = "python -m dalenius.verifier") -> int:
+    """Check the certificate that the command line, or this list of arguments, names, and print the verdict."""
+    parser = argparse.ArgumentParser(prog=program, description="Re-check a certificate.")
     parser.add_argument("certificate", type=Path, help="a certificate, or a saved audit or design")
     parser.add_argument("--mechanism", type=Path, help="a saved mechanism: check also that the certificate is about it")
     parser.add_argument("--memory", type=int, default=MEMORY, metavar="MIB", help="that reading and checking may take")
     parser.add_argument("--time-limit", type=float, default=TIME_LIMIT, metavar="SECONDS", help="the same for time")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if given.memory < 1 or not given.time_limit > 0:
         parser.error("--memory and --time-limit must be above 0")
     try:

@@ -18,8 +18,9 @@ from .limits import largest, tick
 Ball: TypeAlias = Any  # flint.arb, which ships no types
 Matrix: TypeAlias = Any  # flint.arb_mat
 
-# Bits of a ball: what two machine words hold, so no slower than 65.
+# Bits of a ball: what two machine words hold, so no slower than 65. And what one holds: a proof is tried with it first.
 PRECISION = 128
+FEW_BITS = 64
 ZERO = arb(0)
 ONE = arb(1)
 
@@ -55,6 +56,10 @@ def log_sum_exp(xs: Iterable[Ball]) -> Ball:
     """Guarantee: the result holds log sum_i exp(x_i); not a number when an x_i is none."""
     tick()
     terms = list(xs)
+    # Exponents of balls are whole numbers of any size, so that this hardly ever overflows.
+    total = sum(map(arb.exp, terms), ZERO)
+    if total.is_finite() and total > 0:
+        return total.log()
     shift = max(map(float, terms))
     if not math.isfinite(shift):
         return arb.nan()

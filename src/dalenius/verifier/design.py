@@ -169,7 +169,7 @@ class Task:
         """Guarantee: result <= optimum (the two formulas above)."""
         symmetries = sequence(content.get("symmetries", ()), "symmetries")
         if self.beside > 1 and symmetries:
-            refuse("a design beside earlier releases has no symmetries")
+            refuse("a design after earlier releases has no symmetries")
         _limit(symmetries, len(self.costs) + len(self.distances) * _values(self.audited.channel.statistic))
         maps = [self._map(value, f"symmetry {j}") for j, value in enumerate(symmetries)]
         pool = sequence(field(content, "pool", "the certificate"), "the pool")
@@ -253,7 +253,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     if not classes_are_orbits(statistic):
         refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
     if not classes_are_orbits(statistic, audited.reference):
-        refuse("the reference tells datasets of one class apart; the mechanism needs one row per dataset")
+        refuse("the reference treats datasets of one class differently; the mechanism needs one row per dataset")
     problem = mapping(field(content, "problem", "the certificate"), "the problem")
     if not set(problem) <= {"query", "outputs", "distribution", "distortion"}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
@@ -267,7 +267,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     most = number(value, f"the budget of {kind}", low=0.0)
     primal = kind == "distortion"
     if primal and beside > 1:
-        refuse("a design beside earlier releases has a budget of leakage")
+        refuse("a design after earlier releases has a budget of leakage")
     if primal:
         text = f"{audited.text}; the least leakage at an expected {words}, of at most {most!r}"
     else:

@@ -49,7 +49,7 @@ from .limits import largest, tick
 from .proofs import check, compare
 from .question import Knowledge, Question
 from .reading import field, number, numbers, refuse, sequence, whole
-from .reference import Product, Reference, Uniform, Weights
+from .reference import Product, Uniform
 from .secret import Group
 
 Rows = list[list[Ball]]
@@ -112,10 +112,9 @@ class Indicators:
         return self.noisy.text
 
     def capacity(self) -> Ball:
-        """C of the module's words; log k where there is no noise."""
+        """C of the module's words."""
         k, rate = self.noisy.statistic.k, self.noisy.noise.parameter
-        if rate is None:
-            return arb(k).log()
+        assert rate is not None  # noqa: S101 - for the type checker: two values or more have noise
         alpha = (-rate).exp()
         kept, flipped = 1 / (1 + alpha), alpha / (1 + alpha)
         # chance[j]: of j ones among the bits of the other values.
@@ -141,7 +140,7 @@ class Independent:
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
     channel: Channel | Shifted | Indicators
-    reference: Reference
+    reference: Uniform | Product
     follows: bool  # the others follow the reference exactly
     knowledge: Knowledge | None
 
@@ -153,6 +152,8 @@ class Independent:
         """Guarantee: some prior with independent records that the adversary may hold leaks at least `lower`."""
         given = field(witness, "law", "the witness")
         law = law_of(given, self.statistic.alphabet(record), "the law of the witness")
+        if "others" in witness and (self.follows or not (self.knowledge is None or self.knowledge.free)):
+            refuse("the witness knows the other records, but they follow the reference")
         if isinstance(self.channel, Indicators):
             if len(set(given)) > 1:
                 refuse("a witness of noisy counts has the same chance for every value of its record")
@@ -160,12 +161,10 @@ class Independent:
             _attains(self.channel.capacity(), lower)
             return
         if "others" in witness:
-            if self.follows or not (self.knowledge is None or self.knowledge.free):
-                refuse("the witness knows the other records, but they follow the reference")
             rows = self._known(witness, record)
         else:
             if not (self.follows or self.knowledge is not None):
-                refuse("the witness does not say what the other records are")
+                refuse("the witness does not state what the other records are")
             rows = self._averaged(record, law)
             self._held(law, record)
         leaked = sum((p * d for p, d in zip(law, divergences(rows, law), strict=True) if not p.is_zero()), ZERO)
@@ -181,10 +180,7 @@ class Independent:
             refuse(f"the witness has divergence {short(apart)} where at most {short(self.knowledge.most)} is allowed")
 
     def _reference_law(self, record: int) -> list[Ball]:
-        k = self.statistic.alphabet(record)
-        if isinstance(self.reference, Weights):
-            refuse("independent records have a law each, not weights of datasets")
-        return list(self.reference.law(record, k)) if not isinstance(self.reference, Uniform) else [ONE / k] * k
+        return list(self.reference.law(record, self.statistic.alphabet(record)))
 
     def _known(self, witness: dict[str, Any], record: int) -> Rows:
         """The rows q(.|a,x') of the others that the witness knows."""
@@ -253,7 +249,7 @@ class Independent:
             result.append(z)
         return result
 
-    def _free_at(self, record: int) -> Reference:
+    def _free_at(self, record: int) -> Uniform | Product:
         """The reference, with a uniform law of the record where its own leaves out a value and is not asked about.
 
         The law of the record is free where others follow the reference, and says nothing of them given its value.
@@ -314,8 +310,7 @@ class Independent:
     def _shift(self, proof: dict[str, Any], k: int, where: str) -> Iterator[Ball]:
         """max_a D( c_a + N || r ) with outputs beyond `reach` put together."""
         channel = self.channel
-        if not isinstance(channel, Shifted):
-            refuse(f"{where}: it is for noise on a sum")
+        assert isinstance(channel, Shifted)  # noqa: S101 - for the type checker: verify.py builds it for such proofs
         reach = whole(field(proof, "reach", where), f"the reach of {where}", 1, largest().reach)
         added = channel.statistic.contributions
         if max(added) - min(added) > largest().reach:

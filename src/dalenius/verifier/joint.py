@@ -86,7 +86,7 @@ class Joint:
             refuse(f"the bounds of the releases add up to {float(high)!r}, above the claimed {upper!r}")
         return (
             f"every number was recomputed: {many} releases that together leak no more than {upper!r} nats of any "
-            f"record, as each leaks no more than its audit says, and at least {lower!r} nats of some record"
+            f"record, as each leaks no more than its audit proves, and at least {lower!r} nats of some record"
         )
 
     def _trivial(self) -> arb:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NoReturn, TypeVar
 
 # MiB that reading and checking may take by default: with the interpreter less than 512. Seconds by default.
@@ -205,10 +206,10 @@ def tick() -> None:
 
 def ticking(items: Iterable[T], every: int = 1024) -> Iterator[T]:
     """Yield the items, and tick before every 1024th."""
-    for k, item in enumerate(items):
-        if not k % every:
-            tick()
-        yield item
+    source = iter(items)
+    while part := list(islice(source, every)):
+        tick()
+        yield from part
 
 
 def out_of_time() -> NoReturn:

@@ -27,7 +27,7 @@ from .limits import MIB
 
 try:
     import resource
-except ImportError:  # not a Unix: no child is started there
+except ImportError:  # pragma: no cover - not a Unix: no child is started there
     resource = None  # type: ignore[assignment]
 
 STATM = Path("/proc/self/statm")  # the address space in use, where there is such a file

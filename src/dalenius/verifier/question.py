@@ -13,8 +13,8 @@ from flint import arb
 from .balls import ZERO, Ball, short, xlogx
 from .channels.channel import Channel
 from .channels.counting import Shares
-from .channels.ordering import Recursions
-from .limits import SLACK, largest, tick
+from .channels.ordering import products
+from .limits import SLACK, largest
 from .reading import numbers, refuse, sequence
 from .reference import UNIFORM, Reference
 from .secret import Secret, joint
@@ -123,16 +123,8 @@ def _apart(prior: list[Shares], reference: list[Shares]) -> int | None:
 
 def information(channel: Channel, prior: list[dict[int, Ball]]) -> Ball:
     """Return I(A;Y) of a prior over (secret value, row) that sums to one."""
-    joint, falling = [], channel.falling
-    for law in prior:
-        if falling is not None and 0 < falling.width <= 8 * len(law):
-            joint.append(Recursions(falling, [falling.places[t] for t in law]).combined(list(law.values())))
-            continue
-        z = [ZERO] * channel.outputs
-        for row, p in law.items():
-            tick()
-            z = [x + p * q for x, q in zip(z, channel.rows[row], strict=True)]
-        joint.append(z)
+    none = [ZERO] * channel.outputs
+    joint = [products(channel, law).combined(list(law.values())) if law else none for law in prior]
     total = sum((xlogx(x) for z in joint for x in z), ZERO)
     total -= sum((xlogx(sum(law.values(), ZERO)) for law in prior), ZERO)
     return total - sum((xlogx(sum(z, ZERO)) for z in zip(*joint, strict=True)), ZERO)

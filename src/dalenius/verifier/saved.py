@@ -167,6 +167,4 @@ def _unit(saved: dict[str, Any]) -> float:
 
 
 def _other(what: str, stored: object, expected: object) -> str:
-    return (
-        f"the saved {what} is {show(stored)} where the certificate inside says {show(expected)}; the file was altered"
-    )
+    return f"the saved {what} is {show(stored)} where the certificate inside has {show(expected)}; the file was altered"

@@ -69,12 +69,6 @@ class Attributes:
     def text(self) -> str:
         return f"a function of {self.group.text} with {self.many} values (sha256 {digest(array('q', self.labels))})"
 
-    def size(self, statistic: Statistic) -> int:  # noqa: ARG002 - the labels say it
-        return self.many
-
-    def numbers(self, statistic: Statistic) -> Sequence[int]:
-        return [self.labels[x] for x in self.group.numbers(statistic)]
-
 
 Secret: TypeAlias = Group | Function | Attributes
 

@@ -202,7 +202,7 @@ def test_the_papers_method_is_refused() -> None:
         ({0: [1.0, None] * 9, 1: [1] * 9, 2: [1] * 9}, {}, "samples of answer 0: None is not an output.*missing"),
         ({0: np.arange(10**5) / 7, 1: [1] * 9, 2: [1] * 9}, {}, "different outputs, where .* into bins"),
         ([1, 2], {}, r"samples are a dict .* or a function .*, not list"),
-        (lambda _, size: [1] * (size - 1), {"draws": 9}, "returned 8 outputs for the dataset .*, and 9 were asked for"),
+        (lambda _, size: [1] * (size - 1), {"draws": 9}, "returned 8 outputs for the dataset .* instead of 9"),
         (lambda _, size: [1] * size, {"draws": 0}, "size = 0 is too small"),
         (drawn, {"confidence": 1.0}, "confidence = 1.0 cannot be reached"),
         (drawn, {"confidence": 0}, "confidence = 0 is out of range"),

@@ -50,6 +50,7 @@ def lines_of(ax: Any, style: str) -> list[Any]:  # noqa: ANN401
     return [line for line in ax.lines if line.get_linestyle() == style and len(line.get_xdata()) > 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_labels_name_units_and_touch_nothing(name: str, pictures: dict[str, Any]) -> None:
     figure = pictures[name]
@@ -244,6 +245,7 @@ def test_the_graph_is_what_the_algorithms_call(tmp_path: Path, monkeypatch: pyte
     assert {caller: tuple(sorted(others)) for caller, others in sorted(called.items())} == calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_partial_grids_are_drawn(name: str) -> None:
     rows = rows_of(name)

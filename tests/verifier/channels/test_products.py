@@ -40,6 +40,7 @@ def kl(p: Floats, q: Floats) -> Floats:
     return np.asarray(np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0) / q), 0.0).sum(axis=-1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "query"), CASES)
 @pytest.mark.parametrize("knowledge", [0.0, 0.3, 50.0])
 @pytest.mark.parametrize("skewed", [False, True])

@@ -203,6 +203,7 @@ def test_what_was_forged_is_refused(sound: Json, tamper: Tamper, reason: str) ->
     assert reason in verdict.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tamper", "reason"),
     [

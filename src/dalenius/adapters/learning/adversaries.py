@@ -24,9 +24,9 @@ def against(adversary: object, knowledge: object, leakage: float) -> tuple[Again
         raise InputError(message)
     if leakage <= known:
         message = (
-            f"leakage = {leakage:g} is not certified against an adversary that knows {known:g} nats: it may know that "
-            "much of how a person depends on all others, and learn as much of that person from what is told of them, "
-            'unless noise hides them all; give a leakage above the knowledge, or adversary="independent"'
+            f"leakage = {leakage:g} cannot be certified against an adversary that knows {known:g} nats: it may know "
+            "how a person depends on all others, and what is released of the others then reveals that much about the "
+            'person, unless noise hides it; give a leakage above the knowledge, or adversary="independent"'
         )
         raise InputError(message)
     return {"knowledge": known}, leakage - known

@@ -20,9 +20,7 @@ def budget(name: str, value: object) -> float:
     """Return a budget of leakage, in nats; refused unless it is positive."""
     found = checks.real(name, value, -math.inf, math.inf)
     if found <= 0:
-        message = (
-            f"{name} = {found:g} leaves nothing to tell: only a constant leaks nothing; give a positive number of nats"
-        )
+        message = f"{name} = {found:g} allows no release: only a constant leaks nothing; give a positive number of nats"
         raise InputError(message)
     return found
 

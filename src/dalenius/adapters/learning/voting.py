@@ -84,14 +84,14 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Values:  # noqa: ANN401, N803 - as scikit-learn names them
-        """Answer every row by a noisy vote; refused, and nothing is asked, where the budget is not for so many."""
+        """Answer every row by a noisy vote; raise BudgetError before any answer if the budget is too small."""
         check_is_fitted(self)
         values = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False)
         if len(values) > self.questions_left_:
             message = (
                 f"{len(values)} more question{'s' * (len(values) > 1)}: the budget of {self.leakage:g} nats is for "
-                f"{self.questions}, and {self.questions_left_} are left; ask fewer, or fit anew for more, which is a "
-                "new release of the data"
+                f"{self.questions}, and {self.questions_left_} are left; give fewer rows, or fit again, which is a new "
+                "release of the data"
             )
             raise BudgetError(message)
         votes = np.searchsorted(self.classes_, np.stack([teacher.predict(values) for teacher in self.teachers_]))

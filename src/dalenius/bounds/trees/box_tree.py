@@ -96,7 +96,10 @@ class BoxTree(BestFirst[Boxes, Box, Point]):
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return groups of outputs, contraction coefficients, splits and leaves."""
         assert outputs is not None  # noqa: S101 - for the type checker: boxes need rows
-        groups = [outputs.groups(row) for row in self.problem.groups]
+        # Rows that have the same list have it written out once.
+        written = {id(row): row for row in self.problem.groups}
+        written = {key: outputs.groups(row) for key, row in written.items()}
+        groups = [list(written[id(row)]) for row in self.problem.groups]
         return {
             "groups": groups,
             "eta": [claimed_eta(float(eta), row) for eta, row in zip(self.problem.eta, groups, strict=True)],

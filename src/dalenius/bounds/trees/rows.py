@@ -10,7 +10,6 @@ conditionals are the best of each row, the bound is what that prior leaks.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -152,7 +151,7 @@ class Rows:
         if bare:
             bare[0].open_root(deadline)
             return 1
-        open_trees = [tree for tree in self.trees if tree.nodes.heap and tree.upper > tree.target]
+        open_trees = [tree for tree in self.trees if tree.nodes.open and tree.upper > tree.target]
         if not open_trees:
             return 0
         return max(open_trees, key=lambda tree: tree.upper - tree.target).step(deadline)
@@ -187,8 +186,8 @@ class RowBound(Bound):
         if rows is None:
             return
         bracket.proofs.append(rows)
-        while worked := rows.step(deadline):
-            yield from repeat(rows, worked)
+        while rows.step(deadline):
+            yield rows
             if deadline.expired():
                 return
 

@@ -244,8 +244,8 @@ class Continuous(Mechanism):
         """Run the mechanism on a dataset: `size` independent outputs, floats, for studies; secure=True is refused."""
         if checks.flag("secure", secure):
             message = (
-                f"secure=True: {self.name} has real outputs, and the last bits of a float may tell the answer that was "
-                "hidden; round the records with queries.total or queries.mean, whose outputs are drawn exactly"
+                f"secure=True: {self.name} has real outputs, and the last bits of a float may reveal the hidden "
+                "answer; round the records with queries.total or queries.mean, whose outputs are drawn exactly"
             )
             raise InputError(message)
         x = self.dataset(dataset)

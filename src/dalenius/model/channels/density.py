@@ -137,7 +137,7 @@ class Density(Reference):
 
 
 def _pair(value: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    listed = checks.listed(value, f"reference = {value!r} is no density; {WAYS}")
+    listed = checks.listed(value, f"reference = {value!r} is not a density; {WAYS}")
     if len(listed) != 2:  # noqa: PLR2004 - edges and masses
         message = f"the reference of real-valued records has {len(listed)} parts; {WAYS}"
         raise InputError(message)

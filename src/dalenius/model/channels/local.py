@@ -79,7 +79,7 @@ class Local(Mechanism):
         return Written(Table.everything(self.records), part.rows, labels, self.query, self.name)
 
     def matrix(self) -> Floats:
-        """Return the full matrix, datasets in lexicographic order; refused when it would not fit."""
+        """Return the full matrix, datasets in lexicographic order; raise InputError if it would not fit."""
         return self.written().matrix()
 
     def look_at(

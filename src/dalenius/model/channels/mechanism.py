@@ -35,8 +35,9 @@ Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells"
 class Mechanism(Described, ABC):
     """A channel q(y | x), which depends on x through a statistic T alone.
 
-    Build one by `from_matrix`, `from_rows`, `from_samples`, `load` or dl.mechanisms. A mechanism whose rows are all
-    there is a `Written`. Noise on very many records, or with real outputs, has no rows: `written` says why.
+    Build one by `from_matrix`, `from_rows`, `from_samples`, `load` or dl.mechanisms. A mechanism with all
+    its rows is a `Written`. Noise on very many records, or with real outputs, has no rows: `written` raises InputError
+    with the reason.
 
     Attributes:
         statistic: T, which groups datasets into classes with equal rows.
@@ -149,8 +150,8 @@ class Mechanism(Described, ABC):
         Args:
             samples: a dict from every answer of the query to outputs drawn independently at one dataset with that
                 answer; or a function (dataset, size) that draws them, called with one dataset of every class and size
-                = draws. That all datasets with one answer have one law of outputs is yours to say: give a finer query
-                where they have not.
+                = draws. All datasets with the same answer must have the same law of outputs; nothing checks that, so
+                give a finer query if they have not.
             query: what the mechanism looks at.
             confidence: chance that the upper bounds hold.
             draws: how many outputs a function is to draw at each dataset.
@@ -199,11 +200,11 @@ class Mechanism(Described, ABC):
 
     @property
     def lost(self) -> float:
-        """The chance at most of outputs that were put together though each tells something of its own."""
+        """An upper bound on the probability of merged outputs that differ in what they reveal."""
         return 0.0
 
     def dataset(self, dataset: ArrayLike) -> NDArray[np.int64]:
-        """Return one dataset as whole numbers; names of values, and tuples of attributes, are the values they name."""
+        """Return one dataset as whole numbers; names and tuples of attributes become the values that they name."""
         return datasets.one(dataset if self.query is None else self.query.coded(dataset), self.records)  # type: ignore[arg-type]
 
     @property
@@ -228,7 +229,7 @@ class Mechanism(Described, ABC):
 
     @abstractmethod
     def written(self) -> "Written":
-        """Return the mechanism with its rows; an InputError says why it has none."""
+        """Return the mechanism with its rows; raise InputError with the reason if it has none."""
 
     @abstractmethod
     def dp_epsilon(self) -> float:
@@ -280,11 +281,11 @@ class Mechanism(Described, ABC):
         return {"query": str(self.query), "mechanism": self.name}
 
     def stored(self) -> dict[str, object]:
-        """Return what a file carries beside the description; nothing where a name says everything."""
+        """Return what a file carries besides the description; nothing if the name alone describes the mechanism."""
         return {}
 
     def matrix(self) -> Floats:
-        """Return the full matrix, datasets in lexicographic order; refused when it would not fit."""
+        """Return the full matrix, datasets in lexicographic order; raise InputError if it would not fit."""
         rows = self.written().rows
         if self.log_universe + np.log(rows.shape[1]) > np.log(self.most_entries) + 1e-9:
             message = (
@@ -319,10 +320,10 @@ class Mechanism(Described, ABC):
 
         entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
         log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out.
-        reference: what everybody knows beforehand, as for dl.audit; values of knowledge then count from it, entropies
-        are refused, and the other records of an independent adversary follow it.
+        reference: what everybody knows, as for dl.audit; values of knowledge then count from it, entropies
+        raise InputError, and the other records of an independent adversary follow it.
         epsilon: at which dp_delta is taken, by default 1; a natural logarithm whatever the unit.
-        `tolerance` and `seed` are those of each audit. `time_limit` is for everything together, but for the
+        `tolerance` and `seed` are those of each audit. `time_limit` is for everything together except the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
         """
         from dalenius.tools.profile import profile  # noqa: PLC0415 - the solvers, which know of mechanisms

@@ -139,7 +139,7 @@ class Part:
         return self.log_joint(self._uniform)
 
     def neighbours(self) -> Iterator[Ints]:
-        message = "a part of a release has no neighbours of its own; ask the release"
+        message = "a part of a release has no neighbours of its own; call the method of the release"
         raise InputError(message)
 
     def class_name(self, cls: int) -> str:

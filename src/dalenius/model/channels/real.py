@@ -142,8 +142,8 @@ class Real(Mechanism):
         """
         if checks.flag("secure", secure):
             message = (
-                f"secure=True: {self.name} has real outputs, and the last bits of a float may tell the answer that was "
-                "hidden; leave output='real' out, which rounds the output and is drawn exactly"
+                f"secure=True: {self.name} has real outputs, and the last bits of a float may reveal the hidden "
+                "answer; leave output='real' out, which rounds the output and is drawn exactly"
             )
             raise InputError(message)
         answer = self.answers[int(self.statistic.class_of(self.dataset(dataset)))]

@@ -159,7 +159,7 @@ class Sampled(Mechanism):
 
     def dp_epsilon(self) -> NoReturn:
         """Raise InputError: an output that was never seen may tell everything."""
-        self._refuse("epsilon", "no number of samples bounds it: an output never seen may tell everything")
+        self._refuse("epsilon", "no number of samples bounds it: an output that was never drawn may reveal everything")
 
     def dp_delta(self, epsilon: float = 1.0) -> NoReturn:  # noqa: ARG002
         """Raise InputError: the law is not known."""
@@ -339,7 +339,7 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
         where = f"the dataset {commas(dataset.tolist())}"
         column = _outputs(sampler(dataset, draws), where)
         if column.size != draws:
-            message = f"the sampler returned {column.size} outputs for {where}, and {draws} were asked for"
+            message = f"the sampler returned {column.size} outputs for {where} instead of {draws}"
             raise InputError(message)
         if int(query.statistic.class_of(dataset)) != cls:
             message = f"{where} is not of class {cls}"

@@ -154,7 +154,7 @@ class EvenPrior(Prior):
     def joint(self) -> NoReturn:
         """Raise InputError: there are too many pairs of a value and an output."""
         k = self.mechanism.k
-        message = f"{k} values and {k} outputs have too many pairs to list; prior.leakage() is what they tell"
+        message = f"{k} values and {k} outputs have too many pairs to list; prior.leakage() is what they leak"
         raise InputError(message)
 
     def leakage(self) -> float:

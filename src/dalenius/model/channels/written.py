@@ -241,10 +241,10 @@ def _likely(content: object) -> str:
         )
     if (numbers == np.rint(numbers)).all() and (numbers >= 0).all():
         halves = numbers.shape[1] % 2 == 0 and (numbers[:, ::2] <= 1).all()
-        decimal = ", or decimal commas between commas, which no option can tell apart" if halves else ""
+        decimal = ", or decimal commas between commas, which no option can distinguish" if halves else ""
         return f". These look like counts, which counts=True (--counts) takes{decimal}"
     if np.abs(numbers.sum(axis=1) - 1).max() <= 0.01:  # noqa: PLR2004 - what normalize takes
-        return ", or say normalize=True (--normalize)"
+        return ", or give normalize=True (--normalize)"
     return ""
 
 

@@ -137,7 +137,7 @@ def table(rows: list[Row]) -> "Figure":
     for ax in axes:
         ax.set_xlabel(marks.LEAKAGE)
     line = marks.proxy(marks.CERTIFIED, linestyle="none", marker="|", markersize=11, markeredgewidth=2.2, color=DARK)
-    whole = marks.method_proxy("the same, gradient as printed, too", "D")
+    whole = marks.method_proxy("the same, gradient also as printed", "D")
     marks.below(figure, [line, marks.method_proxy(), whole, marks.repaired_proxy(), marks.printed_proxy()], 2)
     return figure
 

@@ -42,6 +42,8 @@ class Channel:
     confidence: float | None = None
     # What kinds/grid.py remembers of its last grid.
     grids: dict[int, Any] = field(default_factory=dict)
+    # What channels/ordering.py remembers of its last order.
+    repairs: list[Any] = field(default_factory=list)
 
     def cells(self, shares: list[Shares]) -> list[dict[int, Ball]]:
         """Return rho(a, row), per secret value a: classes with the same row put together (MATH 2, exact).
@@ -72,7 +74,7 @@ class Channel:
         if self.confidence != other.confidence:
             return "one of them is known by samples, or with another confidence"
         if not _same(self.lost, other.lost):
-            return "outputs beyond its range are told apart in one of them"
+            return "one of them keeps outputs beyond its range apart"
         if self.outputs != other.outputs:
             return f"it has {self.outputs} outputs, not {other.outputs}"
         mine, theirs = self.statistic, other.statistic
@@ -211,9 +213,7 @@ def _distinct(rows: list[list[Ball]]) -> tuple[list[list[Ball]], list[int]]:
 
 
 def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
-    """Rows of floats, each divided by its exact sum; equal ones are put together, which is exact."""
-    if not raw:
-        refuse("the channel has no rows")
+    """One row or more of floats, each divided by its exact sum; equal ones are put together, which is exact."""
     width = len(sequence(raw[0], "row 0"))
     if width == 0 or width * len(raw) > largest().shared_entries:
         refuse(f"a channel of {len(raw)} rows and {width} outputs is empty or too large")

@@ -218,7 +218,7 @@ def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[
     if "together" not in proof:
         return asked.many, ONE
     if proof["together"] is not True or asked.many < 3 or (asked.independent and not asked.exactly):  # noqa: PLR2004
-        refuse(f"{where}: one coin for the others is not for what is asked")
+        refuse(f"{where}: one coin for the others does not fit this question")
     return 2, one_coin(asked.reference, m, asked.many)
 
 
@@ -299,6 +299,9 @@ def _posed(audit: dict[str, Any], asked: Believed, m: int, family: str, *, point
     name, given = named.call(inside["mechanism"], named.MECHANISMS, "the mechanism")
     if name != family or given.get("output", "integer") != "integer":
         refuse(f"the audit inside must be about {family} noise, not {named.spelled(name, given)}")
+    if family == "discrete_gaussian" and named.clamped(given):
+        # Clamping hides something of it, as it does not of geometric and Laplace noise: see named.widened.
+        refuse(f"the audit inside must be about noise that is not clamped, not {named.spelled(name, given)}")
     _same_adversary(mapping(field(audit, "adversary", "the audit inside"), "its adversary"), asked)
     if family in ("gaussian", "discrete_gaussian"):
         return positive(given["sigma"], "sigma")

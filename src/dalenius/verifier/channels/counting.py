@@ -75,7 +75,11 @@ class Sum:
     def values(self) -> Sequence[int]:
         if self._ones and self.modulus is None:
             return range(self.n + 1)
-        return sorted({self._reduced(v + c) for v in ticking(self.others) for c in self.contributions})
+        sums: set[int] = set()
+        for c in set(self.contributions):
+            tick()
+            sums.update(map(c.__add__, self.others))
+        return sorted(sums if self.modulus is None else set(map(self._reduced, sums)))
 
     @property
     def size(self) -> int:

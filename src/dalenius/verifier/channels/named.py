@@ -112,7 +112,8 @@ class Query:
             return self.statistic.counts
         if isinstance(self.statistic, Table):
             return list(self.given)
-        return [self._answer(t) for t in self.statistic.values]
+        values = self.statistic.values
+        return [self._answer(t) for t in values] if self.name == "pairs" else list(values)
 
     def answers_on(self, domain: Statistic) -> list[Any]:
         """f(x), which is constant on every class of its own statistic and of the count vectors."""
@@ -330,7 +331,7 @@ def exact_rate(given: dict[str, Any], asked: Query) -> Fraction | None:
     """epsilon / sensitivity, or 1 / scale, in steps of the answers; None, no noise at all, for a single answer."""
     if given.get("scale") is not None:
         if given["epsilon"] is not None or given["sensitivity"] is not None:
-            refuse("scale is given with epsilon or sensitivity; it says by itself how much noise there is")
+            refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
         _positive(given, "scale")
         return asked.unit / Fraction(given["scale"])
     _positive(given, "epsilon")
@@ -613,7 +614,7 @@ def real_noise(text: object, asked: Query) -> tuple[str, Ball, str]:
     """Return family, rate (Laplace) or sigma (Gaussian), and words of noise that is neither rounded nor clamped."""
     name, given = call(text, MECHANISMS, "the mechanism")
     if given.get("output") != "real":
-        refuse(f"{spelled(name, given)} is no mechanism with real outputs")
+        refuse(f"{spelled(name, given)} is not a mechanism with real outputs")
     parameter = _ball(_exact_sigma(given, asked)) if name == "gaussian" else _rate(given, asked)
     if parameter is None:
         refuse(f"{spelled(name, given)} of {asked.text} adds no noise at all")
@@ -660,10 +661,12 @@ def _shifted(places: list[int], width: int, noise: Noise) -> Rows:
         return [[ONE] for _ in places]
     inner = [noise(d, False) for d in ticking(range(width))]  # noqa: FBT003 - (distance, end)
     outer = [noise(d, True) for d in ticking(range(width))]  # noqa: FBT003
+    # inner[|y - f|] for y = 1..width-2 is a part of this list.
+    both = inner[:0:-1] + inner
     rows = []
     for f in places:
         tick()
-        rows.append([outer[f], *(inner[abs(y - f)] for y in range(1, width - 1)), outer[width - 1 - f]])
+        rows.append([outer[f], *both[width - f : 2 * width - 2 - f], outer[width - 1 - f]])
     return rows
 
 

@@ -5,14 +5,15 @@ is rounded and clamped, for both put neighbouring outputs together. So is the ex
 distance. For numbers in a table the order is established here, entry by entry (`repaired`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import add
 from typing import Protocol
 
 from flint import arb
 
-from dalenius.verifier.balls import ZERO, Ball, Rows, log_sum_exp
+from dalenius.verifier.balls import ZERO, Ball, Rows, log_sum_exp, precision
 from dalenius.verifier.limits import tick, ticking
 from dalenius.verifier.reading import refuse, sequence, whole
 
@@ -21,6 +22,9 @@ from .named import Falling
 
 # A log ratio that falls by more than this is not rounding of one that does not.
 FALLS = arb(-1e-6)
+# Below so many rows products take a matrix; so do those with noise that falls faster than exp(-STEEP) a step.
+MATRIX = 32
+STEEP = 8
 
 
 class Products(Protocol):
@@ -67,17 +71,17 @@ class Recursions:
 
     def _both(self, x: list[Ball]) -> list[Ball]:
         """sum_y alpha^|y-f| x_y of every place f."""
-        alpha, width = self.noise.alpha, len(x)
         tick()
-        right, total = ZERO, list(x)
-        for y in range(1, width):
-            right = alpha * (right + x[y - 1])
-            total[y] = total[y] + right
-        left = ZERO
-        for y in range(width - 2, -1, -1):
-            left = alpha * (left + x[y + 1])
-            total[y] = total[y] + left
-        return total
+        from_left, from_right = self._one_side(x), self._one_side(x[::-1])[::-1]
+        return list(map(add, x, map(add, from_left, from_right)))
+
+    def _one_side(self, x: list[Ball]) -> list[Ball]:
+        """sum_{y<f} alpha^(f-y) x_y of every place f."""
+        alpha, total, found = self.noise.alpha, ZERO, [ZERO]
+        for v in x[:-1]:
+            total = (total + v) * alpha
+            found.append(total)
+        return found
 
     def times(self, vector: Sequence[Ball]) -> list[Ball]:
         """Return the mean of a vector over outputs under every row."""
@@ -101,11 +105,22 @@ class Recursions:
         return total if noise.less is None else [u - noise.less * w for u, w in zip(total, x, strict=True)]
 
 
+def products(channel: Channel, rows: Collection[int]) -> Products:
+    """Products of some rows of a channel, at least one; by two recursions where its noise falls by a factor a step.
+
+    Of few rows a matrix is faster; and where the factor is tiny, `less` is nearly all of what it is taken from.
+    """
+    falling = channel.falling
+    if falling is not None and MATRIX <= len(rows) >= falling.width / 8 > 0 and falling.rate < STEEP:
+        return Recursions(falling, [falling.places[t] for t in rows])
+    return Rows([channel.rows[t] for t in rows])
+
+
 def by_name(channel: Channel) -> Ordered:
     """Return the rows of a channel whose name says that they are in the order of the answers."""
     if channel.falling is None:
         refuse(
-            "the rows of this channel are in no order that its name would say; a proof by monotone rows needs "
+            "the name of this channel implies no order of its rows; a proof by monotone rows needs "
             "'order' and 'ranks' then"
         )
     for t in (0, len(channel.rows) - 1):
@@ -121,8 +136,16 @@ def repaired(channel: Channel, order: object, ranks: object) -> Ordered:
     Parts of a joint release have ranks of their own, and are independent given the row. For every part the log ratios
     of neighbouring ranks are taken from the first row, and grow by how much the channel's own do, or by nothing where
     those fall by rounding. So they never fall, whatever the table holds. The product of the parts is what is returned;
-    where the channel has less than (1 - lost) of it at some entry, lost is larger.
+    where the channel has less than (1 - lost) of it at some entry, lost is larger. The last order is remembered.
     """
+    if not channel.repairs or channel.repairs[0] != (order, ranks):
+        with precision():
+            channel.repairs[:] = [(order, ranks), _repaired(channel, order, ranks)]
+    found: Ordered = channel.repairs[1]
+    return found
+
+
+def _repaired(channel: Channel, order: object, ranks: object) -> Ordered:
     size = len(channel.rows)
     listed = [whole(t, "a row of the order", 0, size - 1) for t in sequence(order, "the order of the rows", size)]
     if len(set(listed)) < size:

@@ -60,9 +60,10 @@ def one_coin(density: Density, m: int, n: int) -> Ball:
         tick()
         each = (power * arb_poly([ONE / 2, ONE / 2]) ** others).coeffs()
         tick()
-        greatest = max(float((s / t).upper()) for s, t in zip(single, each, strict=True))
+        ratios = [s / t for s, t in zip(single, each, strict=True)]
     finally:
         ctx.prec = before
-    if not greatest < math.inf:
+    # Each of them: of numbers of which one is none, max may return another.
+    if not all(ratio.is_finite() for ratio in ratios):
         refuse("one coin for the other records cannot be compared with a coin for each")
-    return arb(math.nextafter(greatest, math.inf))
+    return arb(math.nextafter(max(float(ratio.upper()) for ratio in ratios), math.inf))

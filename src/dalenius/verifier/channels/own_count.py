@@ -42,7 +42,7 @@ Counts = tuple[int, ...]
 def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: ANN401 - of a histogram
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
     if len(set(channel.masses)) != 1:
-        refuse(f"{where}: it is for a record whose values are all as likely")
+        refuse(f"{where}: it is for a record whose values are all equally likely")
     n, k = channel.statistic.n, channel.statistic.k
     s = arb(number(field(proof, "s", where), f"s of {where}"))
     share = number(field(proof, "outside", where), f"'outside' of {where}", 0.0, 0.5)

@@ -25,7 +25,7 @@ FAMILIES = ("laplace", "gaussian")
 
 @dataclass(frozen=True)
 class Density:
-    """Constant between edges, which go from 0 to 1; masses of the parts, of sum one."""
+    """Constant between edges, which go from 0 to 1; masses of the parts, all above 0 and of sum one."""
 
     edges: tuple[Fraction, ...]
     masses: tuple[Fraction, ...]
@@ -51,8 +51,7 @@ class Density:
             tick()
             inside = sorted(self._between(c, m))
             parts = ((high - low, self.below(high)[0] - self.below(low)[0]) for low, high in pairwise(inside))
-            if masses[c] > 0:
-                far = max(far, sum((abs(p / masses[c] - wide * m) for wide, p in parts), Fraction(0)) / 2)
+            far = max(far, sum((abs(p / masses[c] - wide * m) for wide, p in parts), Fraction(0)) / 2)
         return masses, far
 
     def _between(self, c: int, m: int) -> set[Fraction]:
@@ -105,7 +104,7 @@ def rebuild(problem: dict[str, Any]) -> Problem:
         size = positive(noise["sigma"], "sigma") / spread
     elif noise["scale"] is not None:
         if noise["epsilon"] is not None or noise["sensitivity"] is not None:
-            refuse("scale is given with epsilon or sensitivity; it says by itself how much noise there is")
+            refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
         size = spread / positive(noise["scale"], "scale")
     else:
         sensitive = spread if noise["sensitivity"] is None else positive(noise["sensitivity"], "sensitivity")

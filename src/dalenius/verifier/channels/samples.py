@@ -39,7 +39,7 @@ def rows_above(value: object, classes: int) -> tuple[list[list[float]], float, i
     sets = samples["sets"]
     listed = range(len(rows)) if sets is None else sequence(sets, "sets of the samples", classes)
     if len(listed) != classes:
-        refuse(f"there are {len(rows)} sets of samples for {classes} classes, and nothing says which class has which")
+        refuse(f"there are {len(rows)} sets of samples for {classes} classes, and nothing assigns sets to classes")
     for s in listed:
         whole(s, "the set of a class", 0, len(rows) - 1)
     error = ONE - arb(confidence)

@@ -26,8 +26,10 @@ that; let points be x_j = first + j step, j = 0..m.
    g_a = max_w { D(wq || r) - s D(w || rho_a) } on points, bounded by the chains of kinds/monotone.py.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Any
 
 from flint import arb
@@ -49,9 +51,9 @@ Chains = Callable[[Recursions, list[Ball], list[Ball], Ball, Sequence[list[Ball]
 class Noisy:
     """Answers from low to high with noise of this rate, and the reference.
 
-    laws: of every secret value with mass rho(a), and the name of its law of answers. law: of a name, every answer f and
-    rho(f|a). told: a bound on I(A;T) by the order of Sibson's information. twins: of a name, the name of the law that
-    mirror - f has where f has the law of the name.
+    laws: of every secret value with mass rho(a), and the name of its law of answers. law: of a name, answers f that do
+    not fall and their rho(f|a). told: a bound on I(A;T) by the order of Sibson's information. twins: of a name, the
+    name of the law that mirror - f has where f has the law of the name.
     """
 
     rate: Ball
@@ -59,7 +61,7 @@ class Noisy:
     high: int
     answers: Sequence[int]
     laws: Sequence[tuple[Ball, int]]
-    law: Callable[[int], Iterable[tuple[int, Ball]]]
+    law: Callable[[int], tuple[Sequence[int], Sequence[Ball]]]
     told: Callable[[float], Ball]
     twins: Mapping[int, int]
     mirror: int | None = None
@@ -104,7 +106,7 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str, chai
         if even and name not in known and given.twins.get(name) in known:
             known[name] = known[given.twins[name]]
         if name not in known:
-            inside, laws, beyond = points.cells(given.law(name))
+            inside, laws, beyond = points.cells(*given.law(name))
             g = chains(points.rows(laws), list(laws.values()), log_r, s, points.ends(laws), rounds)
             known[name] = inside.log(), g, beyond
         log_inside, g, beyond = known[name]
@@ -133,27 +135,30 @@ class _Points:
         self.noise = Falling(many, tuple(range(many)), a, (1 - a) / (1 + a), 1 / (1 + a))
         sides = [(rate * k).sinh() for k in ticking(range(step + 1))]
         # A / (A + B) by the distance from the point below.
-        self.left = [sides[step - k] / (sides[step - k] + sides[k]) for k in range(step + 1)]
+        self.left = [sides[step - k] / (sides[step - k] + sides[k]) for k in range(step)]
+        self.right = [ZERO, *(1 - x for x in self.left[1:])]
 
     def between(self) -> Ball:
         """Guarantee: result >= 1 - A - B for every answer; integers come no nearer to the middle than that."""
         return 1 - (self.rate * (self.step % 2) / 2).cosh() / (self.rate * self.step / 2).cosh()
 
-    def cells(self, law: Iterable[tuple[int, Ball]]) -> tuple[Ball, dict[int, Ball], Ball]:
-        """rho(points | a), the law of points given a and that, and rho(beyond | a).
+    def cells(self, answers: Sequence[int], law: Sequence[Ball]) -> tuple[Ball, dict[int, Ball], Ball]:
+        """rho(points | a), the law of points given a and that, and rho(beyond | a), from that of ascending answers.
 
         A law of few values leaves points without mass; they are no cells.
         """
         masses: dict[int, Ball] = {}
-        beyond = ZERO
-        for f, x in ticking(law):
-            if f < self.first or f > self.last:
-                beyond += x
-                continue
-            j, k = divmod(f - self.first, self.step)
-            masses[j] = masses.get(j, ZERO) + x * self.left[k]
-            if k:
-                masses[j + 1] = masses.get(j + 1, ZERO) + x * (1 - self.left[k])
+        low, end = bisect_left(answers, self.first), bisect_right(answers, self.last)
+        beyond = sum(law[:low], ZERO) + sum(law[end:], ZERO)
+        for j in ticking(range(self.many)):
+            point = self.first + j * self.step
+            high = bisect_left(answers, point + self.step, low, end)
+            part, places = law[low:high], [f - point for f in answers[low:high]]
+            for at, weights in ((j, self.left), (j + 1, self.right)):
+                mass = sum(map(mul, part, map(weights.__getitem__, places)), ZERO)
+                if not mass.is_zero():
+                    masses[at] = masses.get(at, ZERO) + mass
+            low = high
         if len(masses) < 2 or any(not x > 0 for x in masses.values()):  # noqa: PLR2004 - chains go from point to point
             refuse("the points leave a value of the secret with fewer than two of them")
         inside = sum(masses.values(), ZERO)

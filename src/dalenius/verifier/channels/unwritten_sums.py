@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from operator import mul
 from typing import Any
 
@@ -23,9 +23,8 @@ from flint import arb
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
 from dalenius.verifier.kinds import monotone, power
-from dalenius.verifier.kinds.closed_forms import mean_of_order
 from dalenius.verifier.limits import largest, tick, ticking
-from dalenius.verifier.proofs import compare
+from dalenius.verifier.proofs import compare, twice
 from dalenius.verifier.question import Knowledge, held
 from dalenius.verifier.reading import field, mapping, number, numbers, refuse, sequence, whole
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights
@@ -36,7 +35,7 @@ from .counting import Shares, Sum
 
 # Tails of the noise and of the prior that are enclosed.
 HIDDEN = arb(2) ** -64
-# A class this rare counts as its largest term: no mean of any order could matter.
+# A class this rare counts as the sum of its terms: no mean of any order could matter.
 RARE = arb(2) ** -100
 
 
@@ -60,7 +59,7 @@ class Large:
         return self.statistic.group(self.records, self.reference)
 
     @cached_property
-    def laws(self) -> dict[int, list[Ball | None]]:
+    def laws(self) -> dict[int, list[Ball]]:
         """What `_law` has found."""
         return {}
 
@@ -144,7 +143,10 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     given = _masses(field(witness, "masses", "the witness"), reference, len(starts))
     prior = held(given, reference, knowledge, "the witness")
     density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
-    leaked = _information(channel, density, starts, cuts)
+    twice(lambda: _leaks(_information(channel, density, starts, cuts), lower))
+
+
+def _leaks(leaked: Ball, lower: float) -> None:
     if lower > 0 and not leaked >= lower:
         refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
 
@@ -164,6 +166,13 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
     Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable.
     """
     upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    _ = channel.values, channel.others  # with all bits
+    twice(lambda: _compare(channel, knowledge, proof, upper, where))
+    return upper
+
+
+def _compare(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper: float, where: str) -> None:
+    """Refuse a claim that its proof does not show."""
     kind = field(proof, "kind", where)
     if kind == "trivial":
         possible = sum(not p.is_zero() for _, p in channel.values)
@@ -187,7 +196,6 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
         refuse(f"{where}: its kind is none of {known}, which need no rows")
     # What outputs that were put together may tell beside their sum: see named.lost.
     compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
-    return upper
 
 
 def _ascending(value: object, what: str, low: int, high: int) -> list[int]:
@@ -215,17 +223,17 @@ def _masses(value: object, reference: list[Shares], blocks: int) -> list[Shares]
 def _reference(channel: Large, starts: list[int]) -> list[Shares]:
     """rho(a, block), blocks without mass left out."""
     sums = {
-        c: {b: sum((x for x in part if x is not None), ZERO) for b, part in _parts(_law(channel, c), starts)}
-        for c in {c for c, _ in channel.values}
+        c: {b: sum(part, ZERO) for b, part in _parts(_law(channel, c), starts)} for c in {c for c, _ in channel.values}
     }
     return [{b: x * p for b, x in sums[c].items() if x * p > 0} for c, p in channel.values]
 
 
-def _law(channel: Large, c: int) -> list[Ball | None]:
-    """rho(t|a) of every class t, a contributing c: P(sum of the others = value - c); None where there is no mass."""
+def _law(channel: Large, c: int) -> list[Ball]:
+    """rho(t|a) of every class t, a contributing c: P(sum of the others = value - c); ZERO where there is no mass."""
     if c not in channel.laws:
-        others = channel.others
-        channel.laws[c] = [others.get(value - c) for value in ticking(channel.statistic.values)]
+        tick()
+        places = map((-c).__add__, channel.statistic.values)
+        channel.laws[c] = list(map(channel.others.get, places, repeat(ZERO)))
     return channel.laws[c]
 
 
@@ -260,14 +268,25 @@ def _greatest(balls: list[Ball]) -> Ball:
 def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge (see proofs.py).
 
-    Where rho(t|a) is tiny for all a, the greatest stands for the mean of the order, which it bounds.
+    Where rho(t|a) is tiny for all a, the sum stands for the mean of the order, which it bounds.
     """
     if order <= 1:
         refuse("the order must be above 1")
-    alpha, total = arb(order), ZERO
-    for given in _given(channel):
-        top = _greatest([x for _, x in given])
-        total += top if top < RARE else mean_of_order(given, alpha)
+    alpha, others = arb(order), channel.others
+    values = [(c, p) for c, p in channel.values if not p.is_zero()]
+    rare = {k for k, x in others.items() if x < RARE}
+    # A class that no value gives often: its x together are at least their mean.
+    total = sum((others[k] for k in rare), ZERO) * len(values)
+    powers: dict[int, Ball] = {}
+    for value in ticking(sorted({k + c for k in others.keys() - rare for c, _ in values})):
+        powered = ZERO
+        for c, p in values:
+            k = value - c
+            if k in others:
+                if k not in powers:
+                    powers[k] = (others[k].log() * alpha).exp()
+                powered += p * powers[k]
+        total += (powered.log() / alpha).exp()
     return alpha / (alpha - 1) * (knowledge + total.log())
 
 
@@ -374,8 +393,8 @@ def _noisy(channel: Large, knowledge: Knowledge, where: str) -> unwritten_rows.N
     laws = [(p, c) for c, p in channel.values if not p.is_zero()]
     ends = min(c for c, _ in channel.values) + max(c for c, _ in channel.values)
 
-    def law(c: int) -> Iterator[tuple[int, Ball]]:
-        return ((f, x) for f, x in zip(channel.answers, _law(channel, c), strict=True) if x is not None)
+    def law(c: int) -> tuple[Sequence[int], list[Ball]]:
+        return channel.answers, _law(channel, c)
 
     return unwritten_rows.Noisy(
         channel.noise.parameter,
@@ -456,7 +475,7 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
         weights: list[Ball] = []
         for b, part in _parts(law, starts):
             ratio = ratios.get(b, ZERO) * share
-            weights += [ZERO if p is None or ratio.is_zero() else p * ratio for p in part]
+            weights += [ZERO] * len(part) if ratio.is_zero() else [p * ratio for p in part]
         below = chances.below(weights)
         total = sum(weights, ZERO)
         joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, total])])
@@ -482,7 +501,7 @@ class _Steady:
         assert channel.noise.parameter is not None  # noqa: S101 - for the type checker: the noise is steady
         self.answers, self.cuts, self.rate = channel.answers, cuts, channel.noise.parameter
         self.tail = channel.noise.tail(1)
-        self.known: dict[int, Ball] = {}
+        self.known: list[Ball] = []
 
     def below(self, weights: list[Ball]) -> list[Ball]:
         """Return sum_t weights(t) P(Y < c | t) for every cut; classes of hardly any mass are left out, and enclosed."""
@@ -499,20 +518,27 @@ class _Steady:
         """sum_{f <= c} w exp( -rate (c - f) ) of every place c; both ascend."""
         found, total, at, i = [], ZERO, 0, 0
         for c in ticking(places):
-            while i < len(answers) and answers[i] <= c:
-                if not weights[i].is_zero():
-                    total = total * self._fallen(answers[i] - at) + weights[i]
-                    at = answers[i]
-                i += 1
-            found.append(ZERO if total.is_zero() else total * self._fallen(c - at))
+            j = bisect_right(answers, c, i)
+            if not total.is_zero():
+                total *= self._fallen(c - at)
+            if j > i:
+                # Answers between two places are many, and their distances are the same again and again.
+                known = self._fallen_up_to(c - answers[i])
+                fallen = [known[c - f] for f in answers[i:j]] if known else [self._fallen(c - f) for f in answers[i:j]]
+                total = sum(map(mul, weights[i:j], fallen), total)
+            at, i = c, j
+            found.append(total)
         return found
 
     def _fallen(self, steps: int) -> Ball:
-        if steps not in self.known:
-            if len(self.known) >= largest().sum_chances:
-                self.known.clear()
-            self.known[steps] = (-self.rate * steps).exp()
-        return self.known[steps]
+        return (-self.rate * steps).exp()
+
+    def _fallen_up_to(self, steps: int) -> list[Ball]:
+        """exp( -rate k ) for k = 0, 1, ... up to `steps` at least; nothing where they are too many to remember."""
+        if steps >= largest().sum_chances:
+            return []
+        self.known += map(self._fallen, range(len(self.known), steps + 1))
+        return self.known
 
 
 class _Noise:
@@ -526,13 +552,31 @@ class _Noise:
         self.beyond = channel.noise.tail(reach + 1)
         self.known: dict[int, Ball] = {}
         self.terms = 0
+        answers = channel.answers
+        self.consecutive = list(answers) == list(range(answers[0], answers[0] + len(answers)))
+        self.consecutive = self.consecutive and 2 * reach < largest().sum_chances
+        # P(noise <= k) for k = reach, ..., -reach: answers that follow each other meet a part of this list.
+        self.falling = [self._chance(k) for k in ticking(range(reach, -reach - 1, -1))] if self.consecutive else []
+        self.reach = reach
 
-    def __getitem__(self, k: int) -> Ball:
-        found = self.known.get(k)
-        if found is None:
-            if len(self.known) >= largest().sum_chances:
-                self.known.clear()
-            found = self.known[k] = self.channel.noise.tail(-k) if k < 0 else 1 - self.channel.noise.tail(k + 1)
+    def _chance(self, k: int) -> Ball:
+        noise = self.channel.noise
+        return noise.tail(-k) if k < 0 else 1 - noise.tail(k + 1)
+
+    def chances(self, cut: int, low: int, high: int) -> list[Ball]:
+        """P(noise <= cut - 1 - f) for the answers f of the classes low..high-1, all within the range of the noise."""
+        answers = self.channel.answers
+        if self.consecutive:
+            first = self.reach - (cut - 1 - answers[low]) if low < high else 0
+            return self.falling[first : first + high - low]
+        found = []
+        for f in answers[low:high]:
+            k = cut - 1 - f
+            if k not in self.known:
+                if len(self.known) >= largest().sum_chances:
+                    self.known.clear()
+                self.known[k] = self._chance(k)
+            found.append(self.known[k])
         return found
 
     def below(self, weights: list[Ball]) -> list[Ball]:
@@ -544,7 +588,6 @@ class _Noise:
         first, last = _held(weights)
         before = list(accumulate(weights[first:last], initial=ZERO))
         left = sum(weights[:first], ZERO) + sum(weights[last:], ZERO)
-        answers = self.channel.answers
         met = [(min(max(i, first), last), min(max(j, first), last)) for i, j in self.bands]
         self.terms += sum(high - low for low, high in met)
         if self.terms > (most := largest().sum_terms):
@@ -552,7 +595,7 @@ class _Noise:
         found = []
         for cut, (low, high) in zip(self.cuts, met, strict=True):
             tick()
-            chances = [self[cut - 1 - f] for f in answers[low:high]]
+            chances = self.chances(cut, low, high)
             outside = before[low - first] + (before[-1] - before[high - first])
             doubt = arb(0, (left + self.beyond * outside).upper())
             found.append(before[low - first] + sum(map(mul, weights[low:high], chances), ZERO) + doubt)
@@ -560,14 +603,8 @@ class _Noise:
 
 
 def _held(weights: list[Ball]) -> tuple[int, int]:
-    """The classes first..last-1 outside of which hardly any mass is, on either side."""
-    sides = []
-    for listed in (weights, reversed(weights)):
-        seen = ZERO
-        place = 0
-        for place, p in enumerate(listed):  # noqa: B007 - where it stops
-            seen += p
-            if not seen <= HIDDEN:
-                break
-        sides.append(place)
-    return sides[0], max(len(weights) - sides[1], sides[0])
+    """The classes first..last-1 outside of which hardly any mass is, on either side; floats, for any two will do."""
+    masses = list(map(float, weights))
+    first, last = (bisect_right(list(accumulate(side)), 2.0**-64) for side in (masses, masses[::-1]))
+    first = min(first, len(weights) - 1)
+    return first, max(len(weights) - last, first)

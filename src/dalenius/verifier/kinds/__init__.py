@@ -13,8 +13,9 @@ from dalenius.verifier.kinds import boxes, choices, closed_forms, grid, monotone
 from dalenius.verifier.question import Question
 
 Bounds = Iterator[tuple[str, Ball]]
+Kind = Callable[[Question, dict[str, Any], str], Bounds]
 
-KINDS: dict[str, Callable[[Question, dict[str, Any], str], Bounds]] = {
+KINDS: dict[str, Kind] = {
     "trivial": closed_forms.trivial,
     "maximal": closed_forms.maximal,
     "sibson": closed_forms.sibson,

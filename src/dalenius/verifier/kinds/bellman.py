@@ -135,8 +135,5 @@ class _Place:
             return bool(c_high >= high)
         next_low, next_high = self.lines[k + 1]
         # theta = room / (c_low - next_low), at most 1: (1-theta) c_high + theta next_high >= high
-        apart = c_low - next_low
-        if not apart > 0:
-            return bool(next_low >= low and next_high >= high)
-        theta = (room / apart).lower().max(ZERO).min(ONE)
+        theta = (room / (c_low - next_low)).lower().max(ZERO).min(ONE)
         return bool((1 - theta) * c_high + theta * next_high >= high)

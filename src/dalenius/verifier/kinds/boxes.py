@@ -41,6 +41,7 @@ from flint import arb
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, float_above, float_below, log_sum_exp, short, xlogx
 from dalenius.verifier.channels.channel import Channel
+from dalenius.verifier.channels.ordering import products
 from dalenius.verifier.contraction import contracts
 from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.limits import tick
@@ -137,7 +138,7 @@ class Row:
         self.size = max(groups) + 1
         self.singletons = len(set(groups)) == len(groups)
         self.coarse = [self.sums(q) for q in self.rows] if self.size > 1 else [[ONE]] * len(self.rows)
-        self.fine = Rows(self.rows)
+        self.fine = products(channel, cell)
         self._default: tuple[list[Ball], list[Ball]] | None = None
 
     def sums(self, q: Sequence[Ball]) -> list[Ball]:
@@ -176,7 +177,7 @@ class Row:
             pairs = zip(self.rows, self.coarse, strict=True)
             laws = {tuple(id(q[y]) for y in inside): (q, sums[g]) for q, sums in pairs}
             if not all(mass.is_zero() or mass > 0 for _, mass in laws.values()):
-                refuse(f"{where}: a group has a mass too small to tell from zero")
+                refuse(f"{where}: a group has a mass too small to distinguish from zero")
             within = [[q[y] / mass for y in inside] for q, mass in laws.values() if not mass.is_zero()]
             if len(inside) > 1 and not contracts(within, limit):
                 refuse(f"{where}: eta = {eta} is not shown to bound the contraction coefficient of group {g}")

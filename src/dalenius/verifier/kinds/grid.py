@@ -203,9 +203,10 @@ class OnGridPosteriors(posteriors.Posteriors):
         self.forms = [Form(question.k, question.laws, cell) for cell in question.cells] if single else []
 
     def log_mass(self, a: int, coefficients: list[Ball]) -> Ball:
-        """Guarantee: the result holds log sum_c rho_c exp( sum_G Q_cG coefficient_G ) over the cells of a."""
-        if not self.forms:
-            return super().log_mass(a, coefficients)
+        """Guarantee: the result holds log sum_c rho_c exp( sum_G Q_cG coefficient_G ) over the cells of a.
+
+        It is asked for with eta = 0 only, where every output is a group by itself.
+        """
         return self.forms[a].value([(coefficients[g] / self.k).exp() for g in self.groups]).log()
 
 

@@ -34,6 +34,7 @@ q = (1 - lost) q' + lost q'' for some channel q''. Who also sees which of the tw
 L(q) <= L(q') + lost log|A|.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from operator import mul
@@ -52,6 +53,9 @@ from dalenius.verifier.reading import field, number, numbers, refuse, whole
 from dalenius.verifier.reference import Uniform
 from dalenius.verifier.secret import Group
 
+# Chains as near as this need no more rounds: what (d) adds is below 1e-15.
+ENOUGH = 1e-7
+
 
 class OneValue:
     """The chains of one secret value."""
@@ -59,15 +63,16 @@ class OneValue:
     def __init__(self, products: Products, rho: Sequence[Ball], log_r: Sequence[Ball], s: Ball) -> None:
         """Take the products of its rows, in order, and its law of them."""
         self.products, self.rho, self.log_r, self.s = products, rho, log_r, s
+        self.inverse = 1 / s
 
     def increments(self, log_u: Sequence[Ball]) -> list[Ball]:
-        """Theta at the output law u."""
+        """Theta at the output law u, or at a multiple of it: rows sum to one, and their differences to nothing."""
         gains = self.products.times([x - y for x, y in zip(log_u, self.log_r, strict=True)])
-        return [(y - x) / self.s for x, y in pairwise(gains)]
+        return [(y - x) * self.inverse for x, y in pairwise(gains)]
 
     def outputs(self, increments: Sequence[Ball]) -> list[Ball]:
-        """log u of increments."""
-        return [u.log() for u in self.products.combined(self.law(increments))]
+        """log u of increments, plus a constant."""
+        return list(map(arb.log, self.products.combined(self.weights(increments))))
 
     def bound(self, first: Sequence[Ball], last: Sequence[Ball], rounds: int) -> Ball:
         """Guarantee: g_a <= result. first, last: its rows at both ends of the order."""
@@ -78,23 +83,27 @@ class OneValue:
         up = [x.upper() for x in self.increments(last)]
         down = [x.lower() for x in self.increments(first)]
         for _ in range(rounds):
+            if sum(up, ZERO) - sum(down, ZERO) < ENOUGH:
+                break
             up = [x.upper() for x in self.increments(self.outputs(up))]
             down = [x.lower() for x in self.increments(self.outputs(down))]
         middle = [((x + y) / 2).mid() for x, y in zip(up, down, strict=True)]
         apart = [(u - c).max(c - d) for u, c, d in zip(up, middle, down, strict=True)]
-        log_u = self.outputs(middle)
+        log_u = [u.log() for u in self.products.combined(self.law(middle))]
         gains = self.products.times([x - y for x, y in zip(log_u, self.log_r, strict=True)])
         total = sum((rho * (x / self.s).exp() for rho, x in zip(self.rho, gains, strict=True)), ZERO)
         return self.s * total.log() + self._distance(up, middle, down, apart)
 
     def law(self, increments: Sequence[Ball]) -> list[Ball]:
         """The law w of increments."""
-        h, weights = ZERO, [self.rho[0]]
-        for d, rho in zip(increments, self.rho[1:], strict=True):
-            h += d
-            weights.append(rho * h.exp())
+        weights = self.weights(increments)
         total = sum(weights, ZERO)
         return [w / total for w in weights]
+
+    def weights(self, increments: Sequence[Ball]) -> list[Ball]:
+        """A multiple of it."""
+        tilts = map(arb.exp, accumulate(increments, initial=ZERO))
+        return [rho * x for rho, x in zip(self.rho, tilts, strict=True)]
 
     def _distance(
         self, up: Sequence[Ball], middle: Sequence[Ball], down: Sequence[Ball], apart: Sequence[Ball]
@@ -102,11 +111,8 @@ class OneValue:
         """Guarantee: D(w || w_c) <= result for every stationary w: the better of (d) and (e)."""
         grown = list(accumulate(apart, initial=ZERO))
         by_radius = grown[-1] * grown[-1] / 8
-        seen, t0 = 0.0, 0
-        for t0, w in enumerate(self.law(middle)):  # noqa: B007 - where it stops; any cell would do
-            seen += float(w)
-            if not seen < 0.5:  # noqa: PLR2004 - the median
-                break
+        # The median; any cell would do.
+        t0 = bisect_left(list(accumulate(map(float, self.law(middle)))), 0.5, 0, len(grown) - 1)
         squares = [(g - grown[t0]) * (g - grown[t0]) for g in grown]
         above, below = self.law(up)[t0:], self.law(down)[:t0]
         mean = sum(map(mul, above, squares[t0:]), ZERO) + sum(map(mul, below, squares[:t0]), ZERO)
@@ -160,8 +166,9 @@ def _noisy(question: Question, where: str) -> unwritten_rows.Noisy:
     totals = [sum(cell.values(), ZERO) for cell in question.cells]
     named = [names.setdefault(_key(cell), a) for a, cell in enumerate(question.cells)]
 
-    def law(a: int) -> Iterator[tuple[int, Ball]]:
-        return ((answers[t], rho / totals[a]) for t, rho in question.cells[a].items())
+    def law(a: int) -> tuple[list[int], list[Ball]]:
+        cell = question.cells[a]
+        return [answers[t] for t in cell], [rho / totals[a] for rho in cell.values()]
 
     def told(order: float) -> Ball:
         return next(sibson(question, {"order": order}, where))[1]

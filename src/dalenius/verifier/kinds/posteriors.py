@@ -123,28 +123,28 @@ class Posteriors:
         sigma = arb(number(entry(leaf, "sigma", "it"), "sigma"))
         if not sigma > 0:
             refuse("sigma must be above 0")
-        linear = self._linear(low, high, self._multipliers(leaf))
+        linear, inverse = self._linear(low, high, self._multipliers(leaf)), 1 / sigma
         fine = self._tangent(leaf) if not self.eta.is_zero() else None
-        values = []
+        values, share = [], sigma / (1 + sigma)
         for a, row in enumerate(self.rows):
             if fine is None:
-                lz = self.log_mass(a, [x / sigma for x in linear[a]])
+                lz = self.log_mass(a, [x * inverse for x in linear[a]])
             else:
                 coefficients = [x + linear[a][g] for x, g in zip(fine[a], self.groups, strict=True)]
                 h = row.fine.times(coefficients)
-                lz = log_sum_exp([p + x / sigma for p, x in zip(row.log_rho, h, strict=True)])
-            values.append(sigma / (1 + sigma) * lz)
+                lz = log_sum_exp([p + x * inverse for p, x in zip(row.log_rho, h, strict=True)])
+            values.append(share * lz)
         return (1 + sigma) * log_sum_exp(values) + (sigma + self.eta) * self.knowledge
 
     def log_mass(self, a: int, coefficients: list[Ball]) -> Ball:
         """Guarantee: the result holds log sum_c rho_c exp( sum_G Q_cG coefficient_G ) over the cells of a."""
-        h = self._coarse[a].times(coefficients)
-        return log_sum_exp([p + x for p, x in zip(self.rows[a].log_rho, h, strict=True)])
+        return log_sum_exp(self._coarse[a].times([*coefficients, ONE]))
 
     @cached_property
     def _coarse(self) -> list[Rows]:
-        """Q_cG of every secret value."""
-        return [Rows(row.coarse) for row in self.rows]
+        """Q_cG and log rho_c of every secret value."""
+        pairs = (zip(row.coarse, row.log_rho, strict=True) for row in self.rows)
+        return [Rows([[*sums, log_rho] for sums, log_rho in cells]) for cells in pairs]
 
     def _multipliers(self, leaf: dict[str, Any]) -> list[list[float]]:
         listed = sequence(entry(leaf, "m", "it"), "m", len(self.rows) - 1)
@@ -152,15 +152,21 @@ class Posteriors:
 
     def _linear(self, low: list[Ends], high: list[Ends], m: list[list[float]]) -> list[list[Ball]]:
         """Steps 3 and 4: the coefficients of Q_cG in h, by secret value."""
-        share = ONE - self.eta
+        share = None if self.eta.is_zero() else ONE - self.eta
         result: list[list[Ball]] = [[] for _ in self.rows]
         for g in range(self.many):
             lines = [self._secant(lows[g], highs[g]) for lows, highs in zip(low, high, strict=True)]
-            common = share * sum((beta for _, beta in lines), ZERO)
+            if share is not None:
+                lines = [(share * alpha, share * beta) for alpha, beta in lines]
+            common = sum([beta for _, beta in lines], ZERO)
+            slopes = [alpha for alpha, _ in lines]
             for a, row in enumerate(m, start=1):
-                common += arb(row[g]) * arb(high[a][g] if row[g] > 0 else low[a][g])
-            for a, (alpha, _) in enumerate(lines):
-                result[a].append(common + share * alpha - (arb(m[a - 1][g]) if a else ZERO))
+                if row[g]:
+                    x = arb(row[g])
+                    common += x * (high[a][g] if row[g] > 0 else low[a][g])
+                    slopes[a] -= x
+            for coefficients, slope in zip(result, slopes, strict=True):
+                coefficients.append(common + slope)
         return result
 
     def _secant(self, low: float, high: float) -> tuple[Ball, Ball]:

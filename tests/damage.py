@@ -1,0 +1,58 @@
+"""Golden certificates with something changed, and what the verifier says of them."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+from dalenius.verifier.limits import sized
+from dalenius.verifier.verify import verify
+
+Json = Any
+GOLDEN = Path(__file__).parent / "golden"
+GONE = object()
+
+
+class Described:
+    """A mechanism, as far as the verifier looks at one."""
+
+    def __init__(self, **description: object) -> None:
+        self._description = description
+
+    def describe(self) -> dict[str, object]:
+        return self._description
+
+
+def golden(name: str) -> Json:
+    """Return the data of a golden certificate."""
+    return json.loads((GOLDEN / f"{name}.json").read_text())
+
+
+def put(data: Json, place: str, value: object) -> None:
+    """Change, add or take away what stands at a place such as "proofs.0.upper"."""
+    *way, last = (int(key) if key.lstrip("-").isdigit() else key for key in place.split("."))
+    part = data
+    for key in way:
+        part = part[key]
+    if value is GONE:
+        del part[last]
+    else:
+        part[last] = copy.deepcopy(value)
+
+
+def damaged(name: str, changes: dict[str, object]) -> Json:
+    """Return a golden certificate with these changes, by place."""
+    data = golden(name)
+    for place, value in changes.items():
+        put(data, place, value)
+    return data
+
+
+def reason(
+    name: str, changes: dict[str, object], mechanism: Described | None = None, sizes: dict[str, int] | None = None
+) -> str:
+    """Return why a damaged certificate is refused; one that is accepted fails the test."""
+    with sized(**(sizes or {})):
+        answer = verify(damaged(name, changes), mechanism)
+    assert not answer.verified, answer
+    return answer.reason

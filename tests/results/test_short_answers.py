@@ -1,0 +1,64 @@
+"""Audits that one Newton run answers are those of the general way."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalenius as dl
+from dalenius.settings import DEFAULT, Settings, without
+
+GENERAL = replace(DEFAULT, portfolio=replace(DEFAULT.portfolio, short_entries=1))
+
+
+def channel(k: int, outputs: int, seed: int = 0, spread: float = 0.5) -> dl.Mechanism:
+    rows = np.random.default_rng(seed).dirichlet(np.full(outputs, spread), size=k)
+    return dl.Mechanism.from_matrix(rows, [k])
+
+
+CHANNELS = {
+    "2x2": channel(2, 2),
+    "2x3": channel(2, 3, 1),
+    "2x40": channel(2, 40, 2),
+    "5x3": channel(5, 3, 3),
+    "3x5 with zeros": channel(3, 5, 4, 0.02),
+    "without noise": dl.Mechanism.from_matrix(np.eye(3), [3]),
+    "two rows apart": dl.Mechanism.from_matrix(np.eye(2), [2]),
+    "equal rows": dl.Mechanism.from_matrix([[0.3, 0.7]] * 2, [2]),
+    "two of three rows equal": dl.Mechanism.from_matrix([[0.3, 0.7], [0.3, 0.7], [0.9, 0.1]], [3]),
+    "one row of two values": dl.mechanisms.geometric(dl.queries.function([3], lambda x: x[0] // 2), epsilon=1),
+    "z": dl.Mechanism.from_matrix([[1, 0], [0.5, 0.5]], [2]),
+    "an output that never occurs": dl.Mechanism.from_matrix([[0.2, 0.8, 0], [0.6, 0.4, 0]], [2]),
+    "identity": dl.mechanisms.geometric(dl.queries.identity(4), epsilon=1),
+    "bits": dl.mechanisms.symmetric(dl.queries.modular_sum(n=1, modulus=2), flip=0.3),
+    "one value": dl.Mechanism.from_matrix([[0.3, 0.7]], [1]),
+}
+
+
+@pytest.mark.parametrize("asked", [{"entropy": 0.0}, {"knowledge": 0.0}, {"knowledge": 9.0, "secret": 0}], ids=str)
+@pytest.mark.parametrize("name", CHANNELS)
+def test_the_short_way_answers_as_the_general_one(name: str, asked: dict[str, Any]) -> None:
+    short = dl.audit(CHANNELS[name], **asked)
+    general = dl.audit(CHANNELS[name], settings=GENERAL, **asked)
+    assert short.verified
+    for key in ("stopped", "record", "upper_by", "nodes", "secret", "proved"):
+        assert getattr(short, key) == getattr(general, key), key
+    assert (short.lower, short.upper) == pytest.approx((general.lower, general.upper), abs=1e-7)
+    assert short.extremes is not None
+    assert general.extremes is not None
+    assert short.extremes.unconstrained == pytest.approx(general.extremes.unconstrained, abs=1e-7)
+    assert short.extremes.uniform == pytest.approx(general.extremes.uniform, abs=1e-12)
+    assert short.records.orbits == (((0,), short.lower, short.upper),)
+
+
+def test_two_rows_have_the_capacity_that_has_a_formula() -> None:
+    """qif's test: 0.19123813831431799 bits."""
+    audit = dl.audit(dl.Mechanism.from_matrix([[0.8, 0.2], [0.3, 0.7]], [2]), entropy=0, unit="bits", tolerance=1e-9)
+    assert audit.lower <= 0.19123813831431799 <= audit.upper
+    assert audit.stopped == "gap"
+
+
+def test_settings_that_leave_choices_out_are_kept() -> None:
+    audit = dl.audit(CHANNELS["2x2"], entropy=0, settings=Settings(portfolio=without("choices")), verify=False)
+    assert audit.upper_by != "choices"

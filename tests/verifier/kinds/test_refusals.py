@@ -1,0 +1,211 @@
+"""Proofs of every kind with one thing wrong, and the rare turns of their checks."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from damage import GONE, damaged, golden, reason
+from flint import arb
+
+from dalenius.verifier.balls import precision
+from dalenius.verifier.channels.channel import rebuild
+from dalenius.verifier.contraction import _minimiser, contracts
+from dalenius.verifier.kinds import bellman, boxes, grid, monotone, power, product, ratios, rows
+from dalenius.verifier.limits import sized
+from dalenius.verifier.question import Knowledge, Question
+from dalenius.verifier.reading import Refused
+from dalenius.verifier.reference import UNIFORM, Product, Reference
+from dalenius.verifier.secret import Group
+from dalenius.verifier.verify import verify
+
+INSIDE = "proofs.0.proof"
+LEAF = "proofs.0.tree.3"
+STEEP = {f"{LEAF}.rho": [-9.0, 0.0, 0.0, 0.0]}
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Iterator[None]:
+    with precision():
+        yield
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("rows", {"proofs.0.s": 0.0}, "s must be above 0"),
+        ("rows", {"proofs.0.rows.0.tree.1.kappa": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
+        ("groups", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "too small to distinguish"),
+        ("groups", {"proofs.0.eta": [0.0, 0.0]}, "needs groups of one output each"),
+        ("groups", {f"{LEAF}.s": 0.0}, "s must be above 0"),
+        ("groups", {f"{LEAF}.s": 1e-9}, "s must exceed theta eta"),
+        ("groups", {f"{LEAF}.kappa.0": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
+        ("groups", {f"{LEAF}.mu": [[0.0, 0.0]]}, "mu has 1 rows, too few"),
+        ("groups", {f"{LEAF}.mu": [[0.0] * 2] * 2, f"{LEAF}.kappa": [[0.0] * 2] * 2, **STEEP}, "exceeds"),
+        ("groups", {f"{LEAF}.lam": GONE, **STEEP}, "exceeds"),
+        ("groups", {f"{LEAF}.lam": GONE, f"{LEAF}.omega": GONE, **STEEP}, "exceeds"),
+        ("posteriors", {"proofs.0.tree.3.sigma": 0.0}, "sigma must be above 0"),
+        ("posteriors", {"proofs.0.ratios": 1}, "is neither true nor false"),
+        ("choices", {"proofs.0.tree.-1": 3}, "but the proof has no points"),
+        ("choices", {"proofs.0.tree.0": [9, 0, 0.5]}, "node 0 of the tree: the secret value of a split"),
+        ("choices", {"proofs.0.tree": [{"rho": [0.0] * 3}] * 2, "proofs.0.upper": 9.0}, "goes on after its last leaf"),
+        ("simplices", {"proofs.0.eta": [0.1, 0.1]}, "is not shown to bound the contraction"),
+        ("simplices", {"proofs.0.tree.0": [0, 1, 1, 0.5]}, "two different vertices"),
+        ("sibson", {"proofs.0.order": 1.0}, "the order must be above 1"),
+        ("monotone", {"problem.mechanism": "symmetric(flip=0.4)", "lower": 0.0}, "implies no order of its rows"),
+        ("sibson", {"proofs.0.kind": "reference"}, "for an adversary without knowledge only"),
+        ("grid", {f"{INSIDE}.kind": "boxes"}, "groups"),
+        ("local-values", {"proofs.0.sigma": 0.3, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
+        ("grid", {f"{INSIDE}.kind": "choices"}, "none of"),
+        ("grid", {f"{INSIDE}.groups": [0, 0, 0], f"{INSIDE}.tree": [{"sigma": 0.3, "m": [[0]]}]}, "one output each"),
+        ("local", {"proofs.0.eta": 1.0}, "exceeds claimed"),
+        ("local-values", {"proofs.0.eta": 0.9}, "exceeds claimed"),
+        ("local-values", {"proofs.0.sigma": 0.9, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
+        ("local-bellman", {"proofs.0.s": 0.0}, "s must be above 0"),
+        ("local-bellman", {"proofs.0.lines.1": []}, "stage 1 has no line"),
+        ("local-bellman", {"proofs.0.nodes.1": 0.0}, "must ascend from 0 to 1"),
+        ("local-bellman", {"proofs.0.lines.0.3": [-9.0, -9.0]}, "line 3 of stage 0 is below"),
+        ("local-bellman", {"proofs.0.lines.1": [[-9.0, -9.0]]}, "is above those that follow"),
+        ("monotone", {"proofs.0.s": 0.0}, "s must be above 0"),
+        ("monotone_numbers", {"proofs.0.order": [1, 1, 0, 3]}, "names a row twice"),
+        ("monotone_numbers", {"proofs.0.order": [0, 1, 2, 3]}, "the likelihood ratio"),
+        ("power", {"proofs.0.s1": 15.9}, "not shown to lie between its two variances"),
+    ],
+)  # fmt: skip
+def test_a_damaged_proof_is_refused(name: str, changes: dict[str, object], words: str) -> None:
+    assert words in reason(name, changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "tree", "cuts"),
+    [
+        ("boxes", "proofs.0.tree", [[0, 0, 5.0]]),
+        ("choices", "proofs.0.tree", [[0, 0, 5.0]]),
+        ("rows", "proofs.0.rows.0.tree", [[0, 5.0]]),
+        ("posteriors", "proofs.0.tree", [[1, 0, 0.8], [1, 0, 0.2]]),
+    ],
+)
+def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: str, cuts: list[list[float]]) -> None:
+    part: Any = golden(name)
+    for key in tree.split("."):
+        part = part[int(key) if key.isdigit() else key]
+    # Beyond 5 there is nothing; nor is there below .2, of what is above .8.
+    grown = [cuts[0], *part, {}] if len(cuts) == 1 else [cuts[0], *part, cuts[1], {}, *part]
+    assert verify(damaged(name, {tree: grown, "upper": 0.7, "proofs.0.upper": 0.7})).verified
+
+
+def test_leaves_without_multipliers_share_one_law() -> None:
+    tree = [
+        {key: leaf[key] for key in ("s", "rho")} if "s" in leaf else leaf
+        for leaf in golden("groups")["proofs"][0]["tree"]
+    ]
+    assert verify(damaged("groups", {"proofs.0.tree": tree, "upper": 2.0, "proofs.0.upper": 2.0})).verified
+
+
+def test_a_tree_that_is_too_deep_is_refused() -> None:
+    assert "the tree is too deep" in reason("boxes", {}, sizes={"waiting": 2})
+
+
+def test_lines_that_were_forgotten_are_drawn_again() -> None:
+    with sized(secants=1):
+        assert verify(golden("posteriors")).verified
+
+
+def test_a_secant_of_one_point_is_the_tangent_there() -> None:
+    slope, start = boxes.secant(0.5, 0.5)
+    assert (slope * arb("0.5") + start).overlaps(arb("0.5") * arb("0.5").log())
+    low, high = boxes.secant(0.0, 0.0)
+    assert low == high == 0
+
+
+def test_a_box_is_tightened_until_it_stays_or_three_times() -> None:
+    once = boxes.Interval([0.0, 0.2, 0.3], [1.0, 0.9, 0.4])
+    assert once.tightened(1).high[0] <= math.nextafter(0.5, 1)
+    assert boxes.Interval([0.5, 0.5], [0.5, 0.5]).tightened().low == [0.5, 0.5]
+
+
+def test_ratios_are_rounded_outward_where_floats_end() -> None:
+    wide = arb("0.5", "0.25")
+    assert ratios._end(wide, 0) <= 0.25
+    assert ratios._end(wide, 1) >= 0.75
+    assert ratios._end(arb("1e-320"), 0) == 0.0
+    assert ratios._end(arb("1e-320"), 1) == ratios.LEAST
+    assert ratios._quotient(0.0, 0.0, 7.0) == 7.0
+    assert ratios._quotient(math.inf, math.inf, 7.0) == 7.0
+    assert ratios._carried_down(1.0, 2.0) == 1.0
+    shared = arb(1) / 3
+    assert list(map(list, ratios._columns([[shared, shared]], 0))) == [[1 / 3], [1 / 3]]
+
+
+def test_a_row_without_a_leaf_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "leaves", lambda *_: iter(()))
+    assert "row 0 has no leaf that is not empty" in reason("rows", {})
+
+
+def test_lines_that_are_no_numbers_are_below_nothing() -> None:
+    place = bellman._Place([(arb(2), arb(0)), (arb(0), arb(2))])
+    assert place.below(arb(1), arb("0.9"))
+    assert not place.below(arb(1), arb("1.1"))
+    assert not place.below(arb(3), arb(0))
+    assert not place.below(arb.nan(), arb(0))
+
+
+def test_the_product_of_no_power_is_one() -> None:
+    assert grid._products([], []) == [1]
+
+
+def test_a_value_without_mass_adds_nothing_to_a_product() -> None:
+    response = [[arb("0.7"), arb("0.3")], [arb("0.3"), arb("0.7")]]
+    half = [arb(1) / 2] * 2
+    bound = product.product_bound(response, [arb(1), arb(0)], half, knowledge=arb(0), sigma=arb(0), lam=arb(1))
+    told = arb("0.7") * arb("1.4").log() + arb("0.3") * arb("0.6").log()
+    assert bound.overlaps(told)
+
+
+def test_a_least_value_that_few_bits_do_not_show_is_refused() -> None:
+    half, beta = (arb(1) / 2, arb(1) / 2), (1 + arb(2) / 400).log()
+    assert power._least(400, half, beta, arb(200), "it").is_finite()
+    with precision(8), pytest.raises(Refused, match="is not found"):
+        power._least(400, half, beta, arb(200), "it")
+
+
+def test_more_pairs_of_rows_than_may_be_looked_at_contract_nothing() -> None:
+    laws = [[arb("0.9"), arb("0.1")], [arb("0.2"), arb("0.8")]]
+    assert contracts(laws, arb("0.6"))
+    with sized(contraction_entries=1):
+        assert not contracts(laws, arb("0.6"))
+    assert 0 < _minimiser([(0.9, 0.2), (0.1, 0.8)], steps=1) < 1
+
+
+def asked(
+    mechanism: str, records: tuple[int, ...] = (0,), reference: Reference = UNIFORM, query: str = "count(n=12)"
+) -> Question:
+    channel = rebuild({"query": query, "mechanism": mechanism})
+    return Question(channel, Group(records), Knowledge(arb("0.2"), none=False, free=False), reference)
+
+
+def test_points_serve_a_channel_that_is_written_out() -> None:
+    proof, geometric = golden("monotone_points")["proofs"][0], "geometric(epsilon=0.3)"
+    (found,) = monotone.bounds(asked(geometric), proof, "it")
+    assert found[1] <= proof["upper"]
+    # Neither the law of the records nor the answers have a mirror image: twins are looked at one by one.
+    (other,) = monotone.bounds(asked(geometric, reference=Product(((0.5, 0.5),))), proof, "it")
+    assert other[1].overlaps(found[1])
+    spread = {**proof, "step": 3, "rho": [0.0] * 5}
+    (wide,) = monotone.bounds(asked(geometric), spread, "it")
+    (told,) = monotone.bounds(asked(geometric), {**spread, "order": 1.5}, "it")
+    assert found[1] < told[1] < wide[1]
+    (pairs,) = monotone.bounds(asked(geometric, query="pairs(n=4)"), {**proof, "rho": [0.0] * 7}, "it")
+    assert pairs[1].is_finite()
+    with pytest.raises(Refused, match="for geometric and Laplace noise on a sum only"):
+        list(monotone.bounds(asked("gaussian(sigma=2)"), proof, "it"))
+
+
+def test_values_of_a_group_with_the_same_sum_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    value = monotone._value
+    monkeypatch.setattr(monotone, "_value", lambda *given: seen.append(1) or value(*given))
+    question = asked("geometric(epsilon=1)", (0, 1), query="count(n=3)")
+    (found,) = monotone.bounds(question, golden("monotone")["proofs"][0], "it")
+    assert found[1].is_finite()
+    assert len(seen) == 3

@@ -1,0 +1,136 @@
+"""Certificates against independent records: what is damaged or asks for more than its witness holds is refused."""
+
+from collections.abc import Iterator
+
+import pytest
+from damage import GONE, Described, damaged, reason
+
+from dalenius.verifier.balls import precision
+from dalenius.verifier.channels.counting import Histogram
+from dalenius.verifier.independent import lines
+from dalenius.verifier.verify import verify
+
+EVEN = {"marginal": [1 / 3] * 3}
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Iterator[None]:
+    with precision():
+        yield
+
+
+@pytest.mark.parametrize(
+    "adversary",
+    [{"reference": EVEN}, {"knowledge": 0.0}, {"knowledge": 0.01}, {"knowledge": 0.01, "reference": EVEN}],
+    ids=["the others follow a law", "nothing known", "little known", "little beyond a law"],
+)
+def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_that_does_not(
+    adversary: dict[str, object],
+) -> None:
+    # Geometric noise on every count: it was accepted, and its lower bound is above what such a prior leaks.
+    changes = {"adversary": {"independent": True, **adversary}}
+    assert "the witness knows the other records" in reason("independent-indicators", changes)
+    unlimited = {"adversary": {"independent": True, "knowledge": 2.2}}  # 2 log 3 is all that there is to know
+    assert verify(damaged("independent-indicators", unlimited)).verified
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("independent", {"adversary.reference": {"marginal": [0.5, 0.5]}}, "the witness knows the other records"),
+        ("independent", {"adversary.reference": {"weights": [0.25] * 4}}, "not weights of datasets"),
+        ("independent", {"adversary.independent": False}, "has 'independent' true"),
+        ("independent", {"adversary.entropy": 1.0}, "at most 'reference' and 'knowledge'"),
+        ("independent", {"secret": {"records": [0, 1]}}, "audited one by one"),
+        ("independent", {"secret": {"records": [0], "values": [0, 1]}}, "audited one by one"),
+        ("independent", {"lower": 0.6, "upper": 0.59}, "exceeds upper"),
+        ("independent", {"witness.law": [0.0, 0.0]}, "the law of the witness has no mass"),
+        ("independent", {"witness.others": GONE}, "does not state what the other records are"),
+        ("independent", {"lower": 0.5801, "upper": 0.6}, "less than the claimed lower bound"),
+        ("independent", {"proofs.0.weights": [[0.5, 0.5]], "proofs.0.upper": 2.0}, "fewer than what the others may be"),
+        ("independent", {"proofs.0.weights": [[0.5, 0.5]] * 3, "proofs.0.upper": 2.0, "upper": 2.0}, "3 laws for 2"),
+        ("independent", {"proofs.0.kind": "averaged"}, "the others do not follow the reference"),
+        ("independent", {"proofs.0.kind": "trivial"}, "its kind is none of lines"),
+        ("independent", {"proofs.0.kind": "indicators"}, "for a mechanism given by its name"),
+        ("independent", {"proofs.0.kind": "shift"}, "for a mechanism given by its name"),
+        ("independent-shift", {"problem.query": "pairs(n=3)"}, "for noise on sums of records, not for pairs"),
+        ("independent-shift", {"problem.mechanism": "exponential(epsilon=1)"}, "adds no integer noise"),
+        ("independent-shift", {"witness.others": [3, 0]}, "are 3 records, not 2"),
+        ("independent-shift", {"witness.others": GONE, "adversary.knowledge": 9.0}, "its rows are needed"),
+        ("independent-shift", {"lower": 0.12, "upper": 0.13}, "less than the claimed lower bound"),
+        ("independent-indicators", {"witness.law": [0.5, 0.25, 0.25]}, "the same chance for every value"),
+        ("independent-indicators", {"problem.mechanism": "laplace(epsilon=1)"}, "for geometric noise, not for laplace"),
+        ("independent-knowledge", {"witness.law": [1.0, 0.0]}, "where at most 0.2 is allowed"),
+        (
+            "independent-knowledge",
+            {"adversary.reference": {"marginals": [[0.5, 0.5], [1.0, 0.0]]}},
+            "has no mass under the reference",
+        ),
+    ],
+)
+def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object], words: str) -> None:
+    assert words in reason(name, changes)
+
+
+@pytest.mark.parametrize(
+    ("proofs", "words"),
+    [
+        (["shift", "lines"], "it needs the rows of the channel"),
+        (["shift", "indicators"], "all proofs are by indicators or none"),
+        (["indicators", "shift"], "for noise on sums of records, not for histogram"),
+    ],
+)
+def test_proofs_of_channels_that_are_not_written_out_do_not_mix(proofs: list[str], words: str) -> None:
+    name = f"independent-{proofs[0] if proofs[0] == 'shift' else 'indicators'}"
+    data = damaged(name, {})
+    listed = [{**data["proofs"][0], "record": i, "kind": kind} for i, kind in enumerate(proofs)]
+    assert words in reason(name, {"proofs": listed})
+
+
+def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:
+    far = {"problem.query": "total(n=3, values=[0, 9])"}
+    assert "too far apart" in reason("independent-shift", far | {"lower": 0.0}, sizes={"reach": 3})
+    near = {"problem.query": "total(n=3, values=[0, 6])", "lower": 0.0}
+    assert "the proof of record 0: the values" in reason("independent-shift", near, sizes={"reach": 4}).replace(
+        "proof of record 0", "the proof of record 0", 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "mechanism", "same"),
+    [
+        ("independent", {"records": [2, 2], "classes": None, "rows": [[0.5, 0.25, 0.25]] * 4}, False),
+        ("independent", {**damaged("independent", {})["problem"], "classes": [0, 1, 2, 3]}, True),
+        ("independent-shift", {"query": "count(n=3)", "mechanism": "geometric(epsilon=2, sensitivity=2)"}, True),
+        ("independent-shift", {"query": "count(n=3)", "mechanism": "geometric(epsilon=2)"}, False),
+        ("independent-shift", {"query": "total(n=3, values=[1, 0])", "mechanism": "geometric(epsilon=1)"}, False),
+        ("independent-indicators", {"query": "table(n=2, shape=[3])", "mechanism": "geometric(epsilon=1)"}, True),
+        ("independent-indicators", {"query": "histogram(n=2, k=3)", "mechanism": "geometric(epsilon=2)"}, False),
+    ],
+)
+def test_a_certificate_is_about_its_own_channel(name: str, mechanism: dict[str, object], *, same: bool) -> None:
+    answer = verify(damaged(name, {}), Described(**mechanism))
+    assert answer.verified == same
+    assert same or "another channel than the mechanism given" in answer.reason
+
+
+def test_a_law_that_leaves_out_a_value_says_nothing_of_the_others() -> None:
+    # The record's own law is free where the others follow theirs, so that its zero does not matter.
+    law = {"independent": True, "reference": {"marginals": [[1.0, 0.0], [0.8, 0.2], [0.8, 0.2]]}}
+    changes = {"adversary": law, "proofs": [{**damaged("independent-reference", {})["proofs"][0], "record": 0}]}
+    assert reason("independent-reference", changes) == "record 1 has no proof"
+
+
+def test_noise_of_no_answer_at_all_hides_nothing() -> None:
+    alone = {"problem.query": "histogram(n=1, k=1)"}
+    assert "two values or more" in reason("independent-indicators", alone)
+
+
+def test_lines_of_a_histogram_are_the_count_vectors_of_the_others() -> None:
+    histogram = Histogram(3, 3)
+    found = list(lines(histogram, 0))
+    assert len(found) == 6  # of two others
+    for line in found:
+        counts = [histogram.counts[t] for t in line]
+        others = {tuple(c - (v == a) for v, c in enumerate(count)) for a, count in enumerate(counts)}
+        assert len(others) == 1

@@ -1,0 +1,104 @@
+"""Saved audits and designs: whatever is written beside the certificate and says something else is refused."""
+
+import math
+
+import pytest
+from damage import GONE, damaged, golden, reason
+
+from dalenius.verifier.verify import verify
+
+AUDIT = golden("saved")
+BITS = {
+    "unit": "bits",
+    "lower": math.nextafter(AUDIT["lower"] / math.log(2), -math.inf),
+    "upper": math.nextafter(AUDIT["upper"] / math.log(2), math.inf),
+}
+INDEPENDENT = {
+    "format": "dalenius/audit",
+    "version": 1,
+    "mechanism": golden("independent-shift")["problem"],
+    "adversary": {"kind": "independent", "given": None, "value": None, "knowledge": None, "entropy": None},
+    "unit": "nats",
+    "record": 0,
+    "lower": golden("independent-shift")["lower"],
+    "upper": golden("independent-shift")["upper"],
+    "certificate": golden("independent-shift"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("saved", {"version": 2}, "the saved audit has version 2"),
+        ("saved", {"version": True}, "the saved audit has version True"),
+        ("saved", {"certificate.format": "dalenius/design-certificate"}, "holds no audit certificate"),
+        ("saved", {"mechanism.query": "count(n=4)"}, "the saved mechanism is not the one"),
+        ("saved", {"adversary.knowledge": 0.9}, "the saved knowledge is 0.9"),
+        ("saved", {"adversary.entropy": 0.9}, "the saved entropy is 0.9"),
+        ("saved", {"adversary.value": 0.9}, "the saved adversary is"),
+        ("saved", {"adversary.given": "epsilon"}, "is given by 'epsilon'"),
+        ("saved", {"adversary.kind": "independent"}, "the saved adversary is 'independent'"),
+        ("saved", {"record": 1}, "the saved record is 1"),
+        ("saved", {"names": [["a"]]}, "about another kind of secret"),
+        ("saved", {"upper": 0.1}, "the saved upper bound is 0.1"),
+        ("saved", {"unit": "bans"}, "it must be nats or bits"),
+        ("saved", {**BITS, "upper": AUDIT["upper"] / math.log(2)}, "the saved upper bound is"),
+        (
+            "saved",
+            {"lower": AUDIT["upper"], "upper": AUDIT["lower"], "certificate.lower": AUDIT["upper"],
+             "certificate.upper": AUDIT["lower"]},
+            "exceeds upper",
+        ),
+        ("saved_design", {"leakage.unit": "bits"}, "the saved "),
+        ("saved_design", {"unit": "bits"}, "the saved unit of the leakage is 'nats'"),
+        ("saved_design", {"goal": "speed"}, "it must be leakage or distortion"),
+        ("saved_design", {"goal": "distortion"}, "the saved goal is 'distortion'"),
+        ("saved_design", {"budget": 0.4}, "the saved budget is 0.4"),
+        ("saved_design", {"distortion": 0.2}, "the saved distortion is 0.2"),
+        ("saved_design", {"query": "count(n=3)"}, "the saved query is 'count(n=3)'"),
+        ("saved_design", {"leakage.adversary.entropy": 0.6}, "the saved entropy is 0.6"),
+    ],
+)  # fmt: skip
+def test_a_saved_result_that_was_altered_is_refused(name: str, changes: dict[str, object], words: str) -> None:
+    assert words in reason(name, changes)
+
+
+def test_bounds_in_bits_are_rounded_outward() -> None:
+    assert verify(damaged("saved", BITS)).verified
+
+
+def test_a_saved_audit_with_a_reference_states_no_entropy() -> None:
+    certificate = golden("large-reference")
+    saved = {
+        **{key: certificate[key] for key in ("lower", "upper")},
+        "format": "dalenius/audit",
+        "version": 1,
+        "mechanism": certificate["problem"],
+        "adversary": {"given": "knowledge", "value": 0.2, "knowledge": 0.2, "entropy": None},
+        "unit": "nats",
+        "record": 0,
+        "certificate": certificate,
+    }
+    assert verify(saved).verified
+    saved["adversary"]["entropy"] = 1.0
+    assert "the saved entropy is 1.0 where the certificate inside has None" in verify(saved).reason
+
+
+def test_a_saved_audit_of_independent_records_states_no_amount() -> None:
+    assert verify(INDEPENDENT).verified
+    altered = {**INDEPENDENT, "adversary": {**INDEPENDENT["adversary"], "knowledge": 0.5}}
+    assert "the saved knowledge is 0.5" in verify(altered).reason
+
+
+def test_a_saved_design_without_a_proof_of_its_optimum_claims_an_upper_bound_only() -> None:
+    design = golden("saved_design")
+    design |= {"certificate": design["certificate"]["audit"], "goal": "distortion", "proved": "upper", "lower": 0}
+    assert verify(design).verified
+    assert "claims more than its certificate" in verify({**design, "lower": 0.1}).reason
+    one = {**design["certificate"], "secret": {"records": [0]}}
+    assert "is about one secret" in verify({**design, "certificate": one}).reason
+
+
+def test_what_a_saved_result_lacks_is_named() -> None:
+    for key in ("certificate", "mechanism", "adversary", "record", "lower", "unit"):
+        assert f"lacks {key!r}" in reason("saved", {key: GONE})
