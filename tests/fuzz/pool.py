@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.settings import ClosedForms, Limits, Locals, RealRecords, only
+from dalenius.settings import DEFAULT, ClosedForms, Limits, Locals, RealRecords, only
 
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
@@ -22,6 +22,10 @@ MOVED = dl.Settings(
     closed_forms=ClosedForms(
         moved_steps=60, moved_own=3, moved_others=2, own_outputs=1, tied_rounds=1, tied_spreads=6, tied_least=5
     )
+)
+# Few outputs count as too many, so that a window of them is taken.
+WINDOW = dl.Settings(
+    portfolio=replace(DEFAULT.portfolio, most_outputs=18, window_spreads=2.2, window_rest=0.04, opening=("monotone",))
 )
 ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
 # Local randomisers by formula, and on few nodes, so that a check takes no time.
@@ -164,6 +168,13 @@ def samples() -> dict[str, Sample]:
         "rows": audited(count, "rows", entropy=1.7),
         "monotone": audited(count, "monotone", entropy=1.7),
         "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),
+        "window": audited(
+            lambda: named("count(n=20)", "geometric(epsilon=1)"),
+            tolerance=0.008,
+            limit=60,
+            knowledge=0.7,
+            settings=WINDOW,
+        ),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "rows on a grid": audited(small, "grid rows", tolerance=5e-2, limit=20, knowledge=0.3),
         "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),

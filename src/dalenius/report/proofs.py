@@ -108,6 +108,11 @@ KINDS = {
         "Every row is a mixture of rows on a grid, which can only leak more, and the priors over those are divided.",
         "2.3",
     ),
+    "window": Kind(
+        "a tree of posteriors on the rows and outputs that matter",
+        "What is far tells the secret itself, which can only leak more, and the priors over the rest are divided.",
+        "2.4",
+    ),
     "lines": Kind(
         "one law of outputs for everything that the others may be",
         "With independent records the worst adversary knows the others: one capacity for each of them.",

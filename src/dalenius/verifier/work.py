@@ -346,7 +346,8 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         parts = [_tree(row["tree"], _groups([row["groups"]]), each, shape) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
     if "tree" not in proof:
-        return {"grid": _grid, "monotone": _chains}[kind](proof, shape) if kind in ("grid", "monotone") else Work()
+        known = {"grid": _grid, "monotone": _chains, "window": _window}
+        return known[kind](proof, shape) if kind in known else Work()
     if kind == "simplices":
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
@@ -398,6 +399,15 @@ def _grid(proof: dict[str, Any], shape: Shape) -> Work:
     small = Shape(rows, shape.outputs, rows * shape.outputs, shape.values, rows * shape.values)
     held = 3 * COST.link * shape.classes * shape.outputs + COST.share * small.cells
     return Work(held, 2 * COST.operation * corners) + _proof(proof["proof"], small) + _rebuilt(small)
+
+
+def _window(proof: dict[str, Any], shape: Shape) -> Work:
+    """The rows that are kept, once for every value, and the proof about them."""
+    first, last = proof["rows"]
+    rows = min(abs(last - first) + 2, shape.classes + 1) * shape.values
+    wide = min(len(proof["proof"]["groups"]), shape.outputs + shape.values)
+    small = Shape(rows, wide, rows * wide, shape.values, rows)
+    return Work(COST.link * rows * wide, COST.operation * shape.cells * shape.outputs) + _proof(proof["proof"], small)
 
 
 def _groups(nested: Iterable[Sequence[int]]) -> int:
