@@ -24,9 +24,11 @@ import classical
 import designs
 import figure
 import growth
+import many
 import peers
 import processes
 import releases
+import small
 import startup
 from measure import RUNS, SHORT, Section
 
@@ -35,9 +37,11 @@ PARTS: dict[str, Callable[..., Section]] = {
     "figure": figure.section,
     "capacity": classical.capacities,
     "rate": classical.rates,
+    "small": small.section,
     "growth": growth.section,
     "startup": startup.section,
     "processes": processes.section,
+    "many": many.section,
 }
 PACKAGES = ("dalenius", "numpy", "scipy", "clarabel", "pyscipopt", "qif", "dit", "cvxpy")
 INTRODUCTION = """# Results of `make bench`

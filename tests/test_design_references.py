@@ -118,7 +118,7 @@ def test_bad_input_is_refused() -> None:
         dl.design(COUNT, distortion=0.3, entropy=1.0, reference=[0.8, 0.2])
     with pytest.raises(dl.InputError, match="gives no mass to"):
         design([1.0, 0.0])
-    with pytest.raises(dl.InputError, match="no reference="):
+    with pytest.raises(dl.InputError, match="not reference="):
         design([0.8, 0.2], method="paper")
     with pytest.raises(dl.InputError, match="laws for 2 records"):
         design([[0.8, 0.2]] * 3)

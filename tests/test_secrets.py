@@ -145,7 +145,7 @@ def test_what_is_asked_is_what_is_answered() -> None:
 
 
 def test_the_papers_method_knows_single_records_only() -> None:
-    with pytest.raises(dl.InputError, match="no secret="):
+    with pytest.raises(dl.InputError, match="not secret="):
         dl.audit(SMALL[0], knowledge=0.3, secret=[0, 1], method="paper")
 
 

@@ -43,6 +43,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         },
     ),
     "audit at an entropy": (dl.audit, {"mechanism": MECHANISM, "entropy": 0.3, **QUICK}),
+    "many audits": (dl.audit_many, {"mechanisms": [MECHANISM], "knowledge": 0.3, "jobs": 1, **QUICK}),
     "curve": (dl.curve, {"mechanism": MECHANISM, "entropies": [0.5], **QUICK}),
     "design": (
         dl.design,

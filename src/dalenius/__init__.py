@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dalenius.certificates.certificate import Certificate
     from dalenius.errors import BudgetError, InputError
     from dalenius.gallery import mechanisms, queries
+    from dalenius.many import audit_many
     from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.prior import Prior
@@ -56,6 +57,7 @@ __all__ = [
     "Verification",
     "adaptive",
     "audit",
+    "audit_many",
     "calibrate",
     "compose",
     "curve",
@@ -83,6 +85,7 @@ _HOME = {
     "InputError": "dalenius.errors",
     "BudgetError": "dalenius.errors",
     "audit": "dalenius.api",
+    "audit_many": "dalenius.many",
     "verify": "dalenius.verifying",
     "curve": "dalenius.api",
     "design": "dalenius.api",

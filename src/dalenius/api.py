@@ -50,7 +50,7 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.results.sampled_answers import sampled_answer
-from dalenius.results.short_answers import short_answer
+from dalenius.results.short_answers import short_answer, tiny
 from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
@@ -161,26 +161,43 @@ def audit(  # noqa: PLR0913 - the public surface
     return checking.checked(answer, verify, options.time_limit - (time.monotonic() - began))
 
 
-def solve(problem: AuditProblem, options: Options, known: dict[int, WarmStart] | None = None) -> Audit:
+def solve(
+    problem: AuditProblem,
+    options: Options,
+    known: dict[int, WarmStart] | None = None,
+    *,
+    crew: Crew | None = None,
+    interrupted: bool = False,
+) -> Audit:
     """Answer an audit whose options are checked; its certificate is not.
 
-    known: what was found against other adversaries of the same mechanism, secret and reference.
+    known: what was found against other adversaries of the same mechanism, secret and reference. crew: who bounds nodes,
+    as the options say unless given. interrupted: whether Ctrl-C came before the audit, which then has its first look.
     """
     if isinstance(problem.mechanism, Sampled):
         if options.paper:
             message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
             raise InputError(message)
-        above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known)
+        above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known, crew, interrupted)
         return sampled_answer(problem.mechanism, above)
-    # What is short needs no care for Ctrl-C, reports or other processes.
-    short = None if options.paper else short_answer(problem, options.run(Deadline(options.time_limit)))
-    return short or _solved(problem, options, known)
+    if not options.paper and tiny(problem):
+        # What takes no time needs no care for Ctrl-C, reports or other processes.
+        short = short_answer(problem, options.run(Deadline(options.time_limit)))
+        if short is not None:
+            return short
+    return _solved(problem, options, known, crew, interrupted)
 
 
-def _solved(problem: AuditProblem, options: Options, known: dict[int, WarmStart] | None) -> Audit:
+def _solved(
+    problem: AuditProblem,
+    options: Options,
+    known: dict[int, WarmStart] | None,
+    crew: Crew | None,
+    interrupted: bool,  # noqa: FBT001 - as `solve`
+) -> Audit:
     """Answer an audit of a channel that is known."""
-    crew = _crew(options)
-    limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew)
+    crew = crew or crew_of(options)
+    limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew, interrupted=interrupted)
     with crew, limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
         if options.paper:
@@ -195,17 +212,17 @@ def _solved(problem: AuditProblem, options: Options, known: dict[int, WarmStart]
             return real_answer(problem, run)
         if problem.mechanism.route == "symmetric":
             return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
-        return certified_answer(problem, deadline, run, known)
+        return short_answer(problem, run) or certified_answer(problem, deadline, run, known)
 
 
-def _crew(options: Options) -> Crew:
+def crew_of(options: Options) -> Crew:
     """Who bounds the nodes of trees."""
     trees = options.settings.trees
     if options.jobs == 1:
         return Crew(trees.round_nodes, trees.round_batches)
-    from dalenius.search.processes import crew_of  # noqa: PLC0415 - only here
+    from dalenius.search import processes  # noqa: PLC0415 - only here
 
-    return crew_of(options.jobs, trees.round_nodes, trees.round_batches)
+    return processes.crew_of(options.jobs, trees.round_nodes, trees.round_batches)
 
 
 def _curve_points(
@@ -214,7 +231,7 @@ def _curve_points(
     """Whether a curve is along entropies or knowledges, and its points; options that a curve has not are refused."""
     if "verify" in options:
         message = (
-            "a curve does not check its points; call verify() of those that you rely on, as curve.audits[0].verify()"
+            "a curve does not check its points; call verify() on those you rely on, such as curve.audits[0].verify()"
         )
         raise InputError(message)
     if (entropies is None) == (knowledges is None):

@@ -251,7 +251,7 @@ def _check_paper(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             message = (
-                f"the paper's method knows single records and the uniform prior only, no {name}=; "
+                f"the paper's method takes single records and the uniform prior only, not {name}=; "
                 'use method="certified"'
             )
             raise InputError(message)

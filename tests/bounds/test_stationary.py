@@ -60,6 +60,18 @@ def test_where_the_multiplier_is_above_one_the_best_prior_found_is_the_best_of_a
     assert bound(cells, found.pi, found.s) == pytest.approx(found.value, abs=1e-9)
 
 
+@pytest.mark.parametrize("knowledge", [1e-16, 1e-12, 1e-10])
+def test_one_record_of_which_next_to_nothing_is_known(knowledge: float) -> None:
+    """To first order I grows by sqrt(2 K Var(D)) from the reference, and the bound with theta = 0 says so."""
+    rows = np.random.default_rng(3).dirichlet(np.ones(4), size=5)
+    audit = dl.audit(dl.Mechanism.from_matrix(rows, [5]), knowledge=knowledge, tolerance=1e-6)
+    divergence = (rows * np.log(rows / rows.mean(axis=0))).sum(axis=1)
+    told = divergence.mean() + math.sqrt(2 * knowledge * divergence.var())
+    assert audit.verified
+    assert audit.closed
+    assert audit.lower - 1e-9 <= told <= audit.upper + 1e-9
+
+
 def test_a_count_of_a_thousand_closes_and_verifies() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=1000), epsilon=1)
     audit = dl.audit(mechanism, knowledge=0.1)

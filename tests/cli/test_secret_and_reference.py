@@ -77,7 +77,7 @@ def test_weights_in_a_file(tmp_path: Path) -> None:
         (["--secret", "0,3"], "record 3 does not exist"),
         (["--secret", "a,b"], "--secret 'a,b' is not a list of records"),
         (["--secret", ""], "--secret '' is not a list of records"),
-        (["--secret", "0,1", "--method", "paper"], "no secret="),
+        (["--secret", "0,1", "--method", "paper"], "not secret="),
         (["--reference", "missing.csv"], "cannot read missing.csv"),
         (["--reference", "law.doc"], "law.doc has suffix '.doc'"),
     ],

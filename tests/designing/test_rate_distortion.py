@@ -43,7 +43,7 @@ def test_uniform_values_and_zero_one_distortion(k: int, share: float) -> None:
 def test_blahut_answers_where_the_slope_is_steep_and_newton_elsewhere(
     slope: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    k, found = 80, []
+    k, found = 100, []
     apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
     kernel = np.exp(-slope * apart)
     budget = float((apart * kernel / kernel.sum(axis=1, keepdims=True)).sum() / k)

@@ -8,6 +8,7 @@ import re
 import shlex
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 import dalenius as dl
 from dalenius.cli import main
 from dalenius.errors import InputError
+from dalenius.report.again import audit_again, curve_again
 from dalenius.report.charts import Axis, brackets, number
 from dalenius.report.document import write_document
 
@@ -230,3 +232,21 @@ def test_results_of_two_versions_are_not_on_one_page(audit: dl.Audit, tmp_path: 
     assert not (tmp_path / "r.html").exists()
     assert report("b", "b")[0] == 0
     assert "Computed by dalenius 0.0.9; this page was made by" in (tmp_path / "r.html").read_text()
+
+
+def test_a_channel_without_a_name_is_audited_again_from_the_saved_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mechanism = dl.Mechanism.from_matrix([[0.9, 0.1], [0.2, 0.8]], [2], labels=["never, or no answer", "every day"])
+    found = dl.audit(mechanism, knowledge=0.3)
+    found.save("RESULT.json")
+    held: dict[str, Any] = {}
+    exec(audit_again(found), held)  # noqa: S102 - what a report prints
+    assert held["audit"].upper == found.upper
+    curve = dl.curve(mechanism, knowledges=[0.1, 0.3])
+    curve.save("RESULT.json")
+    exec(curve_again(curve), held)  # noqa: S102 - the same
+    assert (held["curve"].upper == curve.upper).all()
+    found.report("page.html")
+    assert ">never, or no answer</text>" in Path("page.html").read_text()

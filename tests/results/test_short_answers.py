@@ -9,7 +9,7 @@ import pytest
 import dalenius as dl
 from dalenius.settings import DEFAULT, Settings, without
 
-GENERAL = replace(DEFAULT, portfolio=replace(DEFAULT.portfolio, short_entries=1))
+GENERAL = replace(DEFAULT, portfolio=replace(DEFAULT.portfolio, short_values=1))
 
 
 def channel(k: int, outputs: int, seed: int = 0, spread: float = 0.5) -> dl.Mechanism:
@@ -22,6 +22,7 @@ CHANNELS = {
     "2x3": channel(2, 3, 1),
     "2x40": channel(2, 40, 2),
     "5x3": channel(5, 3, 3),
+    "70x70": channel(70, 70),
     "3x5 with zeros": channel(3, 5, 4, 0.02),
     "without noise": dl.Mechanism.from_matrix(np.eye(3), [3]),
     "two rows apart": dl.Mechanism.from_matrix(np.eye(2), [2]),

@@ -26,6 +26,7 @@ assert_type(audit.prior.weights(), NDArray[np.float64])
 assert_type(audit.certificate, dl.Certificate)
 assert_type(audit.summary(), str)
 assert_type(dl.audit(mechanism, adversary="independent"), dl.Audit)
+assert_type(dl.audit_many([mechanism, matrix], knowledge=[0.5, 0.2], tolerance=1e-4, jobs=1), list[dl.Audit])
 
 verdict = dl.verify("certificate.json", mechanism=mechanism, memory=1000, time_limit=10.0)
 assert_type(verdict, dl.Verification)

@@ -83,7 +83,7 @@ class SecretAudit(Bracket):
 
     def open_bracket(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """What the reference leaks, and upper bounds before ascents take their time."""
-        self.lower = float(self.cells.leakage(self.cells.rho[None])[0])
+        self.lower = self.cells.reference_leakage
         self.unconstrained = (self.lower, self.trivial)
         self._run(BEFORE_ASCENTS, deadline, rng)
 
@@ -200,7 +200,8 @@ class SecretAudit(Bracket):
             self.points(deadline, _rng)
             if not self.open:
                 return
-        scan = Scan(self.cells, self.order, deadline, closing=self.few_cells)
+        closing = self.few_cells and self.cells.size <= self.cells.settings.monotone.closing_cells
+        scan = Scan(self.cells, self.order, deadline, closing=closing)
         found = scan.run(self.pi, self.s, self.lower, self.tolerance)
         if found is not None:
             self.keep_upper(found)

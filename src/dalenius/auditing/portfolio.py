@@ -39,6 +39,8 @@ class Route:
     proofs: Iterator[Proof]
     batches: int
     doubles: bool
+    # Batches of a turn, where more, while no route is below the bounds before it.
+    if_none: int = 0
     upper: float = np.inf
 
     def advance(self) -> bool:
@@ -101,7 +103,7 @@ def routes(plan: Plan, bracket: Bracket, deadline: Deadline) -> list[Route]:
         if bound.possible(bracket):
             cheap = turn.if_cheap is not None and bound.cheap(bracket)
             batches = turn.if_cheap if cheap and turn.if_cheap is not None else turn.batches
-            found.append(Route(bound.grow(bracket, deadline), batches, turn.doubles))
+            found.append(Route(bound.grow(bracket, deadline), batches, turn.doubles, turn.if_none))
     return found
 
 
@@ -115,7 +117,8 @@ def take_turns(open_routes: list[Route], bracket: Bracket, report_progress: Call
     mark, since = bracket.gap, 0
     while open_routes:
         for route in list(open_routes):
-            for _ in range(route.batches):
+            none = all(other.upper > bracket.upper for other in open_routes)
+            for _ in range(max(route.batches, route.if_none if none else 0)):
                 yield
                 if bracket.gap < settings.progress * mark:
                     mark, since = bracket.gap, 0

@@ -107,8 +107,10 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
     x = _start(rho, cost, budget, chosen, primal=primal)
     slack = x.g.max() - x.g + max(x.g.max() - 1, chosen.rate_first_slack)
     settled, share = chosen.rate_settled * tolerance, 1.0
-    if primal and (near := _alternated(rho, cost, x, (budget, settled), chosen)) is not None:
-        return near
+    if primal and min(cost.shape) >= chosen.rate_alternating:
+        near = _alternated(rho, cost, x, (budget, settled), chosen)
+        if near is not None:
+            return near
     for _ in range(chosen.rate_rounds):
         # off: what the budget is missed by, gap: what weak duality loses, both in units of the goal
         miss = budget - (x.distortion if primal else x.rate(rho))
@@ -151,7 +153,7 @@ def _alternated(rho: Floats, cost: Floats, x: _Point, aim: tuple[float, float], 
     """
     budget, settled = aim
     rounds, kept = 0, (x.beta, x.distortion)
-    patience = chosen.rate_alternations + chosen.rate_alternations_a_row * min(cost.shape)
+    patience = chosen.rate_patience * min(cost.shape)
     while True:
         kernel, r = np.exp(-x.beta * cost), x.r
         off = abs(budget - x.distortion) * x.beta

@@ -130,7 +130,7 @@ def _independent(job: Job, release: Release) -> Audit | None:
     try:
         found = api.audit(release.mechanism, adversary="independent", **options, time_limit=BESIDE)
     except InputError:
-        job.tell("beside", words="not known of this release")
+        job.tell("beside", words="not known for this release")
         return None
     job.tell("beside", words=pieces.bracket_words(found.lower, found.upper, asked.unit))
     return found

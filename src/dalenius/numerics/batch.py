@@ -1,5 +1,6 @@
 """Batches: dataclasses whose fields are arrays with one leading axis, the nodes, or batches themselves."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -12,14 +13,18 @@ Batch = TypeVar("Batch", bound=Any)
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
-    """The names of a dataclass's fields: kept, since looking them up takes longer than a small array."""
+def _of_kind(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a dataclass
     return tuple(f.name for f in fields(kind))
+
+
+def _names(batch: object) -> tuple[str, ...]:
+    """The names of the fields: kept, since looking them up takes longer than a small array."""
+    return _of_kind(type(batch))  # type: ignore[arg-type]  # mypy looks at the hash of instances
 
 
 def take(batch: Batch, index: Any) -> Batch:  # noqa: ANN401 - an index array, a mask or a slice
     """Return some nodes of a batch."""
-    values = (getattr(batch, name) for name in _names(type(batch)))
+    values = (getattr(batch, name) for name in _names(batch))
     # Arrays first: whether something is a dataclass takes longer to find out than to take a slice.
     parts = (v[index] if isinstance(v, np.ndarray) else take(v, index) for v in values)
     return type(batch)(*parts)  # type: ignore[no-any-return]
@@ -27,7 +32,7 @@ def take(batch: Batch, index: Any) -> Batch:  # noqa: ANN401 - an index array, a
 
 def put(batch: Batch, index: Any, other: Batch) -> None:  # noqa: ANN401 - an index array or a mask
     """Overwrite some nodes of a batch."""
-    for name in _names(type(batch)):
+    for name in _names(batch):
         mine, theirs = getattr(batch, name), getattr(other, name)
         if isinstance(mine, np.ndarray):
             mine[index] = theirs
@@ -37,21 +42,39 @@ def put(batch: Batch, index: Any, other: Batch) -> None:  # noqa: ANN401 - an in
 
 def singles(batch: Batch) -> list[Batch]:
     """Return the nodes of a batch one by one, each a batch of one."""
-    values = [getattr(batch, name) for name in _names(type(batch))]
+    values = [getattr(batch, name) for name in _names(batch)]
     parts = [singles(v) if is_dataclass(v) else [v[k : k + 1] for k in range(len(v))] for v in values]
     return [type(batch)(*own) for own in zip(*parts, strict=True)]
 
 
 def copy(batch: Batch) -> Batch:
     """Return an independent copy."""
-    return type(batch)(*(np.array(getattr(batch, name)) for name in _names(type(batch))))  # type: ignore[no-any-return]
+    return type(batch)(*(np.array(getattr(batch, name)) for name in _names(batch)))  # type: ignore[no-any-return]
 
 
 def stack(batches: list[Batch]) -> Batch:
     """Join batches."""
     first = batches[0]
-    joined = (np.concatenate([getattr(b, name) for b in batches]) for name in _names(type(first)))
+    joined = (np.concatenate([getattr(b, name) for b in batches]) for name in _names(first))
     return type(first)(*joined)  # type: ignore[no-any-return]
+
+
+def parted(batch: Batch, rows: Sequence[int]) -> list[Batch]:
+    """Return so many rows of a batch after the other, each part a batch of its own."""
+    ends = np.cumsum(rows).tolist()
+    return [take(batch, slice(end - many, end)) for end, many in zip(ends, rows, strict=True)]
+
+
+def portions(rows: Sequence[int], most: int) -> Iterator[slice]:
+    """Batches with so many rows in groups of neighbours of at most so many rows together, or of one batch."""
+    start = held = 0
+    for k, many in enumerate(rows):
+        if k > start and held + many > most:
+            yield slice(start, k)
+            start, held = k, 0
+        held += many
+    if rows:
+        yield slice(start, len(rows))
 
 
 def halves(low: Floats, high: Floats, row: Ints, column: Ints, at: Floats) -> tuple[Floats, Floats]:

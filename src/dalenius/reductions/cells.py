@@ -22,6 +22,10 @@ class Cells:
     knowledge: float
     settings: Settings = DEFAULT
 
+    def taken(self, index: object) -> "Cells":  # noqa: ARG002 - for those that differ from row to row
+        """The problem of some rows of a batch: the same for all."""
+        return self
+
     @property
     def q(self) -> Floats:
         """(C, Y) output law of each cell; where there are many cells, a new array each time."""
@@ -171,6 +175,11 @@ class Cells:
     def leakage(self, pi: Floats) -> Floats:
         """I(A;Y) of each prior of a batch."""
         return np.asarray(mutual_information(self.joint(pi)))
+
+    @cached_property
+    def reference_leakage(self) -> float:
+        """I(A;Y) at rho."""
+        return float(self.leakage(self.rho[None])[0])
 
     def divergence(self, pi: Floats, underflow: float = 1e-290) -> Floats:
         """D(pi || rho) of each prior of a batch, as sum rho ((1+d) log(1+d) - d), d = pi/rho - 1.

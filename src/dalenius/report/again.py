@@ -8,7 +8,8 @@ from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier
 from dalenius.results.profile import Profile
 
-LOADED = "# The certificate holds the channel. To audit it again, load the saved result:\ndl.load(FILE).mechanism"
+# A channel without a name is taken from the saved result.
+LOADED = 'import dalenius as dl\n\nmechanism = dl.load("RESULT.json").{}\n'
 # Measures of distortion that have a name of their own on the command line, by their words.
 MEASURES = {"absolute error": "absolute", "squared error": "squared", "share of wrong answers": "zero-one"}
 
@@ -26,7 +27,7 @@ def curve_again(curve: Curve) -> str:
     first = curve.audits[0]
     given = [(a.entropy if first.adversary.given == "entropy" else a.knowledge) for a in curve.audits]
     listed = {"entropies" if first.adversary.given == "entropy" else "knowledges": given}
-    return _about_mechanism(first, "curve", listed, "curve = dl.curve(mechanism, {})")
+    return _about_mechanism(first, "curve", listed, "curve = dl.curve(mechanism, {})", "audits[0].mechanism")
 
 
 def profile_again(profile: Profile) -> str:
@@ -65,12 +66,12 @@ def calibration_again(calibration: Calibration) -> str:
     return _both(audit, command, python)
 
 
-def _about_mechanism(audit: Audit, verb: str, given: Asked, python: str) -> str:
-    """The command and the Python of what is asked about a mechanism, beside how it was wanted."""
+def _about_mechanism(audit: Audit, verb: str, given: Asked, python: str, held: str = "mechanism") -> str:
+    """The command and the Python of a question about a mechanism; held: where a saved result has it."""
     query, name = audit.mechanism.query, audit.mechanism.name
-    if query is None or name is None or not query.named:
-        return LOADED
     options = {**given, **_wanted(audit)}
+    if query is None or name is None or not query.named:
+        return f"{_note(audit)}{LOADED.format(held)}{python.format(as_keywords(options))}"
     family, arguments = str(name).split("(", 1)
     mechanism = f"mechanism = dl.mechanisms.{family}(dl.queries.{query}, {arguments}"
     command = f'dalenius {verb} --query "{query}" --mechanism "{name}" {as_flags(options)}'
@@ -90,9 +91,12 @@ def design_again(design: Design) -> str:
 
 
 def _both(audit: Audit, command: str, python: str) -> str:
+    return f"{_note(audit)}{command}\n\nimport dalenius as dl\n\n{python}"
+
+
+def _note(audit: Audit) -> str:
     plain = audit.secret is None and audit.reference.uniform
-    note = "" if plain else "# with the secret and the reference of this report\n"
-    return f"{note}{command}\n\nimport dalenius as dl\n\n{python}"
+    return "" if plain else "# with the secret and the reference of this report\n"
 
 
 def _adversary(audit: Audit) -> Asked:

@@ -118,7 +118,7 @@ def adversaries(audit: Audit) -> Section:
         words.append(f"Independent records: {_believes(other)}. {checked_words(other).capitalize()}.")
     if audit.extremes is not None and audit.proved != "upper":
         public = ("knows only what is public", audit.extremes.uniform, audit.extremes.uniform)
-        shown = [public, *shown, ("knows no limit", *audit.extremes.unconstrained)]
+        shown = [public, *shown, ("no limit on its knowledge", *audit.extremes.unconstrained)]
         words.append("The first and the last adversary are computed in floating point and carry no certificate.")
     if len(shown) > 1:
         words.append("The full bar ends at the lower bound, the pale one at the upper bound.")

@@ -202,7 +202,10 @@ def heat_map(
     if not rows:
         return ""
     label = 24 + 7 * min(18 if wide >= NARROW else 14, max(map(len, names)))
-    width = min(60.0, (wide - label - 10) / len(columns))
+    # Columns are as wide as their names, up to 20 letters.
+    longest = min(20, max(len(str(column)) for column in columns))
+    width = min(max(60.0, 8.0 + 7 * longest), (wide - label - 10) / len(columns))
+    letters = max(2, int((width - 4) // 7))
     height = min(26.0, 420 / len(rows))
     written = width >= 34 and height >= 12  # noqa: PLR2004 - pixels that four digits need
     parts = []
@@ -228,8 +231,8 @@ def heat_map(
     if width >= 20:  # noqa: PLR2004 - pixels that a short label needs
         parts += [
             f'<text x="{label + 8 + (j + 0.5) * width:.1f}" y="{TOP + 10}" text-anchor="middle">'
-            f"{text(str(column)[:8])}</text>"
-            for j, column in enumerate(columns)
+            f"{text(name if len(name) <= letters else name[: letters - 1] + '…')}</text>"
+            for j, name in enumerate(map(str, columns))
         ]
     return _svg(about, parts, round(TOP + 24 + len(rows) * height), wide)
 

@@ -151,7 +151,11 @@ def loaded_words(answer: "Audit | Design") -> Facts:
     """Say what a result that was read from a file rests on; nothing of one that was computed here."""
     if not answer.loaded:
         return []
-    checked = "was verified" if answer.verified else "was not verified here: load it with verify=True, or verify it"
+    checked = (
+        "was verified"
+        if answer.verified
+        else "was not verified here: load it with verify=True (report --verify), or verify it"
+    )
     words = "read from a file; bounds, mechanism, adversary and secret are those of its certificate"
     return [("Loaded", [f"{words}, which {checked}"])]
 

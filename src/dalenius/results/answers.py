@@ -126,7 +126,7 @@ def _extremes(found: list[Audited], bracket: tuple[float, float], nats: float, *
     low, high = max(0.0, low - MARGIN_DOWN, bracket[0]), high + MARGIN_DOWN
     if free:
         high = min(high, bracket[1])
-    uniform = max(float(item.audit.cells.leakage(item.audit.cells.rho[None])[0]) for item in found)
+    uniform = max(item.audit.cells.reference_leakage for item in found)
     return Extremes((down(low, nats), up(max(low, high), nats)), uniform / nats)
 
 

@@ -1,4 +1,4 @@
-"""Audits that one Newton run answers: one small record of which all may be known, or nothing. No search, no lumping.
+"""Audits that one Newton run answers: one record of which all may be known, or nothing. No search, no lumping.
 
 Every value of the record has one row. Without a limit L is then the capacity of these rows (MATH 4.1), and where
 nothing is known it is I(X;Y) at the uniform prior. Certificates are those of the general way: `choices` with one leaf,
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.bounds.capacity import CapacityBracket, interior_point, two_rows
+from dalenius.bounds.capacity import CapacityBracket, bracket, two_rows
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, certificate_data
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
@@ -20,6 +20,13 @@ from dalenius.results.answers import Run, audit_result
 from dalenius.results.audit import Audit, Extremes
 from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
+
+
+def tiny(problem: AuditProblem) -> bool:
+    """Whether there is one record, of so few values and outputs that nobody waits for the answer."""
+    mechanism, most = problem.mechanism, problem.settings.portfolio.tiny_entries
+    alone = len(mechanism.records) == 1 and mechanism.route == "rows"
+    return alone and mechanism.records[0] * mechanism.n_outputs <= most
 
 
 def short_answer(problem: AuditProblem, run: Run) -> Audit | None:
@@ -52,7 +59,7 @@ def short_answer(problem: AuditProblem, run: Run) -> Audit | None:
 
 
 def _possible(problem: AuditProblem) -> bool:
-    """Whether there is one small record, written out, and an adversary who may know all of it or nothing."""
+    """Whether there is one record, written out, and an adversary who may know all of it or nothing."""
     mechanism, adversary, settings = problem.mechanism, problem.adversary, problem.settings
     records = mechanism.records
     return (
@@ -62,7 +69,7 @@ def _possible(problem: AuditProblem) -> bool:
         and (adversary.free or adversary.knowledge == 0)
         and adversary.reference.uniform
         and (problem.secret is None or problem.secret == 0)
-        and records[0] * mechanism.n_outputs <= settings.portfolio.short_entries
+        and max(records[0], mechanism.n_outputs) <= settings.portfolio.short_values
         and "choices" in settings.portfolio.opening
         and mechanism.lost == 0
     )
@@ -75,7 +82,7 @@ def _capacity(problem: AuditProblem, rows: Floats, deadline: Deadline) -> Capaci
     accuracy = settings.trees.choice_accuracy * tolerance
     if len(rows) == 2 and rows.shape[1] <= settings.portfolio.scalar_outputs:  # noqa: PLR2004 - two rows
         return two_rows(rows, accuracy)
-    return interior_point(rows, accuracy, deadline, settings)
+    return bracket(rows, accuracy, deadline, settings=settings)
 
 
 def _one_leaf(law: Floats) -> dict[str, Any]:

@@ -11,13 +11,17 @@ iteration; extrapolated steps (SQUAREM [varadhan08]) are kept only where they do
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dalenius.numerics.acceleration import squarem
+from dalenius.numerics.batch import portions
 from dalenius.numerics.information import TINY, lse
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
+from dalenius.reductions.stacked import StackedCells, shape_of
+from dalenius.search.crew import Kernel
 from dalenius.search.deadline import Deadline
 
 
@@ -104,22 +108,70 @@ def climb(  # noqa: PLR0913 - limits
     settings = cells.settings.ascent
     keep = settings.survivors if keep is None else keep
     still = settings.still if still is None else still
+    found: tuple[Floats, Floats] = deadline.crew.ask(CLIMB, cells, pi, (rounds, keep, still), deadline)
+    pi = feasible(cells, found[0])
+    return pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), found[1]
+
+
+# Rounds at most, front runners at least, and the gain below which an ascent rests.
+Limits = tuple[int, int, float]
+
+
+def _climb(
+    cells: Cells, pi: Floats, limits: Limits, deadline: Deadline, starts: Sequence[int] | None = None
+) -> list[tuple[Floats, Floats]]:
+    """Iterate from the starts of several problems, (B, C), one after the other; priors and multipliers of each.
+
+    starts: how many each problem has; where there is one problem, all. A problem ends without regard to the others.
+    """
+    settings, (rounds, keep, still) = cells.settings.ascent, limits
     # Up to the first cull s is only roughly right, and a small gain proves nothing.
     first, last = settings.culls[0], settings.culls[-1]
     log_v = log_posterior(cells, (1 - settings.mixed) * pi + settings.mixed * cells.rho)
-    s = np.full(log_v.shape[0], 1.0)
-    value = np.full(log_v.shape[0], -np.inf)
+    s, value = np.full(len(pi), 1.0), np.full(len(pi), -np.inf)
+    parts = np.split(np.arange(len(pi)), np.cumsum(starts)[:-1] if starts else [])
+    going = dict(enumerate(parts))
+    ended = dict.fromkeys(going, (pi, s))
     for k in range(rounds):
         log_v, s, pi, new = _two_steps(cells, log_v, s, deadline, settings.rough_root if k < first else settings.root)
         moved, value = new - value, new
-        if k in settings.culls:
-            front = np.argsort(-value, kind="stable")[: max(keep, value.size // 2)]
-            log_v, s, pi, value, moved = log_v[front], s[front], pi[front], value[front], moved[front]
-        rest = moved.max() < still or (k > last and moved[np.argmax(value)] < still)
-        if (k > first and rest) or deadline.expired():
+        over = k == rounds - 1 or deadline.expired()
+        for problem, part in list(going.items()):
+            front = part
+            if k in settings.culls:
+                front = part[np.argsort(-value[part], kind="stable")[: max(keep, part.size // 2)]]
+            gained = moved[front]
+            rest = gained.max() < still or (k > last and gained[np.argmax(value[front])] < still)
+            going[problem] = front
+            if (k > first and rest) or over:
+                ended[problem] = (pi[front], s[front])
+                del going[problem]
+        if not going:
             break
-    pi = feasible(cells, pi)
-    return pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), s
+        index = np.concatenate(list(going.values()))
+        if index.size < len(pi):
+            cells, log_v, s, pi, value = cells.taken(index), log_v[index], s[index], pi[index], value[index]
+            ends = np.cumsum([part.size for part in going.values()])
+            going = dict(zip(going, np.split(np.arange(index.size), ends[:-1]), strict=True))
+    return list(ended.values())
+
+
+def _climb_together(asked: list[tuple[Cells, Floats, Limits, Deadline]], deadline: Deadline) -> list[Any]:
+    """Ascend in several problems of one shape."""
+    found = list[Any]()
+    for part in portions([len(pi) for _, pi, _, _ in asked], asked[0][0].settings.limits.abreast_rows):
+        problems, starts, limits, _ = zip(*asked[part], strict=True)
+        many = [len(pi) for pi in starts]
+        found += _climb(StackedCells.of(problems, many), np.concatenate(starts), limits[0], deadline, many)
+    return found
+
+
+CLIMB = Kernel(
+    alone=lambda *given: _climb(*given)[0],
+    together=_climb_together,
+    key=lambda cells, _, limits, __: None if cells.many else (shape_of(cells), limits),
+    deadline=lambda *given: given[-1],
+)
 
 
 def random_priors(cells: Cells, many: int, rng: np.random.Generator) -> Floats:
@@ -178,7 +230,7 @@ def prior_step(
             return pi, np.exp(t)
         with np.errstate(all="ignore"):
             # Newton on log D against log s, which is nearly a line where D is small: t - log(D/K) D / (dD/dt)
-            new = t - np.log(np.maximum(divergence, TINY) / max(cells.knowledge, TINY)) * divergence / slope
+            new = t - np.log(np.maximum(divergence, TINY) / np.maximum(cells.knowledge, TINY)) * divergence / slope
         # Where Newton leaves the bracket: steps of constant length while it is wider than two of them, then bisection.
         stride = settings.root_stride
         walk = np.where(high - low > 2 * stride, np.clip(t + stride * np.sign(excess), low, high), (low + high) / 2)

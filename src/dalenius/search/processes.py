@@ -206,15 +206,14 @@ def serve() -> None:
     # Whatever is printed on the way must not stand among the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     domains: dict[int, Domain] = {}
-    while True:
-        try:
+    # Its input ends, or nobody reads its answers, where the process above has ended.
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
             tree, whole, target, batch, until = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process above
-        except EOFError:
-            return
-        _remember(domains, tree, whole)
-        domain = domains[tree]
-        domain.lower, domain.tolerance = target
-        _send(answers, _bounded((domain, *batch, until - time.monotonic())))
+            _remember(domains, tree, whole)
+            domain = domains[tree]
+            domain.lower, domain.tolerance = target
+            _send(answers, _bounded((domain, *batch, until - time.monotonic())))
 
 
 def _bounded(work: tuple[Domain, Any, Any, float]) -> Any:  # noqa: ANN401 - packed

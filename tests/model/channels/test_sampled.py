@@ -180,7 +180,7 @@ REFUSED: dict[str, Callable[[dl.Mechanism], object]] = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_samples_do_not_tell_is_refused_with_the_reason(what: str) -> None:
     known = dl.Mechanism.from_samples(drawn(100), COUNT)
-    with pytest.raises(dl.InputError, match=r"is not known of a mechanism of which there are only samples; "):
+    with pytest.raises(dl.InputError, match=r"is not known for a mechanism that is known by samples only; "):
         REFUSED[what](known)
     assert known.expected_distortion() is None
 

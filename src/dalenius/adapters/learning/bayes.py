@@ -40,11 +40,11 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
     Args:
         leakage: the budget, in nats, above 0. The noise is the least that keeps it, the same for all tables.
         knowledge: what an adversary knows at most beyond independent people, in nats; with it the adversary is
-            "bounded". Its leakage covers everything that the model tells about a person, by way of other people too,
+            "bounded". Its leakage covers everything that the model reveals about a person, also through other people,
             and is above the knowledge: such an adversary may have spent it all on how people depend on each other.
         adversary: "independent": any prior under which people are independent, however much is known of the others.
-            Its leakage covers what the model tells about a person's own row. None: "bounded" where knowledge is given,
-            else "independent".
+            Its leakage covers what the model reveals about a person's own row. None: "bounded" where knowledge is
+            given, else "independent".
         categories: "auto" takes the values found in fit, which then count as public, as the classes and the number of
             people do; or one list for each column.
         alpha: added to every noisy count, as in CategoricalNB.

@@ -63,18 +63,18 @@ class Channel:
 class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Replace every value of a categorical column by a noisy one, so that a row leaks at most `leakage` nats.
 
-    Each column has a channel of its own: the value is kept, or replaced by any other category alike. All columns of a
-    row together leak at most the sum of what the channels leak, whatever is believed about the row before and however
-    its columns depend on each other. That is certified (`certificate_`), and covers one's own row: rows of other
-    people that depend on it may tell more, and so does a second transform of the same row.
+    Each column has a channel of its own: the value is kept, or replaced by any other category with equal chance. All
+    columns of a row together leak at most the sum of what the channels leak, whatever is believed about the row before
+    and however its columns depend on each other. That is certified (`certificate_`), and covers a person's own row:
+    rows of other people that depend on it may reveal more, and so does a second transform of the same row.
 
     Args:
         leakage: the budget of a whole row, in nats, above 0. It is shared evenly among the columns; what a column
             of few categories cannot use goes to the others.
         categories: "auto" takes the values found in fit, which then count as public; or one list for each column.
         p0: public frequencies of the categories, one law for each column. The channels are then the best ones for
-            them (dl.design): the least chance of a wrong value within the budget. None: every category counts alike,
-            and the best channel is the one that replaces a value by any other alike.
+            them (dl.design): the least chance of a wrong value within the budget. None: every category counts the same,
+            and the best channel replaces a value by any other with equal chance.
         random_state: None draws from the operating system; an int or a RandomState repeats its draws, which is for
             tests: whoever knows it can undo the noise.
 

@@ -142,7 +142,7 @@ class Sampled(Mechanism):
         return json.dumps(self.describe(), sort_keys=True), self.labels
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
-        message = f"{what} is not known of a mechanism of which there are only samples; {remedy}"
+        message = f"{what} is not known for a mechanism that is known by samples only; {remedy}"
         raise InputError(message)
 
     def written(self) -> Written:

@@ -1,0 +1,257 @@
+"""Audits of many mechanisms in one call: all are checked first, then small ones are searched abreast.
+
+Batches of nodes, ascents and scans of problems of one shape are worked off together (search/abreast.py), and parts of
+the list by several processes. Neither changes what an audit finds.
+"""
+
+import contextlib
+import math
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from dalenius.api import audit, crew_of, solve
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem
+from dalenius.options import Approach, Options, adversary_of, audit_problem, check_named, checked_mechanism
+from dalenius.results import checking
+from dalenius.results.audit import Audit
+from dalenius.search.abreast import abreast
+from dalenius.search.crew import Crew
+from dalenius.search.deadline import Deadline
+from dalenius.search.helper import Helper
+
+# What one audit came to.
+Answer = Audit | Exception
+
+
+def audit_many(
+    mechanisms: Iterable[Mechanism],
+    *bare: object,
+    entropy: float | Iterable[float] | None = None,
+    knowledge: float | Iterable[float] | None = None,
+    jobs: int | None = None,
+    **options: Any,  # noqa: ANN401 - as audit
+) -> list[Audit]:
+    """Audit many mechanisms: each result is that of `audit`, in far less time where the mechanisms are small.
+
+    Every mechanism and every limit is checked before the first audit. Small problems of one shape, such as counts of
+    the same records with different noise, are then searched abreast: their nodes are bounded in one batch.
+
+    Args:
+        mechanisms: what is released, one audit each.
+        bare: not used; a second number without a name is refused.
+        entropy: as for `audit`: one number for all, or a list with one for each mechanism; or
+        knowledge: as for `audit`, likewise.
+        jobs: processes that share the list, one per core by default; a short list stays in this process. Results do not
+            depend on it.
+        options: as for `audit`, the same for all: `tolerance`, `secret`, `reference`, `verify` and so on. `time_limit`
+            and `nodes` are limits of each audit by itself; time in which others are worked on does not count.
+            `progress` is told of every audit that has ended.
+
+    Returns:
+        A list of Audits in the order of the mechanisms. After Ctrl-C audits that were not finished have the best
+        bracket so far, and `stopped` is "interrupted".
+
+    Raises:
+        InputError: as for `audit`; the message begins with the index of the mechanism at fault.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> mechanisms = [dl.mechanisms.geometric(query, epsilon=epsilon) for epsilon in (0.5, 1)]
+        >>> for audit in dl.audit_many(mechanisms, knowledge=0.5):
+        ...     print(audit)
+        <Audit 0.130276 <= L <= 0.130277 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
+        <Audit 0.311312 <= L <= 0.311313 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
+    """
+    check_named(bare, "dl.audit_many(mechanisms")
+    given = {**(audit.__kwdefaults__ or {}), **options}
+    if unknown := given.keys() - (audit.__kwdefaults__ or {}).keys():
+        message = f"audit_many() got an unexpected keyword argument {min(unknown)!r}"
+        raise TypeError(message)
+    names = ("reference", "secret", "adversary", "verify", "entropy", "knowledge", "jobs")
+    reference, secret, adversary, verify, *_ = (given.pop(name) for name in names)
+    approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
+    wanted = Options.from_user(approach, **given)
+    checking.check_option(verify)
+    workers = cores() if jobs is None else checks.whole("jobs", jobs)
+    asked = _listed(mechanisms)
+    limits = {"entropy": _each("entropy", entropy, len(asked)), "knowledge": _each("knowledge", knowledge, len(asked))}
+    problems = []
+    for k, mechanism in enumerate(asked):
+        with _named(k):
+            checked_mechanism(mechanism)
+            own = {name: values[k] for name, values in limits.items()}
+            against = adversary_of(mechanism, wanted, reference=reference, adversary=adversary, **own)
+            problems.append(audit_problem(mechanism, wanted, against, secret))
+    return _Many(problems, wanted, verify, workers).run()
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _listed(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
+    if isinstance(mechanisms, Mechanism) or not isinstance(mechanisms, Iterable):
+        message = (
+            f"audit_many needs a list of mechanisms, not {type(mechanisms).__name__}; for one mechanism, call dl.audit"
+        )
+        raise InputError(message)
+    return list(mechanisms)
+
+
+def _each(name: str, given: float | Iterable[float] | None, many: int) -> list[Any]:
+    """One value for each mechanism, from one for all or a list."""
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        return [given] * many
+    values = list(given)
+    if len(values) != many:
+        message = f"{name} lists {len(values)} values for {many} mechanisms; give one value for all, or one for each"
+        raise InputError(message)
+    return values
+
+
+@contextlib.contextmanager
+def _named(k: int) -> Iterator[None]:
+    """Say which mechanism an error is about."""
+    try:
+        yield
+    except InputError as error:
+        message = f"mechanism {k}: {error}"
+        raise InputError(message) from None
+
+
+@dataclass
+class _Many:
+    """A list of audits on its way: parts of it wait, and whoever is free takes the next."""
+
+    problems: list[AuditProblem]
+    options: Options
+    verify: checking.Verify
+    jobs: int
+    answers: dict[int, Answer] = field(default_factory=dict)
+
+    def run(self) -> list[Audit]:
+        """Answer all; the first that is refused is raised, with its index."""
+        size = self.options.settings.limits.abreast
+        many = len(self.problems)
+        self._parts = deque(range(k, min(k + size, many)) for k in range(0, many, size))
+        helpers = [Helper() for _ in range(min(self.jobs, len(self._parts)) - 1)]
+        lanes = [threading.Thread(target=self._lend, args=(helper,), daemon=True) for helper in helpers]
+        with Deadline(math.inf, self.options.report) as self._whole:
+            try:
+                for lane in lanes:
+                    lane.start()
+                # A part whose process died is back among those that wait.
+                while self._parts or any(lane.is_alive() for lane in lanes):
+                    self._work()
+                    for lane in lanes:
+                        lane.join(0.02)
+                    if self._whole.interrupted:
+                        for helper in helpers:
+                            helper.end()
+            finally:
+                for helper in helpers:
+                    helper.end()
+                for lane, helper in zip(lanes, helpers, strict=True):
+                    lane.join()
+                    helper.close()
+        return [self._answer(k) for k in range(many)]
+
+    def _answer(self, k: int) -> Audit:
+        answer = self.answers[k]
+        if isinstance(answer, Exception):
+            with _named(k):
+                raise answer
+        return answer
+
+    def _next(self) -> range | None:
+        with contextlib.suppress(IndexError):
+            return self._parts.popleft()
+        return None
+
+    def _work(self) -> None:
+        """Take parts until none is left."""
+        while (part := self._next()) is not None:
+            for k, answer in answered(self._given(part), self._whole):
+                self._keep(part[k], answer)
+
+    def _lend(self, helper: Helper) -> None:
+        """Let another process take parts until none is left; what it does not answer is done here."""
+        while not self._whole.interrupted and (part := self._next()) is not None:
+            found = helper.call(answered_there, self._given(part))
+            if found is None:
+                self._parts.appendleft(part)
+                return
+            for k, answer in zip(part, found, strict=True):
+                self._keep(k, answer)
+
+    def _given(self, part: range) -> "Part":
+        options = replace(self.options, report=None)
+        return Part([self.problems[k] for k in part], options, self.verify)
+
+    def _keep(self, k: int, answer: Answer) -> None:
+        self.answers[k] = answer
+        if isinstance(answer, Audit):
+            proved = answer.certificate
+            self._whole.report_progress(k, len(self.problems), proved.lower, proved.upper, f"mechanism {k}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some audits of a list."""
+
+    problems: list[AuditProblem]
+    options: Options
+    verify: checking.Verify
+
+
+def answered_there(part: Part) -> list[Answer]:
+    """Answer a part in a process of its own."""
+    with Deadline(math.inf) as whole:
+        found = dict(answered(part, whole))
+    return [found[k] for k in range(len(part.problems))]
+
+
+def answered(part: Part, whole: Deadline) -> Iterator[tuple[int, Answer]]:
+    """Answer the audits of a part: small ones abreast, others one after the other."""
+    limits = part.options.settings.limits
+    small = [k for k, problem in enumerate(part.problems) if _small(problem, part.options)]
+    one_by_one = sorted(set(range(len(part.problems))) - set(small))
+    searches: Sequence[Callable[[Crew], Audit]] = [partial(_search, part, whole, k) for k in small]
+    crew = crew_of(part.options)
+    for k, found in abreast(searches, crew, whole, limits.abreast):
+        yield small[k], _checked(found, part)
+    for k in one_by_one:
+        try:
+            found = _search(part, whole, k)
+        except InputError as error:
+            found = error
+        yield k, _checked(found, part)
+
+
+def _search(part: Part, whole: Deadline, k: int, crew: Crew | None = None) -> Audit:
+    options = part.options
+    limited = replace(options, time_limit=checking.searching(options.time_limit, part.verify))
+    return solve(part.problems[k], limited, crew=crew, interrupted=whole.interrupted)
+
+
+def _checked(found: Answer, part: Part) -> Answer:
+    if isinstance(found, Exception):
+        return found
+    return checking.checked(found, part.verify, part.options.time_limit - found.seconds)
+
+
+def _small(problem: AuditProblem, options: Options) -> bool:
+    """Whether an audit is so small that it gains by others beside it, and holds little memory while it waits."""
+    mechanism, limits = problem.mechanism, options.settings.limits
+    if options.paper or mechanism.route != "rows" or problem.adversary.kind != "bounded":
+        return False
+    return mechanism.log_universe + math.log(mechanism.n_outputs) <= math.log(limits.abreast_entries)
