@@ -189,7 +189,8 @@ class Scan:
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
         few, reached = self.most < settings.rounds, dict.fromkeys(settings.factors, 0.0)
         factors, shares = settings.factors[::-1] if self.quick else settings.factors, settings.shares
-        if self.cells.size * q.shape[1] <= settings.small:
+        trees = "simplices" in self.cells.settings.portfolio.bounds
+        if trees and self.cells.size * q.shape[1] <= settings.small:
             factors, shares = settings.factors[:1], settings.shares[:1]
         for share in shares:
             for factor in factors:
