@@ -23,6 +23,7 @@ WITNESSES = {
     "blocks cuts masses",
     "blocks cell cuts masses",
     "cuts first kind masses nodes step weights window",
+    "cuts first kind masses nodes step tilt weights window",
     "masses part",
     "uniform",
     "audit cells",

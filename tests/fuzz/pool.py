@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +13,21 @@ import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.settings import ClosedForms, Limits, Locals, RealRecords, only
+from dalenius.settings import DEFAULT, ClosedForms, Limits, Locals, RealRecords, only
 
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
 OWN_COUNT = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4))
-ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0))
+MOVED = dl.Settings(
+    closed_forms=ClosedForms(
+        moved_steps=60, moved_own=3, moved_others=2, own_outputs=1, tied_rounds=1, tied_spreads=6, tied_least=5
+    )
+)
+# Few outputs count as too many, so that a window of them is taken.
+WINDOW = dl.Settings(
+    portfolio=replace(DEFAULT.portfolio, most_outputs=18, window_spreads=2.2, window_rest=0.04, opening=("monotone",))
+)
+ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
 # Local randomisers by formula, and on few nodes, so that a check takes no time.
 BY_FORMULA = dl.Settings(locals=Locals(bellman_records=0))
 FEW_NODES = dl.Settings(locals=Locals(bellman_nodes=40))
@@ -160,6 +169,13 @@ def samples() -> dict[str, Sample]:
         "rows": audited(count, "rows", entropy=1.7),
         "monotone": audited(count, "monotone", entropy=1.7),
         "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),
+        "window": audited(
+            lambda: named("count(n=20)", "geometric(epsilon=1)"),
+            tolerance=0.008,
+            limit=60,
+            knowledge=0.7,
+            settings=WINDOW,
+        ),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "rows on a grid": audited(small, "grid rows", tolerance=5e-2, limit=20, knowledge=0.3),
         "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),
@@ -186,6 +202,13 @@ def samples() -> dict[str, Sample]:
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
         "own-count": audited(
             lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=OWN_COUNT
+        ),
+        "moved": audited(
+            lambda: named("histogram(n=60, k=8)", "laplace(epsilon=1)"),
+            knowledge=0.5,
+            settings=MOVED,
+            tolerance=0.1,
+            limit=60,
         ),
         "tied": tied,
         "histogram, trivial": reshaped(tied, "trivial", 1.1),

@@ -12,7 +12,7 @@ import dalenius as dl
 from dalenius.model.tied import TiedPrior
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
-from dalenius.search.tied import Tied, tie
+from dalenius.search.tied import Tied, tie, tie_others
 from dalenius.settings import DEFAULT
 
 SETTINGS = DEFAULT.closed_forms
@@ -21,7 +21,7 @@ SETTINGS = DEFAULT.closed_forms
 def joint_of(found: Tied, mechanism: str, query: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """P(secret, output) of record 0 by brute force; the outputs as counts; the reference of (secret, class)."""
     large, dense = both_histograms(mechanism, query)
-    prior = TiedPrior.of_counts(large, 0, found.law, decoder=found.decoder, told=found.lower)
+    prior = TiedPrior.of_counts(large, 0, found.law, decoder=found.decoder, told=found.lower, tilt=found.tilt)
     weights = prior.weights()
     values = np.arange(weights.size) // (weights.size // large.k)
     joint = np.zeros((large.k, dense.statistic.size))
@@ -47,6 +47,29 @@ def test_the_bound_is_what_the_guess_tells_over_all_datasets_and_outputs(
     assert told - 1e-4 < found.lower <= told
     assert found.lower <= float(mutual_information(joint))
     assert float(weights @ np.log(weights.clip(1e-300))) + large.log_universe <= knowledge + 1e-9
+
+
+@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS[:3])
+def test_the_same_where_the_counts_of_others_are_tilted(mechanism: str, query: str) -> None:
+    large, _ = both_histograms(mechanism, query)
+    t = np.arange(large.n + 1)
+    found = tie_others(large, 0.5, (0.5 * t, 0.2 * (t - 1.0) ** 2), Deadline(60), replace(SETTINGS, tied_shares=(1.0,)))
+    joint, outputs, weights = joint_of(found, mechanism, query)
+    weight = np.array(found.decoder.weights)[np.searchsorted(found.decoder.cuts, outputs, side="right")]
+    told = math.log(large.k) + float((joint * np.log(weight / weight.sum(axis=1, keepdims=True)).T).sum())
+    assert weights.sum() == pytest.approx(1)
+    assert joint.sum(axis=1) == pytest.approx(1 / large.k)
+    assert told - 1e-4 < found.lower <= told
+    divergence = float(weights @ np.log(weights.clip(1e-300))) + large.log_universe
+    prior = TiedPrior.of_counts(large, 0, found.law, decoder=found.decoder, told=found.lower, tilt=found.tilt)
+    assert prior.divergence() == pytest.approx(divergence, abs=1e-9)
+    assert divergence == pytest.approx(0.5, abs=1e-6)
+    draws = 2000
+    drawn = prior.sample(draws, rng=1)
+    values = drawn @ (large.k ** np.arange(large.n - 1, -1, -1))
+    place = int(np.argmax(weights))
+    assert prior.probability(np.unravel_index(place, large.records)) == pytest.approx(weights[place])
+    assert abs((values == place).mean() - weights[place]) < 5 * math.sqrt(weights[place] / draws)
 
 
 def test_a_tie_tells_more_than_one_count() -> None:

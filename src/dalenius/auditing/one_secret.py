@@ -124,6 +124,8 @@ class SecretAudit(Bracket):
     def _plan(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
         """The plan of the problem's class."""
         if self.cells.n_outputs > self.cells.settings.portfolio.most_outputs:
+            self.proofs = [self.proof]
+            yield from portfolio.of_wide(self, deadline, report_progress)
             return
         self.proofs = [self.proof]
         yield from portfolio.work(self, deadline, report_progress)

@@ -17,6 +17,7 @@ from dalenius.bounds.trees.posterior_bound import shallow
 from dalenius.bounds.trees.posteriors import PosteriorBound, problems
 from dalenius.bounds.trees.rows import RowBound
 from dalenius.bounds.trees.simplices import SimplexBound
+from dalenius.bounds.trees.window import WindowBound
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Plan
 
@@ -27,6 +28,7 @@ BOUNDS: dict[str, Bound] = {
     "posteriors": PosteriorBound(),
     "boxes": BoxBound(),
     "grid": GridBound(),
+    "window": WindowBound(),
 }
 
 
@@ -59,6 +61,12 @@ def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], Non
 def of_many(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
     """Work off the plan of very many cells."""
     plan = bracket.cells.settings.portfolio.plans["many"]
+    yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
+
+
+def of_wide(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
+    """Work off the plan of too many outputs."""
+    plan = bracket.cells.settings.portfolio.plans["wide"]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 

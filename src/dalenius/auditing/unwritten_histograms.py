@@ -14,6 +14,7 @@ import numpy as np
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import Centres, Formula, blend_of_counts
+from dalenius.bounds.moved_counts import MovedCounts
 from dalenius.bounds.own_count import OwnCount
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -24,7 +25,7 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline
-from dalenius.search.tied import Tied, tie
+from dalenius.search.tied import Tied, tie, tie_others
 
 
 def audit_histogram(
@@ -59,9 +60,13 @@ def audit_histogram(
         audit.lower = tied.lower
     else:
         tied = None
-    if audit.open and np.unique(law).size == 1 and "formulas" in problem.settings.portfolio.opening:
-        own = OwnCount.best(mechanism, problem.knowledge, deadline, settings)
-        if own is not None:
+    if np.unique(law).size == 1 and "formulas" in problem.settings.portfolio.opening:
+        if audit.open and (moved := MovedCounts.best(mechanism, problem.knowledge, deadline, settings)) is not None:
+            audit.keep_upper(moved)
+            more = tie_others(mechanism, problem.knowledge, moved.scores, deadline, settings)
+            if more is not None and more.lower > audit.lower:
+                audit.lower, tied = more.lower, more
+        if audit.open and (own := OwnCount.best(mechanism, problem.knowledge, deadline, settings)) is not None:
             audit.keep_upper(own)
     audit.unconstrained = (max(low, audit.lower, _all_alike(mechanism, about)), high)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "own counts")

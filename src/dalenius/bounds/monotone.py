@@ -188,8 +188,11 @@ class Scan:
         budget = settings.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
         few, reached = self.most < settings.rounds, dict.fromkeys(settings.factors, 0.0)
-        factors = settings.factors[::-1] if self.quick else settings.factors
-        for share in settings.shares:
+        factors, shares = settings.factors[::-1] if self.quick else settings.factors, settings.shares
+        trees = "simplices" in self.cells.settings.portfolio.bounds
+        if trees and self.cells.size * q.shape[1] <= settings.small:
+            factors, shares = settings.factors[:1], settings.shares[:1]
+        for share in shares:
             for factor in factors:
                 if budget <= 0 or self.deadline.expired():
                     return self.best

@@ -43,8 +43,10 @@ def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho
     """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
     if item.tied is not None:
         assert isinstance(mechanism, NoisyHistogram) and isinstance(item.secret, int)  # noqa: S101, PT018 - no other has one
-        law, decoder, told = item.tied.law, item.tied.decoder, item.tied.lower
-        return TiedPrior.of_counts(mechanism, item.secret, law, decoder=decoder, told=told, reference=reference)
+        law, decoder, told, tilt = item.tied.law, item.tied.decoder, item.tied.lower, item.tied.tilt
+        return TiedPrior.of_counts(
+            mechanism, item.secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference
+        )
     masses = item.lift.masses(item.audit.pi)
     return Prior(item.count or mechanism, item.secret, masses / masses.sum(), reference)
 
@@ -119,6 +121,7 @@ def _tied(witness: TiedPrior) -> dict[str, Any]:
         "cuts": list(decoder.cuts),
         "weights": list(decoder.weights),
         "window": list(decoder.window),
+        **({"tilt": list(witness.tilt)} if witness.tilt else {}),
         "nodes": list(decoder.nodes),
         "step": decoder.step,
     }

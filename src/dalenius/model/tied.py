@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
@@ -14,6 +15,8 @@ from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import generator, one
 from dalenius.model.prior import Floats, Ints, Prior
 from dalenius.model.reference import UNIFORM, Reference
+from dalenius.numerics.deferred import gammaln
+from dalenius.numerics.types import Bools
 
 
 @dataclass(frozen=True)
@@ -31,17 +34,110 @@ class Decoder:
     step: float
 
 
+@dataclass(frozen=True, eq=False)
+class OtherCounts:
+    """The counts of the k-1 other values, tilted: multinomial, times exp(tilt) of each, inside a window of counts.
+
+    tilt[j] is that of the count low + j. Sums over count vectors are coefficients of powers of one polynomial, in the
+    scale of a Poisson law of mean n/k.
+    """
+
+    n: int
+    k: int
+    low: int
+    tilt: Floats
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Of each count in the window, before others take what is left."""
+        t = np.arange(self.low, self.low + self.tilt.size)
+        return np.exp(log_poisson(t, self.n / self.k) + self.tilt)
+
+    @cached_property
+    def powers(self) -> list[Floats]:
+        """Weights of the sum of 0, 1, ..., k-1 counts, above so many times the lowest."""
+        found = [np.ones(1)]
+        for _ in range(self.k - 1):
+            found.append(np.convolve(found[-1], self.weights))
+        return found
+
+    def places(self, own: Ints) -> Ints:
+        """Where the others' sum n - own is in the last power."""
+        return np.asarray(self.n - own - (self.k - 1) * self.low)
+
+    def held(self, own: Ints) -> Bools:
+        """Whether the others can have the rest, for counts of the own value."""
+        places = self.places(own)
+        inside = (places >= 0) & (places < self.powers[-1].size)
+        return np.asarray(inside & (self.powers[-1][np.where(inside, places, 0)] > 0))
+
+    def log_mean(self, own: Ints) -> Floats:
+        """log E exp(sum of tilts) under the reference, where they are held."""
+        mean = (self.k - 1) * self.n / self.k
+        return np.log(self.powers[-1][self.places(own)]) - log_poisson(self.n - own, mean)
+
+    def divergence(self, own: Ints) -> Floats:
+        """D from the reference of the others' counts, given each own count."""
+        tilted = np.convolve(self.powers[-2], self.weights * self.tilt)[self.places(own)]
+        found = (self.k - 1) * tilted / self.powers[-1][self.places(own)] - self.log_mean(own)
+        return np.maximum(found, 0.0)
+
+    def marginal(self, own: Ints, law: Floats) -> Floats:
+        """The law of one other count, in the window, under a law of the own one."""
+        spread = np.zeros(self.powers[-1].size)
+        spread[self.places(own)] = law / self.powers[-1][self.places(own)]
+        return np.asarray(self.weights * np.correlate(spread, self.powers[-2], "valid"))
+
+    def log_excess(self, counts: Ints) -> Floats:
+        """Sum of tilts of vectors (..., k-1) of counts; -inf outside of the window."""
+        place = counts - self.low
+        inside = (place >= 0) & (place < self.tilt.size)
+        return np.asarray(np.where(inside, self.tilt[np.where(inside, place, 0)], -np.inf).sum(axis=-1))
+
+    def sample(self, own: int, source: np.random.Generator) -> Ints:
+        """Draw the others' counts, given the own one: one after the other, each leaving the rest enough."""
+        left, drawn = self.n - own, []
+        for others in range(self.k - 2, -1, -1):
+            t = np.arange(self.low, self.low + self.tilt.size)
+            place = left - t - others * self.low
+            inside = (place >= 0) & (place < self.powers[others].size)
+            chances = np.where(inside, self.weights * self.powers[others][np.where(inside, place, 0)], 0.0)
+            drawn.append(int(source.choice(t, p=chances / chances.sum())))
+            left -= drawn[-1]
+        return np.array(drawn)
+
+
+def last_powers(weights: Floats, power: int) -> tuple[Floats, Floats]:
+    """The power before this one, and this one, of a polynomial; term by term, as transforms lose what is small."""
+    before: Floats = np.ones(1)
+    square, left = weights, power - 1
+    while left:
+        if left & 1:
+            before = np.convolve(before, square)
+        left >>= 1
+        if left:
+            square = np.convolve(square, square)
+    return before, np.asarray(np.convolve(before, weights))
+
+
+def log_poisson(t: Ints, mean: float) -> Floats:
+    """log P(T = t) of a Poisson law."""
+    return np.asarray(t * math.log(mean) - mean - gammaln(t + 1.0))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TiedPrior(Prior):
     """masses[a, t]: the record has the value a, and t records have that same value; inside as the reference.
 
-    All k values have the same probability. `told` is what the noisy counts tell at least under this prior, by the
-    decoder: (n+1)^k outputs are too many to add up.
+    All k values have the same probability. The counts of other values may be tilted. `told` is what the noisy counts
+    tell at least under this prior, by the decoder: (n+1)^k outputs are too many to add up.
     """
 
     mechanism: NoisyHistogram
     decoder: Decoder = field(kw_only=True)
     told: float = field(kw_only=True)
+    # log tilts of the others' counts in the decoder's window; none where they are as the reference.
+    tilt: tuple[float, ...] = field(kw_only=True, default=())
 
     @classmethod
     def of_counts(  # noqa: PLR0913 - a prior, and how it is used
@@ -52,11 +148,42 @@ class TiedPrior(Prior):
         *,
         decoder: Decoder,
         told: float,
+        tilt: tuple[float, ...] = (),
         reference: Reference = UNIFORM,
     ) -> "TiedPrior":
         """The law of the own count, the same for every value; law[t] for t = 0..n."""
         masses = np.tile(law / (mechanism.k * law.sum()), (mechanism.k, 1))
-        return cls(mechanism, secret, masses, reference, decoder=decoder, told=told)
+        return cls(mechanism, secret, masses, reference, decoder=decoder, told=told, tilt=tilt)
+
+    @cached_property
+    def others(self) -> OtherCounts | None:
+        """The counts of other values, where they are tilted."""
+        if not self.tilt:
+            return None
+        return OtherCounts(self.mechanism.n, self.mechanism.k, self.decoder.window[0], np.array(self.tilt))
+
+    @property
+    def _held(self) -> Ints:
+        """The own counts that have mass."""
+        return np.flatnonzero(self.masses[0])
+
+    def divergence(self) -> float:
+        """D(p || rho): of the own count, and of the others given it."""
+        own = super().divergence()
+        if self.others is None:
+            return own
+        return own + float(self.mechanism.k * self.masses[0, self._held] @ self.others.divergence(self._held))
+
+    def _log_tilt(self, values: Ints, datasets: Ints) -> Floats:
+        """What the others' tilts add to the logarithm of datasets (n, many), given their records' values."""
+        if self.others is None:
+            return np.zeros(values.size)
+        k = self.mechanism.k
+        counts = np.stack([(datasets == v).sum(axis=0) for v in range(k)], axis=1)
+        others = counts[np.arange(k)[None, :] != values[:, None]].reshape(values.size, k - 1)
+        mean = np.zeros(self.mechanism.n + 1)
+        mean[self._held] = self.others.log_mean(self._held)
+        return np.asarray(self.others.log_excess(others) - mean[counts[np.arange(values.size), values]])
 
     @property
     def complete(self) -> bool:
@@ -80,7 +207,8 @@ class TiedPrior(Prior):
         x = one(dataset, records)
         value = int(x[self._position])
         own = int(np.count_nonzero(x == value))
-        return float(np.exp(self._log_excess()[value, own] + self.reference.log_probability(x, records)))
+        excess = self._log_excess()[value, own] + float(self._log_tilt(np.array([value]), x[:, None])[0])
+        return float(np.exp(excess + self.reference.log_probability(x, records)))
 
     def weights(self) -> Floats:
         """Return p(x) for every dataset, in the order of the matrix rows; raise InputError if there are too many."""
@@ -94,7 +222,8 @@ class TiedPrior(Prior):
         listed = np.indices(records).reshape(len(records), -1)
         values = listed[self._position]
         own = (listed == values).sum(axis=0)
-        return np.asarray(np.exp(self._log_excess()[values, own] + self.reference.log_table(records)))
+        excess = self._log_excess()[values, own] + self._log_tilt(values, listed)
+        return np.asarray(np.exp(excess + self.reference.log_table(records)))
 
     def sample(self, size: int = 1, rng: np.random.Generator | int | None = None) -> Ints:
         """Draw `size` datasets, as (size, n)."""
@@ -102,9 +231,13 @@ class TiedPrior(Prior):
         picks = source.choice(self.masses.size, size=checks.size(size), p=self.masses.ravel() / self.masses.sum())
         drawn = []
         for value, own in zip(*np.unravel_index(picks, self.masses.shape), strict=True):
-            # Others that have the value are anywhere; the rest has other values, all alike.
-            others = (value + source.integers(1, k, size=n - 1)) % k
-            others[source.permutation(n - 1)[: own - 1]] = value
+            # Others that have the value are anywhere; the rest has other values, all alike or as their counts say.
+            if self.others is None:
+                others = (value + source.integers(1, k, size=n - 1)) % k
+                others[source.permutation(n - 1)[: own - 1]] = value
+            else:
+                counts = [own - 1, *self.others.sample(int(own), source).tolist()]
+                others = source.permutation(np.repeat((value + np.arange(k)) % k, counts))
             drawn.append(np.insert(others, self._position, value))
         return np.array(drawn)
 

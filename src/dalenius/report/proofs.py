@@ -42,6 +42,11 @@ KINDS = {
         "Divergence through the noise from laws in which a record's value goes with its own count.",
         "4.8",
     ),
+    "moved": Kind(
+        "the moved-counts bound",
+        "Divergence through the noise from laws in which a few people more or fewer have a value.",
+        "4.8",
+    ),
     "law": Kind(
         "the output-law bound", "Divergence of every row from a law of outputs that is constant by steps.", "4.9"
     ),
@@ -102,6 +107,11 @@ KINDS = {
         "a tree of posteriors, or one for every row, on grid rows",
         "Every row is a mixture of rows on a grid, which can only leak more, and the priors over those are divided.",
         "2.3",
+    ),
+    "window": Kind(
+        "a tree of posteriors on the rows and outputs that matter",
+        "What is far tells the secret itself, which can only leak more, and the priors over the rest are divided.",
+        "2.4",
     ),
     "lines": Kind(
         "one law of outputs for everything that the others may be",

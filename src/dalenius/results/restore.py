@@ -409,8 +409,11 @@ def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], ref
     decoder = Decoder(
         tuple(witness["cuts"]), tuple(witness["weights"]), (low, high), tuple(witness["nodes"]), witness["step"]
     )
-    told = float(certificate["lower"])
-    return TiedPrior.of_counts(mechanism, secret, law, decoder=decoder, told=told, reference=reference)
+    told, tilt = float(certificate["lower"]), tuple(witness.get("tilt", ()))
+    if tilt and len(tilt) != high - low + 1:
+        message = "the tilt of its witness is not one of the counts in its window"
+        raise InputError(message)
+    return TiedPrior.of_counts(mechanism, secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
 
 
 def design_of(content: dict[str, Any]) -> Design:

@@ -10,7 +10,7 @@ up to a constant, with phi(t) = E exp(-u E(t + noise)): one power of a polynomia
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -18,11 +18,14 @@ import numpy as np
 from dalenius.model.channels.noise import Clamped
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.counting import log_binomial
-from dalenius.model.tied import Decoder
-from dalenius.numerics.deferred import gammaln, logsumexp
+from dalenius.model.tied import Decoder, OtherCounts, last_powers, log_poisson
+from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
+
+# Nats: tilts of all counts together that floats can hold.
+TALLEST = 600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,8 @@ class Tied:
     law: Floats
     decoder: Decoder
     lower: float
+    # log tilts of the others' counts in the decoder's window, if there are any.
+    tilt: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,8 @@ class _Table:
     log_own: Floats
     outputs: Ints
     rows: Floats
+    # The others' counts, where they are tilted; t is their window.
+    others: OtherCounts | None = None
 
 
 def tie(mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, settings: ClosedForms) -> Tied | None:
@@ -58,12 +65,40 @@ def tie(mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, setting
     spread = math.sqrt(table.n / table.k)
     law = _tilted(table, table.t / spread, knowledge, settings)
     for _ in range(settings.tied_rounds):
+        assert law is not None  # noqa: S101 - for the type checker: the reference is within all knowledge
         found, score = _guess(table, law, settings)
         if best is None or found.lower > best.lower:
             best = found
         if deadline.expired():
             break
         law = _tilted(table, score, knowledge, settings)
+    return best
+
+
+def tie_others(
+    mechanism: NoisyHistogram,
+    knowledge: float,
+    scores: tuple[Floats, Floats],
+    deadline: Deadline,
+    settings: ClosedForms,
+) -> Tied | None:
+    """Tilt the others' counts too, by shares of the second score, t = 0..n; the own by the first, then as in `tie`."""
+    table = _table(mechanism, knowledge, settings)
+    if table is None or knowledge == 0 or not settings.tied_rounds:
+        return None
+    best: Tied | None = None
+    tallest = TALLEST / table.k
+    own, tilt = (part[table.t] - part[round(table.n / table.k)] for part in scores)
+    for share in settings.tied_shares:
+        others = OtherCounts(table.n, table.k, int(table.t[0]), np.clip(share * tilt, -tallest, tallest))
+        score, both = own, replace(table, others=others)
+        for _ in range(settings.tied_few_rounds):
+            law = _tilted(both, score, knowledge, settings)
+            if law is None or deadline.expired():
+                break
+            found, score = _guess(both, law, settings)
+            if best is None or found.lower > best.lower:
+                best = found
     return best
 
 
@@ -84,20 +119,31 @@ def _table(mechanism: NoisyHistogram, knowledge: float, settings: ClosedForms) -
     return _Table(n, k, t, log_own, outputs, rows)
 
 
-def _tilted(table: _Table, score: Floats, knowledge: float, settings: ClosedForms) -> Floats:
-    """rho(t|a) exp( score / s ), normalised, with the least s at which it is within the knowledge."""
-    held = np.isfinite(table.log_own)
+def _tilted(table: _Table, score: Floats, knowledge: float, settings: ClosedForms) -> Floats | None:
+    """rho(t|a) exp( score / s ), normalised, with the least s at which it is within the knowledge; None without any.
+
+    What the others' tilts cost and leave is counted with the own count that they go with.
+    """
+    log_own, cost = table.log_own, np.zeros(table.t.size)
+    if table.others is not None:
+        held = np.isfinite(log_own) & table.others.held(table.t)
+        log_own = np.where(held, log_own, -np.inf)
+        cost[held] = table.others.divergence(table.t[held])
+        score = np.where(held, score, 0.0)
+        if not held.any():
+            return None
+    reference = np.exp(np.where(np.isfinite(log_own), log_own, -np.inf))
 
     def law(s: float) -> tuple[Floats, float]:
-        log_law = table.log_own + score / s
+        log_law = log_own + score / s
         log_law -= logsumexp(log_law)
         w = np.where(log_law > -settings.rare_nats, np.exp(log_law), 0.0)
         w /= w.sum()
         kept = w > 0
-        return w, float(w[kept] @ (np.log(w[kept]) - table.log_own[kept]))
+        return w, float(w[kept] @ (np.log(w[kept]) - log_own[kept] + cost[kept]))
 
     if knowledge == 0:
-        return np.exp(np.where(held, table.log_own, -np.inf))
+        return reference
     # Rounding of the divergence must not reach above the knowledge.
     most = knowledge * (1 - 1e-9) - 2e-14
     low, high = settings.tied_s_range
@@ -105,7 +151,10 @@ def _tilted(table: _Table, score: Floats, knowledge: float, settings: ClosedForm
         s = math.sqrt(low * high)
         low, high = (s, high) if law(s)[1] > most else (low, s)
     found, used = law(high)
-    return found if used <= most else np.exp(np.where(held, table.log_own, -np.inf))
+    if used <= most:
+        return found
+    # Others that are tilted this much leave no own count anything to know.
+    return None if table.others is not None else reference
 
 
 def _guess(table: _Table, law: Floats, settings: ClosedForms) -> tuple[Tied, Floats]:
@@ -136,13 +185,18 @@ def _guess(table: _Table, law: Floats, settings: ClosedForms) -> tuple[Tied, Flo
         tuple(nodes.tolist()),
         step,
     )
-    return Tied(whole, decoder, lower), np.where(np.isfinite(table.log_own), score, 0.0)
+    tilt = () if table.others is None else tuple(table.others.tilt.tolist())
+    return Tied(whole, decoder, lower, tilt), np.where(np.isfinite(table.log_own), score, 0.0)
 
 
 def _weights(table: _Table, law: Floats, settings: ClosedForms) -> Ints:
     """Whole numbers near the ratio of the own count's noisy law to that of any count."""
     n, k = table.n, table.k
-    base = np.exp(log_binomial(n, (1 - 1 / k, 1 / k))[table.t]) @ table.rows
+    if table.others is None:
+        base = np.exp(log_binomial(n, (1 - 1 / k, 1 / k))[table.t]) @ table.rows
+    else:
+        kept = law > 0
+        base = table.others.marginal(table.t[kept], law[kept]) @ table.rows
     ratio = np.log(np.maximum(law @ table.rows, 1e-300) / np.maximum(base, 1e-300))
     # Far from all mass rounding decides, and the nearest ratio that can be trusted stands for the rest.
     sure = np.flatnonzero(base > settings.tied_rare)
@@ -155,16 +209,23 @@ def _weights(table: _Table, law: Floats, settings: ClosedForms) -> Ints:
 def _others(table: _Table, phi: Floats, settings: ClosedForms) -> Floats:
     """E prod_b phi(t_b) over the other k-1 counts, given each own count t: they are multinomial with n - t records."""
     n, k, t = table.n, table.k, table.t
-    mean = n / k
-    log_poisson = _log_poisson(t, mean)
-    powers = np.fft.rfft(np.exp(log_poisson)[:, None] * phi, n=_room((k - 1) * (t.size - 1) + 1), axis=0) ** (k - 1)
-    products = np.maximum(np.fft.irfft(powers, n=_room((k - 1) * (t.size - 1) + 1), axis=0), 0.0)
     place = n - t - (k - 1) * int(t[0])
-    inside = (place >= 0) & (place < products.shape[0])
-    total = np.exp(_log_poisson(n - t, (k - 1) * mean))
+    inside = (place >= 0) & (place < (k - 1) * (t.size - 1) + 1)
+    result = np.zeros_like(phi)
+    if table.others is not None:
+        held = inside & table.others.held(t)
+        for j, column in enumerate(phi.T):
+            products = last_powers(table.others.weights * column, k - 1)[1]
+            result[held, j] = products[place[held]] / table.others.powers[-1][place[held]]
+        return np.minimum(result, 1.0)
+    mean = n / k
+    powers = np.fft.rfft(np.exp(log_poisson(t, mean))[:, None] * phi, n=_room((k - 1) * (t.size - 1) + 1), axis=0) ** (
+        k - 1
+    )
+    products = np.maximum(np.fft.irfft(powers, n=_room((k - 1) * (t.size - 1) + 1), axis=0), 0.0)
+    total = np.exp(log_poisson(n - t, (k - 1) * mean))
     # Transforms are good to some 1e-16 of the largest product, which weighs where totals are rare.
     held = inside & (total > settings.tied_least_total)
-    result = np.zeros_like(phi)
     sure = np.maximum(products[place[held]] - settings.tied_rounding, 0.0)
     result[held] = np.minimum(sure / total[held, None], 1.0)
     return result
@@ -172,7 +233,3 @@ def _others(table: _Table, phi: Floats, settings: ClosedForms) -> Floats:
 
 def _room(length: int) -> int:
     return 1 << (length - 1).bit_length()
-
-
-def _log_poisson(t: Ints, mean: float) -> Floats:
-    return np.asarray(t * math.log(mean) - mean - gammaln(t + 1.0))

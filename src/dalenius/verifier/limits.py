@@ -106,6 +106,9 @@ class Sizes:
     tied_terms: int = 2**23
     # Tables of few people: outputs up to order.
     own_outputs: int = 2**21
+    # Counts moved by a few people: records x values; counts x noise x moves.
+    moved_room: int = 2**18
+    moved_terms: int = 2**22
 
     # Local randomisers: entries of the channel of one record; values of the secret; pairs of a value and an output of
     # the part that a witness is on; looks at a bit that are added up.

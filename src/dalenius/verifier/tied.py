@@ -16,6 +16,15 @@ phi_j(t) = E exp(-u_j E(t + noise)) and any scale m > 0
     E( exp(-u_j S) | t_a ) = phi_j(t_a) N! / ((k-1) m)^N [x^N] ( sum_t phi_j(t) m^t x^t / t! )^(k-1),   N = n - t_a .
 
 No term is below 0, so those with counts outside of the window may be left out: the bound then only falls.
+
+With a `tilt` the counts of other values are not as the reference. Given t_a they are inside the window, and their law
+is the multinomial one times prod_b exp(tilt(t_b)), normalised. So with W(x) = sum_t exp(tilt(t)) m^t x^t / t! over the
+window the weights m^t / t! above have a factor exp(tilt(t)), [x^N] W(x)^(k-1) stands for ((k-1) m)^N / N!, and
+D(pi || rho) is
+
+    D(w || rho(t_a | a)) + sum_{t_a} w(t_a) ( (k-1) [x^N] V(x) W(x)^(k-2) / [x^N] W(x)^(k-1) - log z(t_a) ),
+
+V(x) = sum_t tilt(t) exp(tilt(t)) m^t x^t / t! and z(t_a) = N! / ((k-1) m)^N [x^N] W(x)^(k-1).
 """
 
 from itertools import pairwise
@@ -35,7 +44,6 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     n, k = channel.statistic.n, channel.statistic.k
     if len(set(channel.masses)) != 1:
         refuse("a witness that ties values to their counts is for a record whose values are equally likely")
-    law = _law(witness, channel, knowledge)
     cuts = [whole(c, "cuts of the witness", 1, n) for c in sequence(field(witness, "cuts", "the witness"), "cuts")]
     if any(low >= high for low, high in pairwise(cuts)):
         refuse("the cuts of the witness do not ascend")
@@ -50,6 +58,8 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     if low > high:
         refuse("the window of the witness ends before it begins")
     counts = range(low, high + 1)
+    others = _Others(n, k, counts, witness.get("tilt"))
+    law = _law(witness, channel, knowledge, others)
     many = len(counts) + len(law)
     sums = range(k * min(weights), k * max(weights) + 1)
     terms = many * (len(weights) + len(nodes)) + len(sums) * len(nodes) + many * k * len(nodes)
@@ -58,13 +68,13 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     chances = _chances(channel.noise, sorted({*counts, *law}), cuts)
     own = sum((w * sum((p * arb(e).log() for p, e in _met(chances[t], weights)), ZERO) for t, w in law.items()), ZERO)
     most_log = _most(sums, nodes, step)
-    seen = _seen(n, k, law, counts, _phi(chances, weights, nodes))
+    seen = others.seen(law, _phi(chances, weights, nodes))
     leaked = arb(k).log() + own - most_log + step * sum(seen, ZERO)
     if lower > 0 and not leaked >= lower:
         refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
 
 
-def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge) -> dict[int, Ball]:  # noqa: ANN401
+def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_Others") -> dict[int, Ball]:  # noqa: ANN401
     """The law of the own count, one that the adversary may hold."""
     n = channel.statistic.n
     first = whole(field(witness, "first", "the witness"), "the first count of the witness", 1, n)
@@ -79,7 +89,14 @@ def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge) -> dict[in
     # Others that have the value, and the record itself.
     reference = {t + 1: p for t, p in channel.count(0).others.items()}
     prior = {t: x / total for t, x in masses.items()}
-    return held([prior], [reference], knowledge, "the witness")[0]
+    if others.tilt is None:
+        return held([prior], [reference], knowledge, "the witness")[0]
+    if knowledge.none:
+        refuse("the witness tilts counts where the reference is the only prior that the adversary may hold")
+    divergence = others.divergence(prior) + sum((p * (p / reference[t]).log() for t, p in prior.items()), ZERO)
+    if not (knowledge.free or divergence <= knowledge.most):
+        refuse(f"the witness has divergence {short(divergence)} where at most {short(knowledge.most)} is allowed")
+    return prior
 
 
 def _chances(noise: Added, counts: list[int], cuts: list[int]) -> dict[int, list[Ball]]:
@@ -124,18 +141,60 @@ def _phi(chances: dict[int, list[Ball]], weights: list[int], nodes: list[Ball]) 
     return [dict(zip(chances, entries[j::many], strict=True)) for j in range(many)]
 
 
-def _seen(n: int, k: int, law: dict[int, Ball], counts: range, phi: list[dict[int, Ball]]) -> list[Ball]:
-    """At most E exp(-u_j S) for every node, counts of others inside the window."""
-    scale = arb(n) / k
-    poisson = [(t * scale.log() - scale - arb(t + 1).lgamma()).exp() for t in ticking(counts)]
-    places = {t: n - t - (k - 1) * counts[0] for t in law}
-    reached = {t: place for t, place in places.items() if 0 <= place <= (k - 1) * (len(counts) - 1)}
-    mean = (k - 1) * scale
-    totals = {t: ((n - t) * mean.log() - mean - arb(n - t + 1).lgamma()).exp() for t in ticking(reached)}
-    result = []
-    for values in phi:
-        tick()
-        power = arb_poly([p * values[t] for p, t in zip(poisson, counts, strict=True)]) ** (k - 1)
-        terms = (law[t] * values[t] * power[place].nonnegative_part() / totals[t] for t, place in reached.items())
-        result.append(sum(terms, ZERO))
-    return result
+class _Others:
+    """The counts of other values: inside the window, tilted or not."""
+
+    def __init__(self, n: int, k: int, counts: range, tilt: object) -> None:
+        self.n, self.k, self.counts = n, k, counts
+        scale = arb(n) / k
+        self.mean = (k - 1) * scale
+        if len(counts) * k > (most := largest().tied_terms):
+            refuse(f"the window of the witness has {len(counts)} counts, too many to check for {most} terms")
+        self.weights = [(t * scale.log() - scale - arb(t + 1).lgamma()).exp() for t in ticking(counts)]
+        self.tilt: list[Ball] | None = None
+        if tilt is not None:
+            listed = sequence(tilt, "the tilt of the witness", len(counts))
+            self.tilt = [arb(x) for x in numbers(listed, len(listed), "the tilt of the witness")]
+            self.weights = [w * x.exp() for w, x in zip(self.weights, self.tilt, strict=True)]
+
+    def _place(self, own: int) -> int:
+        """Where the others' sum is in a power of k-1; outside of it if they cannot have it."""
+        return self.n - own - (self.k - 1) * self.counts[0]
+
+    def _plain(self, own: int) -> Ball:
+        """((k-1) m)^N / N!, in the scale of the weights."""
+        rest = self.n - own
+        return (rest * self.mean.log() - self.mean - arb(rest + 1).lgamma()).exp()
+
+    def _totals(self, owns: Any) -> dict[int, Ball]:  # noqa: ANN401 - an iterable of counts
+        """What the law of the others is divided by, for own counts that leave them a sum that they can have."""
+        reached = [t for t in owns if 0 <= self._place(t) <= (self.k - 1) * (len(self.counts) - 1)]
+        if self.tilt is None:
+            return {t: self._plain(t) for t in ticking(reached)}
+        power = arb_poly(self.weights) ** (self.k - 1)
+        return {t: power[self._place(t)] for t in reached}
+
+    def divergence(self, law: dict[int, Ball]) -> Ball:
+        """The mean of D(others || reference) over the own count."""
+        assert self.tilt is not None  # noqa: S101 - for the type checker
+        totals = self._totals(law)
+        if not all(t in totals and totals[t] > 0 for t in law):
+            refuse("the witness has own counts that leave the others more or fewer records than its window has")
+        told = arb_poly([w * x for w, x in zip(self.weights, self.tilt, strict=True)])
+        rest = told * arb_poly(self.weights) ** (self.k - 2)
+        terms = (
+            w * ((self.k - 1) * rest[self._place(t)] / totals[t] - (totals[t] / self._plain(t)).log())
+            for t, w in ticking(law.items())
+        )
+        return sum(terms, ZERO)
+
+    def seen(self, law: dict[int, Ball], phi: list[dict[int, Ball]]) -> list[Ball]:
+        """At most E exp(-u_j S) for every node, counts of others inside the window."""
+        totals = self._totals(law)
+        result = []
+        for values in phi:
+            tick()
+            power = arb_poly([w * values[t] for w, t in zip(self.weights, self.counts, strict=True)]) ** (self.k - 1)
+            found = ((t, power[self._place(t)].nonnegative_part()) for t in totals)
+            result.append(sum((law[t] * values[t] * x / totals[t] for t, x in found), ZERO))
+        return result

@@ -364,7 +364,8 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         parts = [_tree(row["tree"], _groups([row["groups"]]), each, shape) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
     if "tree" not in proof:
-        return {"grid": _grid, "monotone": _chains}[kind](proof, shape) if kind in ("grid", "monotone") else Work()
+        known = {"grid": _grid, "monotone": _chains, "window": _window}
+        return known[kind](proof, shape) if kind in known else Work()
     if kind == "simplices":
         return _simplices(proof["tree"], shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
@@ -416,6 +417,15 @@ def _grid(proof: dict[str, Any], shape: Shape) -> Work:
     small = Shape(rows, shape.outputs, rows * shape.outputs, shape.values, rows * shape.values)
     held = 3 * COST.link * shape.classes * shape.outputs + COST.share * small.cells
     return Work(held, 2 * COST.operation * corners) + _proof(proof["proof"], small) + _rebuilt(small)
+
+
+def _window(proof: dict[str, Any], shape: Shape) -> Work:
+    """The rows that are kept, once for every value, and the proof about them."""
+    first, last = proof["rows"]
+    rows = min(abs(last - first) + 2, shape.classes + 1) * shape.values
+    wide = min(len(proof["proof"]["groups"]), shape.outputs + shape.values)
+    small = Shape(rows, wide, rows * wide, shape.values, rows)
+    return Work(COST.link * rows * wide, COST.operation * shape.cells * shape.outputs) + _proof(proof["proof"], small)
 
 
 def _groups(nested: Iterable[Sequence[int]]) -> int:
@@ -482,6 +492,7 @@ def _large(content: dict[str, Any]) -> Work:
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
     time += sum(_output_law(proof, classes) + _points_of(proof, values) for proof in content["proofs"])
     own = [_own_count(proof, data.n, data.alphabet(0)) for proof in content["proofs"]]
+    own += [_moved(proof, data.n, data.alphabet(0)) for proof in content["proofs"]]
     time += sum(work.seconds for work in own)
     if "kind" in content["witness"]:
         time += _tied(content["witness"], data.alphabet(0))
@@ -497,6 +508,16 @@ def _own_count(proof: object, n: int, values: int) -> Work:
     outputs = math.comb(wide + min(values, 64) - 2, min(values, 64) - 1) * wide
     each = 2 * COST.function + 6 * COST.operation + len(proof["tilt"]) * (COST.make + 2 * COST.product)
     return Work(outputs * (2 * COST.ball + COST.held), outputs * each)
+
+
+def _moved(proof: object, n: int, values: int) -> Work:
+    """Counts, noise and moves together; and powers of polynomials, whose products double."""
+    if not isinstance(proof, dict) or proof.get("kind") != "moved":
+        return Work()
+    outputs = len(proof["tilt"]) * (2 * proof["reach"] + 1)
+    products = 4 * values.bit_length() * (n + (values - 1) * len(proof["others"]))
+    time = outputs * (2 * COST.function + COST.operation * (len(proof["own"]) + len(proof["others"])))
+    return Work(8 * COST.ball * n, time + COST.function * (8 * n + products))
 
 
 def _local(content: dict[str, Any]) -> Work:

@@ -134,7 +134,7 @@ def test_values_without_mass_are_left_out() -> None:
 @pytest.fixture(scope="module")
 def sound() -> Json:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=3), epsilon=1)
-    one_count = dl.Settings(closed_forms=ClosedForms(tied_rounds=0))
+    one_count = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
     return copy.deepcopy(dl.audit(mechanism, knowledge=0.4, settings=one_count).certificate.data)
 
 

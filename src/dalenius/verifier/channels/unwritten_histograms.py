@@ -24,7 +24,7 @@ from dalenius.verifier.reading import field, mapping, number, refuse, sequence, 
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights
 from dalenius.verifier.secret import Attributes, Group, Secret
 
-from . import named, own_count, unwritten_sums
+from . import moved_counts, named, own_count, unwritten_sums
 from .counting import Histogram, Sum
 
 # Share of a sum that its last terms may have together.
@@ -148,8 +148,11 @@ def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], whe
         bound = _centre(channel, knowledge.most, proof, where)
     elif kind == "own-count":
         bound = own_count.bound(channel, knowledge.most, proof, where)
+    elif kind == "moved":
+        bound = moved_counts.bound(channel, knowledge.most, proof, where)
     else:
-        refuse(f"{where}: its kind is none of trivial, blend, centre, own-count, which need no list of count vectors")
+        kinds = "trivial, blend, centre, own-count, moved"
+        refuse(f"{where}: its kind is none of {kinds}, which need no list of count vectors")
     compare(bound, upper, where)
     return upper
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dalenius.verifier.balls import Ball
-from dalenius.verifier.kinds import boxes, choices, closed_forms, grid, monotone, posteriors, rows, simplices
+from dalenius.verifier.kinds import boxes, choices, closed_forms, grid, monotone, posteriors, rows, simplices, window
 from dalenius.verifier.question import Question
 
 Bounds = Iterator[tuple[str, Ball]]
@@ -27,4 +27,5 @@ KINDS: dict[str, Kind] = {
     "rows": rows.bounds,
     "monotone": monotone.bounds,
     "grid": grid.bounds,
+    "window": window.bounds,
 }
