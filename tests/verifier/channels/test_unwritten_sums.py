@@ -121,7 +121,7 @@ def _shift(masses: list[list[float]]) -> list[list[float]]:
         (_set("proofs", 0, "kind", "maximal"), "exceeds claimed"),
         (_set("proofs", 0, "kind", "trivial"), "exceeds claimed"),
         (_set("proofs", 0, "kind", "boxes"), "which need no rows"),
-        (_set("proofs", 0, "kind", "reference"), "which need no rows"),
+        (_set("proofs", 0, "kind", "reference"), "without knowledge only"),
         (_set("proofs", 0, "kind", "centre"), "lacks 'centre'"),
         (_set("proofs", []), "record 0 has no proof"),
         (_set("adversary", "knowledge", 0.39), "has divergence"),
