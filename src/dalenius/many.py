@@ -39,7 +39,7 @@ def audit_many(
     jobs: int | None = None,
     **options: Any,  # noqa: ANN401 - as audit
 ) -> list[Audit]:
-    """Audit many mechanisms: each result is that of `audit`, in far less time where the mechanisms are small.
+    """Audit many mechanisms: each result is that of `audit`, in less time where the mechanisms are small.
 
     Every mechanism and every limit is checked before the first audit. Small problems of one shape, such as counts of
     the same records with different noise, are then searched abreast: their nodes are bounded in one batch.

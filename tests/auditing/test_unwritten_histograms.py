@@ -57,7 +57,7 @@ def test_the_limit_is_not_said_to_cost_nothing_where_it_does() -> None:
     assert low > 1.6
     text = audit.summary()
     assert "just as much" not in text
-    assert "this one could learn between 6.1 % and 19.5 % of that" in text
+    assert "this one could learn between 6.1 % and 10.5 % of that" in text
     assert "would learn at least 0.00767" in text  # by one count of the six
 
 
@@ -148,7 +148,7 @@ def test_the_centre_is_exact_in_its_one_expectation_for_two_values() -> None:
 )
 def test_brackets_of_many_records_are_worth_having(mechanism: str, query: str, knowledge: float, gap: float) -> None:
     audit = dl.audit(parse_mechanism(mechanism, parse_query(query)), knowledge=knowledge)
-    assert audit.bounds == "blend"
+    assert audit.bounds in ("blend", "moved")
     assert audit.gap < gap
     assert 0.7 * knowledge < audit.lower < audit.upper < audit.mechanism.n
     assert dl.verify(audit, mechanism=audit.mechanism)

@@ -17,8 +17,14 @@ SLICE = {
 }
 
 
+# They begin with audits of a hundred samples, which take minutes. Golden certificates are damaged in every run.
+POOLED = ("certificates", "forgeries")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FUZZERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly if name in POOLED else ()) for name in FUZZERS]
+)
 def test_no_case_of_a_fixed_slice_finds_a_defect(name: str) -> None:
     tally = run(name, FUZZERS[name][0], range(SLICE[name]), seed=2026)
     assert tally.defects == []
@@ -26,6 +32,6 @@ def test_no_case_of_a_fixed_slice_finds_a_defect(name: str) -> None:
         assert len(tally.outcomes) > 1, f"all alike, so nothing was tried: {tally}"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_certificates_of_every_kind_of_proof_and_of_witness_are_attacked() -> None:
     assert lacking(sample.data for sample in pool.samples().values()) == set()
