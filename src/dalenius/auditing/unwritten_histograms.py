@@ -63,7 +63,8 @@ def audit_histogram(
     if np.unique(law).size == 1 and "formulas" in problem.settings.portfolio.opening:
         if audit.open and (moved := MovedCounts.best(mechanism, problem.knowledge, deadline, settings)) is not None:
             audit.keep_upper(moved)
-            more = tie_others(mechanism, problem.knowledge, moved.scores, deadline, settings)
+            one = isinstance(about, int)
+            more = tie_others(mechanism, problem.knowledge, moved.scores, deadline, settings) if one else None
             if more is not None and more.lower > audit.lower:
                 audit.lower, tied = more.lower, more
         if audit.open and (own := OwnCount.best(mechanism, problem.knowledge, deadline, settings)) is not None:

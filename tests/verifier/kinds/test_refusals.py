@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ from damage import GONE, damaged, golden, reason
 from flint import arb
 
 from dalenius.verifier.balls import precision
+from dalenius.verifier.channels import moved_counts
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.contraction import _minimiser, contracts
-from dalenius.verifier.kinds import bellman, boxes, grid, monotone, power, product, ratios, rows
+from dalenius.verifier.kinds import bellman, boxes, grid, monotone, posteriors, power, product, ratios, rows
 from dalenius.verifier.limits import sized
 from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.reading import Refused
@@ -52,6 +54,15 @@ def _precision() -> Iterator[None]:
         ("simplices", {"proofs.0.eta": [0.1, 0.1]}, "is not shown to bound the contraction"),
         ("simplices", {"proofs.0.tree.0": [0, 1, 1, 0.5]}, "two different vertices"),
         ("sibson", {"proofs.0.order": 1.0}, "the order must be above 1"),
+        ("moved", {"proofs.0.s": 1.0}, "s must be above 1"),
+        ("moved", {"proofs.0.tilt": []}, "does not fit 60 records"),
+        ("moved", {"proofs.0.own": [0.0]}, "the first of 'own' must be above 0"),
+        ("moved", {"adversary.knowledge": 0.0}, "tilts counts where the reference is the only prior"),
+        ("moved", {"adversary.knowledge": 0.1}, "has divergence"),
+        ("moved", {"witness.window": [0, 0], "witness.tilt": [0.0]}, "leave the others more or fewer records"),
+        ("window", {"proofs.0.proof.kind": "boxes"}, "which is not posteriors"),
+        ("window", {"proofs.0.rows": [9, 3]}, "end before they begin"),
+        ("window", {"proofs.0.rows": [0, 20], "proofs.0.upper": 0.514, "upper": 0.514}, "not shown to bound"),
         ("monotone", {"problem.mechanism": "symmetric(flip=0.4)", "lower": 0.0}, "implies no order of its rows"),
         ("sibson", {"proofs.0.kind": "reference"}, "for an adversary without knowledge only"),
         ("grid", {f"{INSIDE}.kind": "boxes"}, "groups"),
@@ -209,3 +220,16 @@ def test_values_of_a_group_with_the_same_sum_are_looked_at_once(monkeypatch: pyt
     (found,) = monotone.bounds(question, golden("monotone")["proofs"][0], "it")
     assert found[1].is_finite()
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize(("masses", "parameter", "words"), [((1, 2), 1, "all as likely"), ((1, 1), None, "any whole")])
+def test_moved_counts_are_for_noise_and_for_values_that_are_equally_likely(
+    masses: tuple[int, int], parameter: int | None, words: str
+) -> None:
+    channel = SimpleNamespace(masses=masses, noise=SimpleNamespace(parameter=parameter))
+    with pytest.raises(Refused, match=words):
+        moved_counts.bound(channel, arb(1), {}, "it")
+
+
+def test_a_secret_of_one_value_has_no_posterior_but_one() -> None:
+    assert posteriors.Box([], []).rest(2) == ([1.0, 1.0], [1.0, 1.0])
