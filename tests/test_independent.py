@@ -382,3 +382,9 @@ def test_forged_certificates_of_unwritten_releases_are_refused() -> None:
             inside = inside[key]
         inside[path[-1]] = value
         assert not dl.verify(forged), path
+
+
+def test_one_record_of_very_many_values_is_asked_without_a_limit_instead() -> None:
+    response = dl.mechanisms.randomized_response(dl.queries.identity(k=2925), epsilon=14)
+    with pytest.raises(dl.InputError, match="give entropy=0, which allows the same priors"):
+        dl.audit(response, adversary="independent")

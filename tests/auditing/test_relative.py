@@ -71,6 +71,7 @@ def test_of_a_curve_and_on_the_command_line() -> None:
     assert found["gap"] <= 0.1 * found["upper"]
 
 
+@pytest.mark.slow
 def test_a_design_ends_at_a_share_of_its_optimum(tmp_path: Path) -> None:
     asked = {"distortion": 0.3, "entropy": 1.2}
     fine = dl.design(dl.queries.count(n=3), **asked, tolerance=1e-4)

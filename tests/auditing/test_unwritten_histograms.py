@@ -206,6 +206,7 @@ def test_what_would_not_fit_is_refused_before_it_is_allocated() -> None:
         dl.audit(mechanism, knowledge=0.5)
 
 
+@pytest.mark.slow
 def test_what_else_is_asked_of_such_a_release() -> None:
     query = dl.queries.histogram(n=300, k=5)
     mechanism = dl.mechanisms.geometric(query, epsilon=1)

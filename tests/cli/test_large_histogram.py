@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 import dalenius as dl
@@ -12,6 +13,7 @@ from dalenius.results.audit import Audit
 HISTOGRAM = ["--query", "histogram(n=5000, k=4)", "--mechanism", "geometric(epsilon=1)", "--knowledge", "0.5"]
 
 
+@pytest.mark.slow
 def test_audit_save_and_verify(tmp_path: Path) -> None:
     certificate, saved = str(tmp_path / "c.json"), str(tmp_path / "a.json")
     run = CliRunner().invoke(main, ["audit", *HISTOGRAM, "--certificate", certificate, "--save", saved])
@@ -29,6 +31,7 @@ def test_audit_save_and_verify(tmp_path: Path) -> None:
     assert again.plot().axes[0].get_xlabel() == "how many records have value 0"
 
 
+@pytest.mark.slow
 def test_json() -> None:
     run = CliRunner().invoke(main, ["audit", *HISTOGRAM, "--json"])
     content = json.loads(run.output)

@@ -45,6 +45,12 @@ def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> A
             "or leave secret out for all of them"
         )
         raise InputError(message)
+    if mechanism.route == "symmetric":
+        message = (
+            f"{mechanism.name} of {mechanism.query} has one record and a table too large to write out; one record is "
+            "independent of nobody, so give entropy=0, which allows the same priors"
+        )
+        raise InputError(message)
     if mechanism.route not in ("rows", "sum", "counts", "local"):
         message = (
             f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum or on '
