@@ -52,26 +52,37 @@ def audit_histogram(
     best = max(found, key=lambda item: item[0].lower)
     low, high = best[0].unconstrained
     audit = best[0]
-    tied = None
     # Values that are not alike would need a polynomial each.
-    if np.unique(law).size == 1 and isinstance(about, int):
-        tied = tie(mechanism, problem.knowledge, deadline, settings)
-    if tied is not None and tied.lower > audit.lower:
-        audit.lower = tied.lower
-    else:
-        tied = None
-    if np.unique(law).size == 1 and "formulas" in problem.settings.portfolio.opening:
-        if audit.open and (moved := MovedCounts.best(mechanism, problem.knowledge, deadline, settings)) is not None:
-            audit.keep_upper(moved)
-            one = isinstance(about, int)
-            more = tie_others(mechanism, problem.knowledge, moved.scores, deadline, settings) if one else None
-            if more is not None and more.lower > audit.lower:
-                audit.lower, tied = more.lower, more
-        if audit.open and (own := OwnCount.best(mechanism, problem.knowledge, deadline, settings)) is not None:
-            audit.keep_upper(own)
+    tied = _by_all_counts(problem, mechanism, about, audit, deadline) if np.unique(law).size == 1 else None
     audit.unconstrained = (max(low, audit.lower, _all_alike(mechanism, about)), high)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "own counts")
     return (*best, tied)
+
+
+def _by_all_counts(
+    problem: AuditProblem, mechanism: NoisyHistogram, about: Secret, audit: SecretAudit, deadline: Deadline
+) -> Tied | None:
+    """Narrow the bracket by all counts together; return the prior that ties values to counts where it leaks more."""
+    knowledge, settings = problem.knowledge, problem.settings.closed_forms
+    one = isinstance(about, int)
+    tied = _raised(audit, tie(mechanism, knowledge, deadline, settings)) if one else None
+    if "formulas" not in problem.settings.portfolio.opening:
+        return tied
+    if audit.open and (moved := MovedCounts.best(mechanism, knowledge, deadline, settings)) is not None:
+        audit.keep_upper(moved)
+        if one:
+            tied = _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings)) or tied
+    if audit.open and (own := OwnCount.best(mechanism, knowledge, deadline, settings)) is not None:
+        audit.keep_upper(own)
+    return tied
+
+
+def _raised(audit: SecretAudit, tied: Tied | None) -> Tied | None:
+    """Keep the lower bound of a tied prior that leaks more than what is known; otherwise None."""
+    if tied is None or tied.lower <= audit.lower:
+        return None
+    audit.lower = tied.lower
+    return tied
 
 
 def closed_forms(

@@ -47,8 +47,8 @@ def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> A
         raise InputError(message)
     if mechanism.route == "symmetric":
         message = (
-            f"{mechanism.name} of {mechanism.query} has one record and a table too large to write out; one record is "
-            "independent of nobody, so give entropy=0, which allows the same priors"
+            f"{mechanism.name} of {mechanism.query} has a table too large to write out, and a single record, so "
+            "independence excludes nothing: give entropy=0, which allows the same priors"
         )
         raise InputError(message)
     if mechanism.route not in ("rows", "sum", "counts", "local"):

@@ -222,7 +222,9 @@ def test_values_of_a_group_with_the_same_sum_are_looked_at_once(monkeypatch: pyt
     assert len(seen) == 3
 
 
-@pytest.mark.parametrize(("masses", "parameter", "words"), [((1, 2), 1, "all as likely"), ((1, 1), None, "any whole")])
+@pytest.mark.parametrize(
+    ("masses", "parameter", "words"), [((1, 2), 1, "all equally likely"), ((1, 1), None, "any whole")]
+)
 def test_moved_counts_are_for_noise_and_for_values_that_are_equally_likely(
     masses: tuple[int, int], parameter: int | None, words: str
 ) -> None:

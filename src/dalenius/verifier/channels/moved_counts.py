@@ -43,7 +43,7 @@ from dalenius.verifier.reading import field, number, numbers, refuse, sequence, 
 def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: ANN401 - of a histogram
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
     if len(set(channel.masses)) != 1:
-        refuse(f"{where}: it is for a record whose values are all as likely")
+        refuse(f"{where}: it is for a record whose values are all equally likely")
     if channel.noise.parameter is None:
         refuse(f"{where}: it is for noise that can be any whole number")
     n, k = channel.statistic.n, channel.statistic.k
