@@ -10,10 +10,6 @@ import pytest
 import dalenius as dl
 from dalenius import many
 from dalenius.model.problem import AuditProblem
-from dalenius.search.abreast import abreast
-from dalenius.search.ascent import CLIMB
-from dalenius.search.crew import Crew
-from dalenius.search.deadline import Deadline
 from dalenius.search.helper import Helper
 
 M, Q = dl.mechanisms, dl.queries
@@ -104,7 +100,7 @@ def test_after_an_interrupt_every_audit_has_a_bracket() -> None:
 
 
 def test_a_process_that_dies_leaves_its_part_to_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every helper is dead before it is asked; and audits that are not small are answered one after the other."""
+    """Every helper is dead before it is asked."""
 
     class Dead(Helper):
         def __init__(self) -> None:
@@ -112,7 +108,7 @@ def test_a_process_that_dies_leaves_its_part_to_this_one(monkeypatch: pytest.Mon
             self.end()
 
     monkeypatch.setattr(many, "Helper", Dead)
-    settings = dl.Settings(limits=dl.settings.Limits(abreast=2, abreast_entries=1))
+    settings = dl.Settings(limits=dl.settings.Limits(many_part=2))
     mechanisms, knowledge = mixed()
     found = dl.audit_many(mechanisms, knowledge=knowledge, tolerance=1e-3, verify=False, jobs=3, settings=settings)
     assert [audit.stopped for audit in found] == ["gap"] * len(mechanisms)
@@ -120,38 +116,10 @@ def test_a_process_that_dies_leaves_its_part_to_this_one(monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 def test_two_processes_find_what_one_finds() -> None:
-    settings = dl.Settings(limits=dl.settings.Limits(abreast=2))
+    settings = dl.Settings(limits=dl.settings.Limits(many_part=2))
     mechanisms, knowledge = mixed()
     one, two = (
         dl.audit_many(mechanisms, knowledge=knowledge, tolerance=1e-3, jobs=jobs, settings=settings) for jobs in (1, 2)
     )
     assert [audit.certificate.data for audit in one] == [audit.certificate.data for audit in two]
     assert all(audit.verified for audit in two)
-
-
-def test_searches_abreast_share_batches_and_their_errors_stay_their_own() -> None:
-    whole, asked = Deadline(10.0), list[int]()
-
-    def together(requests: list[Any], _: Deadline) -> list[int]:
-        asked.append(len(requests))
-        return [2 * number for number, _ in requests]
-
-    kernel = type(CLIMB)(
-        alone=lambda number, _: 2 * number,
-        together=together,
-        key=lambda number, _: None if number == 3 else number % 2,
-        deadline=lambda _, deadline: deadline,
-    )
-
-    def search(number: int, crew: Crew) -> int:
-        if number == 4:
-            raise ValueError(number)
-        own = Deadline(1.0)
-        found = crew.ask(kernel, number, own)
-        assert own.seconds < 1
-        return int(crew.ask(kernel, found, own))
-
-    found = dict(abreast([lambda crew, k=k: search(k, crew) for k in range(7)], Crew(), whole, 16))
-    assert {k: v for k, v in found.items() if k != 4} == {k: 4 * k for k in range(7) if k != 4}
-    assert isinstance(found[4], ValueError)
-    assert max(asked) >= 3

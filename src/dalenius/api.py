@@ -166,37 +166,35 @@ def solve(
     options: Options,
     known: dict[int, WarmStart] | None = None,
     *,
-    crew: Crew | None = None,
     interrupted: bool = False,
 ) -> Audit:
     """Answer an audit whose options are checked; its certificate is not.
 
-    known: what was found against other adversaries of the same mechanism, secret and reference. crew: who bounds nodes,
-    as the options say unless given. interrupted: whether Ctrl-C came before the audit, which then has its first look.
+    known: what was found against other adversaries of the same mechanism, secret and reference. interrupted: whether
+    Ctrl-C came before the audit, which then has its first look.
     """
     if isinstance(problem.mechanism, Sampled):
         if options.paper:
             message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
             raise InputError(message)
-        above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known, crew, interrupted)
+        above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known, interrupted)
         return sampled_answer(problem.mechanism, above)
     if not options.paper and tiny(problem):
         # What takes no time needs no care for Ctrl-C, reports or other processes.
         short = short_answer(problem, options.run(Deadline(options.time_limit)))
         if short is not None:
             return short
-    return _solved(problem, options, known, crew, interrupted)
+    return _solved(problem, options, known, interrupted)
 
 
 def _solved(
     problem: AuditProblem,
     options: Options,
     known: dict[int, WarmStart] | None,
-    crew: Crew | None,
     interrupted: bool,  # noqa: FBT001 - as `solve`
 ) -> Audit:
     """Answer an audit of a channel that is known."""
-    crew = crew or crew_of(options)
+    crew = _crew_of(options)
     limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew, interrupted=interrupted)
     with crew, limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
@@ -215,7 +213,7 @@ def _solved(
         return short_answer(problem, run) or certified_answer(problem, deadline, run, known)
 
 
-def crew_of(options: Options) -> Crew:
+def _crew_of(options: Options) -> Crew:
     """Who bounds the nodes of trees."""
     trees = options.settings.trees
     if options.jobs == 1:

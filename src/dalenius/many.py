@@ -1,20 +1,15 @@
-"""Audits of many mechanisms in one call: all are checked first, then small ones are searched abreast.
-
-Batches of nodes, ascents and scans of problems of one shape are worked off together (search/abreast.py), and parts of
-the list by several processes. Neither changes what an audit finds.
-"""
+"""Audits of many mechanisms in one call: all are checked first, then several processes take parts of the list."""
 
 import contextlib
 import math
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
-from dalenius.api import audit, crew_of, solve
+from dalenius.api import audit, solve
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
@@ -22,8 +17,6 @@ from dalenius.model.problem import AuditProblem
 from dalenius.options import Approach, Options, adversary_of, audit_problem, check_named, checked_mechanism
 from dalenius.results import checking
 from dalenius.results.audit import Audit
-from dalenius.search.abreast import abreast
-from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline
 from dalenius.search.helper import Helper
 
@@ -39,10 +32,9 @@ def audit_many(
     jobs: int | None = None,
     **options: Any,  # noqa: ANN401 - as audit
 ) -> list[Audit]:
-    """Audit many mechanisms: each result is that of `audit`, in less time where the mechanisms are small.
+    """Audit many mechanisms on all cores: each result is that of `audit`.
 
-    Every mechanism and every limit is checked before the first audit. Small problems of one shape, such as counts of
-    the same records with different noise, are then searched abreast: their nodes are bounded in one batch.
+    Every mechanism and every limit is checked before the first audit.
 
     Args:
         mechanisms: what is released, one audit each.
@@ -52,8 +44,7 @@ def audit_many(
         jobs: processes that share the list, one per core by default; a short list stays in this process. Results do not
             depend on it.
         options: as for `audit`, the same for all: `tolerance`, `secret`, `reference`, `verify` and so on. `time_limit`
-            and `nodes` are limits of each audit by itself; time in which others are worked on does not count.
-            `progress` is told of every audit that has ended.
+            and `nodes` are limits of each audit by itself. `progress` is told of every audit that has ended.
 
     Returns:
         A list of Audits in the order of the mechanisms. After Ctrl-C audits that were not finished have the best
@@ -142,7 +133,7 @@ class _Many:
 
     def run(self) -> list[Audit]:
         """Answer all; the first that is refused is raised, with its index."""
-        size = self.options.settings.limits.abreast
+        size = self.options.settings.limits.many_part
         many = len(self.problems)
         self._parts = deque(range(k, min(k + size, many)) for k in range(0, many, size))
         helpers = [Helper() for _ in range(min(self.jobs, len(self._parts)) - 1)]
@@ -223,37 +214,12 @@ def answered_there(part: Part) -> list[Answer]:
 
 
 def answered(part: Part, whole: Deadline) -> Iterator[tuple[int, Answer]]:
-    """Answer the audits of a part: small ones abreast, others one after the other."""
-    limits = part.options.settings.limits
-    small = [k for k, problem in enumerate(part.problems) if _small(problem, part.options)]
-    one_by_one = sorted(set(range(len(part.problems))) - set(small))
-    searches: Sequence[Callable[[Crew], Audit]] = [partial(_search, part, whole, k) for k in small]
-    crew = crew_of(part.options)
-    for k, found in abreast(searches, crew, whole, limits.abreast):
-        yield small[k], _checked(found, part)
-    for k in one_by_one:
-        try:
-            found = _search(part, whole, k)
-        except InputError as error:
-            found = error
-        yield k, _checked(found, part)
-
-
-def _search(part: Part, whole: Deadline, k: int, crew: Crew | None = None) -> Audit:
+    """Answer the audits of a part, one after the other; once they are interrupted, each with what a moment finds."""
     options = part.options
     limited = replace(options, time_limit=checking.searching(options.time_limit, part.verify))
-    return solve(part.problems[k], limited, crew=crew, interrupted=whole.interrupted)
-
-
-def _checked(found: Answer, part: Part) -> Answer:
-    if isinstance(found, Exception):
-        return found
-    return checking.checked(found, part.verify, part.options.time_limit - found.seconds)
-
-
-def _small(problem: AuditProblem, options: Options) -> bool:
-    """Whether an audit is so small that it gains by others beside it, and holds little memory while it waits."""
-    mechanism, limits = problem.mechanism, options.settings.limits
-    if options.paper or mechanism.route != "rows" or problem.adversary.kind != "bounded":
-        return False
-    return mechanism.log_universe + math.log(mechanism.n_outputs) <= math.log(limits.abreast_entries)
+    for k, problem in enumerate(part.problems):
+        try:
+            found = solve(problem, limited, interrupted=whole.interrupted)
+            yield k, checking.checked(found, part.verify, options.time_limit - found.seconds)
+        except InputError as error:
+            yield k, error

@@ -211,9 +211,9 @@ class Scan:
         return self.best
 
     def _left_out(self, pi: Floats, log_r: Floats, s: float, goal: float, same: float = 1e-9) -> bool:
-        """Whether a pair after the first was tried already, as where r is flat by itself, or is hopeless."""
+        """Whether a pair was tried already, as where r is flat by itself, or is hopeless."""
         known = any(s == other and np.abs(log_r - law).max() < same for law, other in self.tried)
-        if known or (self.tried and self._hopeless(pi, log_r, s, goal)):
+        if known or self._hopeless(pi, log_r, s, goal):
             return True
         self.tried.append((log_r, s))
         return False

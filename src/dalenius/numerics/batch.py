@@ -1,6 +1,5 @@
 """Batches: dataclasses whose fields are arrays with one leading axis, the nodes, or batches themselves."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -58,24 +57,6 @@ def stack(batches: list[Batch]) -> Batch:
     first = batches[0]
     joined = (np.concatenate([getattr(b, name) for b in batches]) for name in _names(first))
     return type(first)(*joined)  # type: ignore[no-any-return]
-
-
-def parted(batch: Batch, rows: Sequence[int]) -> list[Batch]:
-    """Return so many rows of a batch after the other, each part a batch of its own."""
-    ends = np.cumsum(rows).tolist()
-    return [take(batch, slice(end - many, end)) for end, many in zip(ends, rows, strict=True)]
-
-
-def portions(rows: Sequence[int], most: int) -> Iterator[slice]:
-    """Batches with so many rows in groups of neighbours of at most so many rows together, or of one batch."""
-    start = held = 0
-    for k, many in enumerate(rows):
-        if k > start and held + many > most:
-            yield slice(start, k)
-            start, held = k, 0
-        held += many
-    if rows:
-        yield slice(start, len(rows))
 
 
 def halves(low: Floats, high: Floats, row: Ints, column: Ints, at: Floats) -> tuple[Floats, Floats]:

@@ -13,8 +13,11 @@ from dalenius.numerics.deferred import dposv
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Bools, Floats, Ints
 
+# What is added to the diagonal of a singular system, relative to its largest entry.
+RIDGE = 1e-8
 
-def solve(matrix: Floats, right: Floats, ridge: float = 1e-8) -> Floats:
+
+def solve(matrix: Floats, right: Floats, ridge: float = RIDGE) -> Floats:
     """Solve matrix x = right for search directions, (B, N, N) and (B, N); singular ones are made regular.
 
     ridge: what is added to the diagonal then, relative to the largest entry. A direction need not be accurate.

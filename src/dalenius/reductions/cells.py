@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dalenius.numerics import compiled
 from dalenius.numerics.information import mutual_information, phi
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Lumped
@@ -21,10 +22,6 @@ class Cells:
     lumped: Lumped
     knowledge: float
     settings: Settings = DEFAULT
-
-    def taken(self, index: object) -> "Cells":  # noqa: ARG002 - for those that differ from row to row
-        """The problem of some rows of a batch: the same for all."""
-        return self
 
     @property
     def q(self) -> Floats:
@@ -80,6 +77,15 @@ class Cells:
         """The cells of each row."""
         ends = [*self.starts[1:].tolist(), self.size]
         return [slice(int(a), int(b)) for a, b in zip(self.starts, ends, strict=True)]
+
+    @cached_property
+    def first(self) -> Ints:
+        """(A + 1,) first cell of each row, and the number of cells."""
+        return np.append(self.starts, self.size).astype(np.int64)
+
+    def compiled(self, most: int) -> bool:
+        """Whether a kernel in C for so many cells x outputs takes the steps of this problem."""
+        return self.size * self.n_outputs <= most and compiled.library() is not None
 
     @cached_property
     def even(self) -> float | None:

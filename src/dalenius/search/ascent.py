@@ -12,17 +12,14 @@ iteration; extrapolated steps (SQUAREM [varadhan08]) are kept only where they do
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from dalenius.numerics import compiled
 from dalenius.numerics.acceleration import squarem
-from dalenius.numerics.batch import portions
 from dalenius.numerics.information import TINY, lse
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.stacked import StackedCells, shape_of
-from dalenius.search.crew import Kernel
 from dalenius.search.deadline import Deadline
 
 
@@ -111,7 +108,7 @@ def climb(  # noqa: PLR0913 - limits
     still = settings.still if still is None else still
     if deadline.expired():
         return _late(cells, pi, np.full(len(pi), 1.0), min(len(pi), settings.late_rounds))
-    found: tuple[Floats, Floats] = deadline.crew.ask(CLIMB, cells, pi, (rounds, keep, still), deadline)
+    found = _climb(cells, pi, (rounds, keep, still), deadline)
     if deadline.expired():
         return _late(cells, *found, min(len(found[0]) // 2, settings.late_rounds))
     return _valued(cells, *found)
@@ -143,66 +140,26 @@ def _valued(cells: Cells, pi: Floats, s: Floats) -> tuple[Floats, Floats, Floats
 Limits = tuple[int, int, float]
 
 
-def _climb(
-    cells: Cells, pi: Floats, limits: Limits, deadline: Deadline, starts: Sequence[int] | None = None
-) -> list[tuple[Floats, Floats]]:
-    """Iterate from the starts of several problems, (B, C), one after the other; priors and multipliers of each.
-
-    starts: how many each problem has; where there is one problem, all. A problem ends without regard to the others.
-    """
+def _climb(cells: Cells, pi: Floats, limits: Limits, deadline: Deadline) -> tuple[Floats, Floats]:
+    """Iterate from the given priors, (B, C); the priors of the front runners at the end, and their multipliers."""
     settings, (rounds, keep, still) = cells.settings.ascent, limits
     # Up to the first cull s is only roughly right, and a small gain proves nothing.
     first, last = settings.culls[0], settings.culls[-1]
     log_v = log_posterior(cells, (1 - settings.mixed) * pi + settings.mixed * cells.rho)
     s, value = np.full(len(pi), 1.0), np.full(len(pi), -np.inf)
-    parts = np.split(np.arange(len(pi)), np.cumsum(starts)[:-1] if starts else [])
-    going = dict(enumerate(parts))
-    ended = dict.fromkeys(going, (pi, s))
     for k in range(rounds):
         before, s_before = pi, s
         log_v, s, pi, new = _two_steps(cells, log_v, s, deadline, settings.rough_root if k < first else settings.root)
         moved, value = new - value, new
-        over = k == rounds - 1 or deadline.expired()
-        for problem, part in list(going.items()):
-            front = part
-            if k in settings.culls:
-                front = part[np.argsort(-value[part], kind="stable")[: max(keep, part.size // 2)]]
-            gained = moved[front]
-            rest = gained.max() < still or (k > last and gained[np.argmax(value[front])] < still)
-            going[problem] = front
-            if (k > first and rest) or over:
-                ended[problem] = (pi[front], s[front])
-                if deadline.expired():
-                    # A round that was cut short may have lost what it began with.
-                    both = np.concatenate([before[front], pi[front]])
-                    ended[problem] = (both, np.concatenate([s_before[front], s[front]]))
-                del going[problem]
-        if not going:
+        if deadline.expired():
+            # A round that was cut short may have lost what it began with.
+            return np.concatenate([before, pi]), np.concatenate([s_before, s])
+        if k in settings.culls:
+            front = np.argsort(-value, kind="stable")[: max(keep, len(pi) // 2)]
+            log_v, s, pi, value, moved = (x[front] for x in (log_v, s, pi, value, moved))
+        if k > first and (moved.max() < still or (k > last and moved[np.argmax(value)] < still)):
             break
-        index = np.concatenate(list(going.values()))
-        if index.size < len(pi):
-            cells, log_v, s, pi, value = cells.taken(index), log_v[index], s[index], pi[index], value[index]
-            ends = np.cumsum([part.size for part in going.values()])
-            going = dict(zip(going, np.split(np.arange(index.size), ends[:-1]), strict=True))
-    return list(ended.values())
-
-
-def _climb_together(asked: list[tuple[Cells, Floats, Limits, Deadline]], deadline: Deadline) -> list[Any]:
-    """Ascend in several problems of one shape."""
-    found = list[Any]()
-    for part in portions([len(pi) for _, pi, _, _ in asked], asked[0][0].settings.limits.abreast_rows):
-        problems, starts, limits, _ = zip(*asked[part], strict=True)
-        many = [len(pi) for pi in starts]
-        found += _climb(StackedCells.of(problems, many), np.concatenate(starts), limits[0], deadline, many)
-    return found
-
-
-CLIMB = Kernel(
-    alone=lambda *given: _climb(*given)[0],
-    together=_climb_together,
-    key=lambda cells, _, limits, __: None if cells.many else (shape_of(cells), limits),
-    deadline=lambda *given: given[-1],
-)
+    return pi, s
 
 
 def random_priors(cells: Cells, many: int, rng: np.random.Generator) -> Floats:
@@ -222,6 +179,9 @@ def _two_steps(
     cells: Cells, v0: Floats, s: Floats, deadline: Deadline, root: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Two steps v0 -> v1 -> v2 and, where it does not lower I, the extrapolation through them."""
+    if cells.compiled(cells.settings.limits.compiled_ascents):
+        given = cells.first, cells.q, cells.log_rho, cells.knowledge
+        return compiled.two_steps(given, v0, s, root, cells.settings.ascent)
     pi, s = prior_step(cells, v0, s, deadline, root)
     v1 = log_posterior(cells, pi)
     pi, s = prior_step(cells, v1, s, deadline, root)

@@ -4,7 +4,7 @@ The tree stays in one process. What a batch comes to depends on the batch alone,
 order that does not depend on who bounds them: the certificate is the same for any number of processes.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,19 +14,6 @@ if TYPE_CHECKING:
 
 # Of processes beside each other each has one thread: linear algebra that takes more would have them wait.
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
-
-@dataclass(frozen=True, eq=False)
-class Kernel:
-    """Work on a batch that can be done for several searches together: what a row of a batch comes to is its own.
-
-    key: what requests have in common that can be answered together; None where this one is better answered alone.
-    """
-
-    alone: Callable[..., Any]
-    together: "Callable[[list[Any], Deadline], list[Any]]"
-    key: Callable[..., Hashable]
-    deadline: "Callable[..., Deadline]"
 
 
 @dataclass(eq=False)
@@ -75,10 +62,6 @@ class Crew:
     def bounded(self, tasks: Sequence[Task], deadline: "Deadline") -> "Parts":
         """Bound the first of a tree's batches; the others may be bounded as well, if there is anyone to do it."""
         return tasks[0].run(deadline)
-
-    def ask(self, kernel: Kernel, *given: Any) -> Any:  # noqa: ANN401 - as the kernel
-        """Do what a kernel does; search/abreast.py does it for several searches at once."""
-        return kernel.alone(*given)
 
     def __enter__(self) -> Self:
         return self

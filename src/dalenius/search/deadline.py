@@ -85,14 +85,6 @@ class Deadline:
         """Return a deadline for a part of the work, which ends no later than the whole; it reports nothing."""
         return Deadline(max(0.0, seconds), parent=self, crew=self.crew)
 
-    def waited(self, seconds: float, *, interrupted: bool) -> None:
-        """Leave seconds in which others worked out of the clock of this work, and of all that it is a part of."""
-        part: Deadline | None = self
-        while part is not None:
-            part.began += seconds
-            part.interrupted = part.interrupted or interrupted
-            part = part.parent
-
     def expired(self) -> bool:
         """Whether the work at hand must stop now."""
         whole = self.parent is not None and self.parent.expired()

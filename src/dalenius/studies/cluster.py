@@ -16,6 +16,7 @@ from typing import Any
 
 from dalenius.errors import InputError
 from dalenius.model.files import read_bytes
+from dalenius.numerics import compiled
 from dalenius.studies.pool import script_left_alone
 from dalenius.studies.running import answer
 from dalenius.studies.store import Entry
@@ -63,7 +64,9 @@ def answer_parcel(parcel: Parcel) -> Entry:
 @cache
 def versions() -> dict[str, str]:
     """Return the versions that results depend on, on the machine that runs this."""
-    found = {"python": platform.python_version()}
+    # Kernels in C round otherwise than NumPy does.
+    kernels = "built" if compiled.library() is not None else "not built"
+    found = {"python": platform.python_version(), "kernels in C": kernels}
     for name in VERSIONS:
         try:
             found[name] = version(name)

@@ -13,20 +13,17 @@ It is tight at a maximum of the relaxation, which an interior-point method finds
     max_m  sum_j (1-e_a) m_j F_j + sum_a e_a p_a F(u_a) + H(v)   over   D(pi || rho) <= K.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from dalenius.numerics.batch import parted, portions, put, stack, take
+from dalenius.numerics import compiled
+from dalenius.numerics.batch import put, take
 from dalenius.numerics.information import TINY, lse, phi, safe_log
 from dalenius.numerics.newton import inside, solve
-from dalenius.numerics.types import Bools, Floats
+from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.stacked import StackedCells, shape_of
-from dalenius.search.crew import Kernel
 from dalenius.search.deadline import Deadline
 
 
@@ -71,19 +68,8 @@ class SimplexProblem:
     """The lumped problem with the contraction coefficient of every row."""
 
     cells: Cells
-    # (A,), or (B, A) where every node has a problem of its own
+    # (A,)
     eta: Floats
-
-    @classmethod
-    def stacked(cls, problems: "Sequence[SimplexProblem]", nodes: Sequence[int]) -> "SimplexProblem":
-        """So many nodes of each problem, one problem after the other."""
-        cells = StackedCells.of([problem.cells for problem in problems], nodes)
-        return cls(cells, np.repeat(np.stack([problem.eta for problem in problems]), nodes, axis=0))
-
-    def taken(self, index: Bools) -> "SimplexProblem":
-        """The problem of some nodes: the same for all, unless they are stacked."""
-        cells = self.cells.taken(index)
-        return self if cells is self.cells else SimplexProblem(cells, self.eta[index])
 
     @cached_property
     def membership(self) -> Floats:
@@ -125,15 +111,7 @@ def _log_law(problem: SimplexProblem, pi: Floats) -> Floats:
 def maximise(
     problem: SimplexProblem, nodes: Simplices, m: Floats, target: float, deadline: Deadline
 ) -> SimplexSolution:
-    """Solve the relaxation of every node from weights m > 0, as far as deciding about it needs."""
-    found: SimplexSolution = deadline.crew.ask(MAXIMISE, problem, nodes, m, target, deadline)
-    return found
-
-
-def _maximise(
-    problem: SimplexProblem, nodes: Simplices, m: Floats, target: Floats | float, deadline: Deadline
-) -> SimplexSolution:
-    """Solve the relaxations. target: of all nodes, or of each.
+    """Solve the relaxation of every node from weights m > 0, as far as deciding about it needs.
 
     A primal-dual interior-point method that may start outside D(pi || rho) <= K. A node is done once its
     bound is at or below the target, or nearly as small as the relaxation allows. In a node without any prior
@@ -141,6 +119,11 @@ def _maximise(
     """
     size, cells = len(m), problem.cells
     settings = cells.settings.newton
+    if cells.compiled(cells.settings.limits.compiled_simplices):
+        simplices = nodes.vertices, nodes.laws, nodes.f
+        given = cells.first, problem.eta, cells.log_rho, cells.knowledge
+        bound, s, log_r, log_pi, m = compiled.maximise(given, simplices, m, target, settings)
+        return SimplexSolution(bound, Dual(s, log_r, log_pi), m)
     m = m / m.sum(axis=1, keepdims=True)
     mu = settings.simplex_start_mu / (m * m.shape[1])
     s, room, centre = (
@@ -150,44 +133,21 @@ def _maximise(
     here = _State(nodes, m, mu, s, room, centre)
     empty = Dual(np.zeros(size), np.zeros((size, cells.n_outputs)), np.zeros(m.shape))
     best = SimplexSolution(np.full(size, np.inf), empty, m.copy())
-    active, aim = np.arange(size), np.broadcast_to(target, size)
+    active = np.arange(size)
     for _ in range(settings.simplex_rounds):
         here, dual, value = _newton(problem, here)
         bound = evaluate(problem, here.nodes, dual)
         better = bound < best.bound[active]
         put(best, active[better], take(SimplexSolution(bound, dual, here.m), better))
-        left = best.bound[active] - aim[active]
+        left = best.bound[active] - target
         close = np.maximum(settings.simplex_close * left, settings.simplex_least_gap)
         near = best.bound[active] - value < close
         done = (left <= 0) | (np.isfinite(left) & near) | (here.s > settings.simplex_largest_s)
         if done.all() or deadline.expired():
             break
         if done.any():
-            active, here, problem = active[~done], take(here, ~done), problem.taken(~done)
+            active, here = active[~done], take(here, ~done)
     return best
-
-
-Asked = tuple[SimplexProblem, Simplices, Floats, float, Deadline]
-
-
-def _together(asked: list[Asked], deadline: Deadline) -> list[Any]:
-    """Solve the relaxations of several trees' nodes."""
-    found = list[Any]()
-    for part in portions([len(m) for _, _, m, _, _ in asked], asked[0][0].cells.settings.limits.abreast_rows):
-        problems, nodes, m, targets, _ = zip(*asked[part], strict=True)
-        many = [len(weights) for weights in m]
-        stacked = SimplexProblem.stacked(problems, many)
-        solved = _maximise(stacked, stack(list(nodes)), np.concatenate(m), np.repeat(targets, many), deadline)
-        found += parted(solved, many)
-    return found
-
-
-MAXIMISE = Kernel(
-    alone=_maximise,
-    together=_together,
-    key=lambda problem, *_: shape_of(problem.cells),
-    deadline=lambda *given: given[-1],
-)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,49 @@
+"""Compile the kernels in C where there is a compiler. The package works without them, by NumPy alone."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOM = Path("src/dalenius/numerics")
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+# No contraction of products and sums into one rounding: answers are then the same whatever the compiler likes.
+FLAGS = ("-O2", "-std=c11", "-shared", "-fPIC", "-ffp-contract=off")
+
+
+class Kernels(BuildHookInterface):  # type: ignore[type-arg, misc] # a hook of any builder
+    """Wheels, installations in place included, hold the library where it could be built, and say for what system."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile before the files are collected."""
+        del version
+        library = Path(self.root, ROOM, f"_kernels{SUFFIX}")
+        if os.environ.get("DALENIUS_COMPILED") == "0" or not self._compile(library):
+            # One of an earlier build must not stand in for it.
+            library.unlink(missing_ok=True)
+            return
+        build_data["artifacts"].append(f"/{ROOM.as_posix()}/{library.name}")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+    def _compile(self, library: Path) -> bool:
+        compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+        if shutil.which(compiler[0]) is None:
+            self.app.display_info("no C compiler: the kernels are left out, and small problems take longer")
+            return False
+        # Two environments may be installed at once: each replaces a whole file.
+        new = library.with_name(f"{library.name}.{os.getpid()}")
+        command = [*compiler, *FLAGS, "-o", str(new), str(Path(self.root, ROOM, "kernels.c")), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the system's compiler
+        if done.returncode:
+            new.unlink(missing_ok=True)
+            self.app.display_warning(f"the kernels could not be compiled, and are left out: {done.stderr.strip()}")
+            return False
+        new.replace(library)
+        return True

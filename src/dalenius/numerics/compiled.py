@@ -1,0 +1,110 @@
+"""Kernels in C (kernels.c), where the package was built with a compiler; elsewhere there is NumPy alone.
+
+They take the same steps as the NumPy code that calls them, node by node, without its price per call: small problems
+spend nine tenths of their time on it. Results agree but for rounding, and tests compare them batch by batch.
+"""
+
+import ctypes
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalenius.numerics.newton import RIDGE
+from dalenius.numerics.types import Floats, Ints
+from dalenius.settings import Ascent, Newton
+
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+LIBRARY = Path(__file__).with_name(f"_kernels{SUFFIX}")
+# Leaves the kernels out if it is 0: for comparisons, and where one machine of a cluster has none.
+VARIABLE = "DALENIUS_COMPILED"
+# Of the interface: a library that was compiled from another state of kernels.c is left alone.
+VERSION = 1
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The kernels, or None where they were not built or are switched off."""
+    if os.environ.get(VARIABLE) == "0" or not LIBRARY.exists():
+        return None
+    try:
+        found = ctypes.CDLL(str(LIBRARY))
+        found.dalenius_kernels.restype = ctypes.c_int64
+        return found if found.dalenius_kernels() == VERSION else None
+    except (OSError, AttributeError):
+        return None
+
+
+def maximise(
+    problem: tuple[Ints, Floats, Floats, float],
+    simplices: tuple[Floats, Floats, Floats],
+    m: Floats,
+    target: float,
+    settings: Newton,
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Solve relaxations on simplices (bounds/trees/simplex_bound.py): bounds, s, log r, log pi and m of every node.
+
+    problem: the first cell of every row and the number of cells, eta, log rho and K. simplices: vertices, laws and F.
+    """
+    first, eta, log_rho, knowledge = problem
+    nodes, cells, outputs = simplices[1].shape
+    method = np.array(
+        [
+            settings.simplex_rounds,
+            settings.simplex_share,
+            settings.simplex_start_mu,
+            settings.simplex_start,
+            settings.simplex_first_centre,
+            settings.simplex_centre,
+            settings.simplex_short_centre,
+            settings.simplex_short,
+            settings.simplex_long,
+            settings.simplex_long_factor,
+            *settings.simplex_centre_range,
+            settings.simplex_close,
+            settings.simplex_least_gap,
+            settings.simplex_largest_s,
+            settings.inside,
+            RIDGE,
+        ]
+    )
+    m = np.array(m, order="C")
+    bound, s, log_r, log_pi = (np.empty(shape) for shape in (nodes, nodes, (nodes, outputs), (nodes, cells)))
+    shape = nodes, cells, eta.size, outputs, first
+    _call("dalenius_simplices", *shape, *simplices, eta, log_rho, knowledge, target, method, m, bound, s, log_r, log_pi)
+    return bound, s, log_r, log_pi, m
+
+
+def two_steps(
+    problem: tuple[Ints, Floats, Floats, float], log_v: Floats, s: Floats, root: float, settings: Ascent
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Two steps of an ascent and the leap through them (search/ascent.py): posteriors, s, priors and their leakage.
+
+    problem: the first cell of every row and the number of cells, q, log rho and K.
+    """
+    first, q, log_rho, knowledge = problem
+    (starts, secrets, outputs), cells = log_v.shape, len(q)
+    method = np.array([root, *settings.s_range, settings.root_rounds, settings.root_stride, settings.leap])
+    log_v, s, pi, value = np.array(log_v, order="C"), np.array(s), np.empty((starts, cells)), np.empty(starts)
+    shape = starts, cells, secrets, outputs, first
+    _call("dalenius_two_steps", *shape, q, log_rho, knowledge, method, log_v, s, pi, value)
+    return log_v, s, pi, value
+
+
+def _call(name: str, *given: Any) -> None:  # noqa: ANN401 - whole numbers, floats and arrays
+    """Call a kernel. Arrays that are not in C order are copied first: none of those that it writes to."""
+    kernels = library()
+    assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
+    # What is copied has to live until the call is over.
+    held = [np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x for x in given]
+    if getattr(kernels, name)(*map(_argument, held)):
+        raise MemoryError
+
+
+def _argument(x: Any) -> Any:  # noqa: ANN401 - as ctypes takes it
+    if isinstance(x, np.ndarray):
+        return ctypes.c_void_p(x.ctypes.data)
+    return ctypes.c_int64(x) if isinstance(x, int) else ctypes.c_double(x)
