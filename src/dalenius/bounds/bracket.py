@@ -138,7 +138,8 @@ class Bracket:
         A tree that has leaves already goes on from them.
 
         Relaxed priors point at regions that no ascent has visited: ascents from them are tried after batches 0, 1, 2,
-        4, 8, 16, 32, 64, 96 and so on, and whenever one of them is the best so far.
+        4, 8, 16, 32, 64, 96 and so on, and whenever one of them is the best so far; of few cells, after batches 4, 16,
+        64 and 256.
         """
         settings = self.cells.settings.portfolio
         tree.lower, tree.tolerance = self.floor, self.tolerance
@@ -154,8 +155,9 @@ class Bracket:
             and tree.nodes.size <= most
             and not (finer and batches - mark_batch > settings.stall_batches)
         ):
-            if tree.nodes.heap:
-                due = self._ascents_due(ascended, batches)
+            due = self._ascents_due(ascended, batches)
+            # Of few cells a batch takes less time than a look at its priors.
+            if tree.nodes.heap and (due or not self.few_cells):
                 ascended = batches if due else ascended
                 self._ascend_from(tree, deadline, anyway=due)
             tree.lower, tree.tolerance = self.floor, self.tolerance

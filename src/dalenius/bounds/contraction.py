@@ -25,8 +25,9 @@ from dalenius.reductions.cells import Cells
 def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: float = np.inf) -> float:
     """Return eta of the channel with these rows, which need not be normalised.
 
-    Guarantee: result >= eta up to rounding below `margin`. lam is bisected in `rounds`, and the tangent at the last one
-    pays for what is left. 1, which is always true, where pairs of rows x outputs are more than `most`.
+    Guarantee: result >= eta up to rounding below `margin`. lam is found by Newton's method, by bisection where that
+    leaves its bracket, in at most so many rounds; the tangent at the last one pays for what is left. 1, which is always
+    true, where pairs of rows x outputs are more than `most`.
     """
     rows = rows[rows.sum(axis=1) > 0]
     rows, apart = _bundled(np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0))
@@ -37,17 +38,16 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: flo
     i, j = np.triu_indices(len(rows), 1)
     p, q = rows[i], rows[j]
     product, difference = p * q, p - q
-    weighted, entries = product * difference, np.empty_like(p)
-    low, high = np.zeros(len(p)), np.ones(len(p))
+    low, high, lam = np.zeros(len(p)), np.ones(len(p)), np.full(len(p), 0.5)
     for _ in range(rounds):
-        lam = (low + high) / 2
-        falls = _fall(weighted, difference, q, lam, entries) > 0
-        low, high = np.where(falls, lam, low), np.where(falls, high, lam)
-    lam = (low + high) / 2
-    # h >= h(lam) + h'(lam) (x - lam) for x in [0, 1]
-    height = (product / np.maximum(lam[:, None] * difference + q, TINY**0.5)).sum(axis=1)
-    slope = -_fall(weighted, difference, q, lam, entries)
-    slack = np.maximum(slope * lam, -slope * (1 - lam))
+        height, slope, curvature = _derivatives(product, difference, q, lam)
+        # h >= h(lam) + h'(lam) (x - lam) for x in [0, 1]
+        slack = np.maximum(slope * lam, -slope * (1 - lam))
+        if slack.max() <= margin / 10:
+            break
+        low, high = np.where(slope < 0, lam, low), np.where(slope < 0, high, lam)
+        new = lam - slope / curvature
+        lam = np.where((new > low) & (new < high), new, (low + high) / 2)
     return float(min(1.0, max(apart, (1 - height + slack).max()) + margin))
 
 
@@ -61,13 +61,17 @@ def _bundled(rows: Floats, few: int = 8, decimals: int = 10) -> tuple[Floats, fl
     return least, float(1 - least.sum(axis=1).min())
 
 
-def _fall(weighted: Floats, difference: Floats, q: Floats, lam: Floats, entries: Floats) -> Floats:
-    """-h'(lam) = sum_y P Q (P - Q) / (lam P + (1-lam) Q)^2 of each pair; `entries` is overwritten on the way."""
-    # lam P + (1-lam) Q, so far from 0 that its square is still a number
-    np.multiply(lam[:, None], difference, out=entries)
-    np.add(entries, q, out=entries)
-    np.square(np.maximum(entries, TINY**0.5, out=entries), out=entries)
-    return np.asarray(np.add.reduce(np.divide(weighted, entries, out=entries), axis=1))
+def _derivatives(product: Floats, difference: Floats, q: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
+    """h(lam) = sum_y P Q / (lam P + (1-lam) Q) of each pair, h' and h''."""
+    # So far from 0 that its third power is still a number
+    mixed = np.maximum(lam[:, None] * difference + q, TINY ** (1 / 3))
+    ratio = difference / mixed
+    terms = product / mixed
+    height = np.add.reduce(terms, axis=1)
+    terms *= ratio
+    slope = -np.add.reduce(terms, axis=1)
+    terms *= ratio
+    return height, slope, np.maximum(2 * np.add.reduce(terms, axis=1), TINY)
 
 
 def affordable(cells: Cells) -> bool:

@@ -196,16 +196,21 @@ def _extreme_cells(cells: Cells) -> Ints:
     return np.unique(np.concatenate(extreme))
 
 
-def _shares(q: Floats, rounds: int) -> Floats:
-    """Return input laws near the capacities of a batch of channels, by Blahut-Arimoto: (B, A, Y) -> (B, A)."""
+def _shares(q: Floats, rounds: int, still: float = 1e-9) -> Floats:
+    """Return input laws near the capacities of a batch of channels, by Blahut-Arimoto: (B, A, Y) -> (B, A).
+
+    At most so many rounds, and none after one in which no law moved by more than `still`.
+    """
     p = np.full(q.shape[:2], 1.0 / q.shape[1])
     neg_entropy = phi(q).sum(axis=2)
     for _ in range(rounds):
         # p(a) ~ p(a) exp D( q_a || r ),   r = p q
         law = np.einsum("ba,bay->by", p, q)
         divergence = neg_entropy - (q * safe_log(law)[:, None]).sum(axis=2)
-        p = p * np.exp(divergence - divergence.max(axis=1, keepdims=True))
+        before, p = p, p * np.exp(divergence - divergence.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
+        if np.abs(p - before).max() <= still:
+            break
     return p
 
 
