@@ -618,14 +618,14 @@ class MonotoneRows(_Checked):
     rounds: int = 1000
     patience: int = 20
     progress: float = 0.64
+    # The same where nothing but closing the bracket is wanted: a parity of four bits takes two thirds of the time.
+    patience_closing: int = 5
     # Least s. Wide noise has a small one, which costs nothing: count(n=400) with epsilon = .001 has 5e-4.
     least_s: float = 1e-12
     # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
     hopeless: float = 1.5
     # Cells up to which pairs are left out that cannot close the bracket, as trees follow that are sure to.
     closing_cells: int = 9
-    # Cells up to which a tree of simplices takes less time than the first pair: a parity takes 12 ms in place of 17.
-    tree_cells: int = 4
     # Steps from the best prior's conditionals, after which a multiplier that cannot close the bracket is seen to be so.
     hopeless_steps: int = 12
     # What the distance of the chains may cost, as a share of the tolerance: it falls by a factor a step, so that little

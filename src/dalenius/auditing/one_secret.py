@@ -200,10 +200,7 @@ class SecretAudit(Bracket):
             self.points(deadline, _rng)
             if not self.open:
                 return
-        settings = self.cells.settings.monotone
-        closing = self.few_cells and self.cells.size <= settings.closing_cells
-        if closing and self.cells.size <= settings.tree_cells:
-            return
+        closing = self.few_cells and self.cells.size <= self.cells.settings.monotone.closing_cells
         scan = Scan(self.cells, self.order, deadline, closing=closing)
         found = scan.run(self.pi, self.s, self.lower, self.tolerance)
         if found is not None:

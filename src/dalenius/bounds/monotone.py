@@ -239,13 +239,15 @@ class Scan:
         """Run the chains at (r, s) until they meet or no longer come nearer."""
         settings = self.settings
         chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
+        patience = settings.patience_closing if self.closing else settings.patience
+        progress = settings.progress ** (patience / settings.patience)
         mark, close = np.inf, (settings.close_quick if self.quick else settings.close) * tolerance
         for k in range(min(most, settings.rounds, self.most)):
             cost = chains.costs().max()
             if cost <= close or self.deadline.expired():
                 break
-            if k % settings.patience == settings.patience - 1:
-                if cost > settings.progress * mark:
+            if k % patience == patience - 1:
+                if cost > progress * mark:
                     break
                 mark = cost
             chains.advance()
