@@ -21,7 +21,7 @@ from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, leakage_bound
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.information import TINY
-from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank
+from dalenius.numerics.newton import centring, factorised, longest_inside, slack_step
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, Designing, Settings
@@ -125,7 +125,7 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
         # ( T' diag(rho) T + diag(lambda / r) ) dr = mu / r + g - C - dC - h dbeta, for three right-hand sides
         right = np.stack([mu / x.r + x.g - x.g.max(), np.ones_like(x.r), x.h], axis=1)
         try:
-            plain, one, turned = solve_low_rank(x.r, slack, (x.tilt * np.sqrt(rho)[:, None]).T, right).T
+            plain, one, turned = factorised(slack / x.r, x.tilt.T, 1 / rho)(right).T
             # dr = plain - dC one - dbeta turned, with sum dr = 0 and <slope, dr> + bend dbeta = miss
             system = np.array([[one.sum(), turned.sum()], [slope @ one, slope @ turned - bend]])
             c, d_beta = np.linalg.solve(system, [plain.sum(), slope @ plain - miss])
