@@ -157,7 +157,7 @@ def audit(  # noqa: PLR0913 - the public surface
     )
     problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
-    answer = solve(problem, replace(options, time_limit=checking.searching(options.time_limit, verify)))
+    answer = solve(problem, options.within(checking.searching(options.time_limit, verify)))
     return checking.checked(answer, verify, options.time_limit - (time.monotonic() - began))
 
 

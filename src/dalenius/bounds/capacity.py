@@ -96,11 +96,14 @@ def interior_point(q: Floats, tolerance: float, deadline: Deadline, settings: Se
     newton = settings.newton
     measures = _Measures(q)
     at = low = high = measures.at(np.full(len(q), 1 / len(q)))
-    # Of all multiples of u phi is largest there. Slacks begin above zero.
-    at = at.times(math.exp(at.low))
+    # A step of Blahut's, lengthened; then, of all multiples of u, the one where phi is largest. Slacks are above zero.
+    at = measures.at(at.u * np.exp(newton.capacity_first_step * (at.gradient - at.high)))
+    at = at.times(math.exp(at.low) / at.total)
     slack = (1 + newton.capacity_first_slack) * (at.high - at.low) - at.gradient
     idle = 0
     for _ in range(newton.capacity_rounds):
+        idle = 0 if at.low > low.low or at.high < high.high else idle + 1
+        low, high = at if at.low > low.low else low, at if at.high < high.high else high
         if high.high - low.low <= tolerance or idle > newton.capacity_stalled or deadline.expired():
             break
         try:
@@ -110,8 +113,6 @@ def interior_point(q: Floats, tolerance: float, deadline: Deadline, settings: Se
             break
         length = step_inside(newton.capacity_inside, du, d_slack)
         at, slack = measures.at(at.u * (1 + length * du)), slack * (1 + length * d_slack)
-        idle = 0 if at.low > low.low or at.high < high.high else idle + 1
-        low, high = at if at.low > low.low else low, at if at.high < high.high else high
     return CapacityBracket(low.low, high.high, low.u / low.total, high.u.dot(q) / high.total)
 
 
@@ -124,14 +125,17 @@ def two_rows(q: Floats, tolerance: float, rounds: int = 60) -> CapacityBracket:
     pairs = [(a, b) for a, b in zip(*q.tolist(), strict=True) if a + b > 0]
     low, high, p = 0.0, 1.0, 0.5
     for _ in range(rounds):
-        law = [a + p * (b - a) for a, b in pairs]
-        d_0 = math.fsum(a * math.log(a / r) for (a, _), r in zip(pairs, law, strict=True) if a > 0)
-        d_1 = math.fsum(b * math.log(b / r) for (_, b), r in zip(pairs, law, strict=True) if b > 0)
+        d_0 = d_1 = fall = 0.0
+        for a, b in pairs:
+            r = a + p * (b - a)
+            d_0 += a * math.log(a / r) if a > 0 else 0.0
+            d_1 += b * math.log(b / r) if b > 0 else 0.0
+            fall += (b - a) ** 2 / r
         told = d_0 + p * (d_1 - d_0)
         if max(d_0, d_1) - told <= tolerance:
             break
         low, high = (p, high) if d_1 > d_0 else (low, p)
-        p += (d_1 - d_0) / math.fsum((b - a) ** 2 / r for (a, b), r in zip(pairs, law, strict=True))
+        p += (d_1 - d_0) / fall
         if not low < p < high:
             p = (low + high) / 2
     prior = np.array([1 - p, p])

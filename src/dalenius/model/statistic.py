@@ -297,7 +297,7 @@ class Table:
     def size(self) -> int:
         return int(self.classes.max()) + 1
 
-    @property
+    @cached_property
     def finest(self) -> bool:
         """Whether class t is dataset t."""
         return bool(np.array_equal(self.classes, np.arange(self.classes.size)))

@@ -14,7 +14,7 @@ from dalenius.bounds.capacity import CapacityBracket, bracket, two_rows
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, certificate_data
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
-from dalenius.numerics.information import mutual_information
+from dalenius.numerics.information import even_information
 from dalenius.numerics.types import Floats
 from dalenius.results.answers import Run, audit_result
 from dalenius.results.audit import Audit, Extremes
@@ -39,7 +39,7 @@ def short_answer(problem: AuditProblem, run: Run) -> Audit | None:
     most = _capacity(problem, rows, run.deadline)
     if not np.minimum.reduce(most.law) > 0:
         return None
-    uniform = float(mutual_information(rows / values))
+    uniform = even_information(rows)
     free, most_down, most_up = problem.adversary.free, max(0.0, most.lower - MARGIN_DOWN), most.upper + MARGIN_UP
     lower, upper = (most_down, most_up) if free else (max(0.0, uniform - MARGIN_DOWN), uniform + MARGIN_UP)
     kind, proof = ("choices", _one_leaf(most.law)) if free else ("reference", {})
@@ -47,7 +47,7 @@ def short_answer(problem: AuditProblem, run: Run) -> Audit | None:
         upper, kind, proof = trivial, "trivial", {}
     masses = np.zeros((values, mechanism.statistic.size))
     masses[np.arange(values), classes] = most.prior if free else 1 / values
-    prior = Prior(mechanism, 0, masses)
+    prior = Prior.certain(mechanism, 0, masses)
     about = {"record": 0} if problem.secret is None else {}
     data: dict[str, Any] = {
         **certificate_data(problem.adversary, prior, (lower, upper), [], problem.secret),
