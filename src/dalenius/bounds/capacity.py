@@ -12,8 +12,8 @@ No sum is to be kept on measures u >= 0 of any total s, with r = u q:
 is concave, its gradient is G_x = D( q(.|x) || r / s ) - log s, and at u = s p it is s ( I(p) - log s + 1 ): largest at
 s = exp I(p), where it is exp I(p). So C = log max phi, where u_x lambda_x = 0 for the slacks lambda_x = -G_x. Newton's
 method on u_x lambda_x = mu with falling mu (an interior-point method) gets there in some ten rounds, however slowly the
-alternating iteration would. A round takes the cube of the number of rows, or of outputs. Where both are many, it is done
-on a few rows, to which those join whose D_x at the r found is largest, until none is above the capacity of the few.
+alternating iteration would. A round takes the cube of the number of rows, or of outputs. Where both are many, it is
+done on a few rows, to which those join whose D_x at the r found is largest, until none is above the few's capacity.
 """
 
 import math

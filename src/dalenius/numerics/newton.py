@@ -66,9 +66,9 @@ def predicted_step(
 ) -> tuple[Floats, Floats]:
     """Mehrotra's step of Newton's method on x slack = mu, gradient + slack = 0 [mehrotra92], as (dx/x, d slack/slack).
 
-    apply: ( diag(slack/x) - Hessian )^-1. A first step aims at mu = 0; relative to x it is a, and -1 - a relative to the
-    slack. As far as it stays inside, it would leave a share of <x, slack>, whose cube is aimed at. The product of the
-    two changes, which Newton's method leaves out, is made up for.
+    apply: ( diag(slack/x) - Hessian )^-1. A first step aims at mu = 0; relative to x it is a, and -1 - a relative to
+    the slack. As far as it stays inside, it would leave a share of <x, slack>, whose cube is aimed at. The product of
+    the two changes, which Newton's method leaves out, is made up for.
     """
     product, whole = x * slack, float(x.dot(slack))
     a = apply(gradient) / x
