@@ -12,6 +12,7 @@ steep. Elsewhere Newton's method on r lambda = mu with falling mu carries the sl
 budget. The ratios T/g are evidence for a lower bound by weak duality, whatever r and beta are.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -113,11 +114,12 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
     primal = problem.goal == "leakage"
     budget = problem.budget - problem.least if primal else problem.budget
     settled = chosen.rate_settled * tolerance
-    x = _start(rho, cost, budget, chosen, primal=primal)
+    beta = _start(rho, cost, budget, chosen, primal=primal)
     if primal and cost.shape[0] == cost.shape[1]:
-        exact = _all_used(rho, cost, x.beta, (budget, settled), chosen)
+        exact = _all_used(rho, cost, beta, (budget, settled), chosen)
         if exact is not None:
             return exact
+    x = _Point.at(rho, cost, np.full(cost.shape[1], 1 / cost.shape[1]), beta)
     slack = x.g.max() - x.g + max(x.g.max() - 1, chosen.rate_first_slack)
     inverse, steepest = 1 / rho, chosen.rate_steepest / float(cost.max())
     for _ in range(chosen.rate_rounds):
@@ -200,22 +202,29 @@ def _all_used(rho: Floats, cost: Floats, beta: float, aim: tuple[float, float], 
     return None
 
 
-def _start(rho: Floats, cost: Floats, budget: float, chosen: Designing, *, primal: bool) -> _Point:
-    """The uniform output law, at the slope of its own that meets the budget."""
+def _start(rho: Floats, cost: Floats, budget: float, chosen: Designing, *, primal: bool) -> float:
+    """The slope at which the uniform output law meets the budget, nearly."""
     r = np.full(cost.shape[1], 1 / cost.shape[1])
     low, high = -chosen.rate_log_slope, chosen.rate_log_slope
-    log_beta = float(np.clip(-np.log(rho @ (cost @ r)), low, high))
+    log_beta = min(max(-math.log(float(rho.dot(cost.dot(r)))), low), high)
     for _ in range(chosen.rate_halvings):
-        x = _Point.at(rho, cost, r, float(np.exp(log_beta)))
-        miss = x.distortion - budget if primal else budget - x.rate(rho)
+        beta = math.exp(log_beta)
+        # Z, E[C | x] and E[C^2 | x], with the exponentials once
+        kernel = np.exp(-beta * cost)
+        charged = kernel * cost
+        z = np.maximum(kernel.dot(r), TINY)
+        mean = charged.dot(r) / z
+        distortion = float(rho.dot(mean))
+        miss = distortion - budget if primal else budget + float(rho.dot(np.log(z))) + beta * distortion
         if abs(miss) <= chosen.rate_first_miss * budget:
             break
         low, high = (log_beta, high) if miss > 0 else (low, log_beta)
         # Newton's step: d distortion = -beta variance dlog beta, d rate = beta^2 variance dlog beta
-        log_beta += miss / max(x.variance * x.beta * (1.0 if primal else x.beta), TINY)
+        variance = float(rho.dot((charged * cost).dot(r) / z - mean * mean))
+        log_beta += miss / max(variance * beta * (1.0 if primal else beta), TINY)
         if not low < log_beta < high:
             log_beta = (low + high) / 2
-    return x
+    return beta
 
 
 def _entropy(problem: Problem) -> float:

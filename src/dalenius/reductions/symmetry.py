@@ -51,10 +51,12 @@ class Domain:
     # (K, M) what was released before, in a design beside it: the law of its M outputs in every class. Else None.
     first: Floats | None = None
 
-    @property
+    @cached_property
     def cost(self) -> Floats:
         """P0(c) d(c, y), (K, Y)."""
-        return self.weights[:, None] * self.distance
+        cost = self.weights[:, None] * self.distance
+        cost.flags.writeable = False
+        return cost
 
     @cached_property
     def masses(self) -> Floats:

@@ -11,6 +11,7 @@ from dalenius.certificates.audits import (
     MARGIN_DOWN,
     adversary_data,
     certificate_data,
+    listed,
     prior_of,
     with_rounding_margin,
 )
@@ -177,7 +178,7 @@ def design_result(  # noqa: PLR0913 - what was found
         "upper": upper,
         "distortion": designed.distortion,
         "pool": [
-            {"record": e.record, "masses": e.masses.tolist(), "ratios": e.ratios.tolist(), "weight": float(w)}
+            {"record": e.record, "masses": listed(e.masses), "ratios": e.ratios.tolist(), "weight": float(w)}
             for e, w in zip(designed.lower.evidence, designed.lower.weights, strict=True)
         ],
         **({"multiplier": float(designed.lower.multiplier)} if primal else {}),

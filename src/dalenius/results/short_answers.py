@@ -55,10 +55,15 @@ def answer_at_reference(
     unconstrained: what is known of L(0), if anything.
     """
     knowledge, many = problem.knowledge, len(rows)
-    told = even_information(rows)
+    log_r = safe_log(np.add.reduce(rows, axis=0) / many)
+    # D( q(.|x) || r ), whose mean is I
+    divergence = np.add.reduce(phi(rows), axis=1) - rows.dot(log_r)
+    told = max(0.0, float(np.add.reduce(divergence)) / many)
     upper, kind, proof = told, "reference", dict[str, Any]()
     if knowledge > 0:
-        upper, kind, proof = _near_reference(rows, knowledge, problem.settings.portfolio.short_largest_s)
+        largest_s = problem.settings.portfolio.short_largest_s
+        upper, s = near_reference(divergence, knowledge, largest_s)
+        kind, proof = "boxes", _one_box(log_r, s, many)
     bracket = max(0.0, told - MARGIN_DOWN), upper + MARGIN_UP
     if knowledge > 0 and bracket[1] - bracket[0] > problem.tolerance:
         return None
@@ -103,22 +108,24 @@ def _rows(mechanism: Mechanism) -> Floats:
     return np.asarray(mechanism.written().rows[mechanism.statistic.class_table()])
 
 
-def _near_reference(rows: Floats, knowledge: float, largest_s: float) -> tuple[float, str, dict[str, Any]]:
-    """Guarantee: no prior with D(p || uniform) <= knowledge leaks more, up to rounding: a bound, its kind, its data.
+def near_reference(divergence: Floats, knowledge: float, largest_s: float) -> tuple[float, float]:
+    """Guarantee: no prior with D(p || uniform) <= knowledge leaks more than the bound, up to rounding; and its s.
 
     L <= s K + s log( mean_x exp( D_x / s ) ) for D_x = D( q(.|x) || r ) and any s > 0 (MATH 4.4 with theta = 0), which
     is I + s K + Var D / 2s + ... at r the mean row; s is where that is least.
     """
-    many = len(rows)
-    log_r = safe_log(np.add.reduce(rows, axis=0) / many)
-    divergence = np.add.reduce(phi(rows), axis=1) - rows.dot(log_r)
+    many = len(divergence)
     mean = float(np.add.reduce(divergence)) / many
     apart = divergence - mean
     s = min(max(1.0, math.sqrt(float(apart.dot(apart)) / many / (2 * knowledge))), largest_s)
     above = s * math.log1p(float(np.add.reduce(np.expm1(apart / s))) / many)
+    return mean + above + s * knowledge, s
+
+
+def _one_box(log_r: Floats, s: float, many: int) -> dict[str, Any]:
+    """The same as certificates have it: one leaf, all outputs in one group, theta = 0."""
     leaf = {"s": s, "rho": log_r.tolist(), "theta": [0.0] * many}
-    proof = {"groups": [[0] * rows.shape[1] for _ in range(many)], "eta": [1.0] * many, "tree": [leaf]}
-    return mean + above + s * knowledge, "boxes", proof
+    return {"groups": [[0] * len(log_r) for _ in range(many)], "eta": [1.0] * many, "tree": [leaf]}
 
 
 def _possible(problem: AuditProblem) -> bool:
