@@ -766,7 +766,7 @@ class Designing(_Checked):
     rate_inside: float = 0.95
     rate_fastest: float = 0.5
     # Slopes that are tried as long as all outputs are used: three or four are enough. Blahut's iteration, which was
-    # first from 100 values on, won against neither this nor Newton's method at any slope and size that was tried.
+    # first from 100 values on, was ahead of this and of Newton's method in one case of 33, by a tenth.
     rate_slopes: int = 10
     # Share of the tolerance that the equations may be off at the end.
     rate_settled: float = 0.01
