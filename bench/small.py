@@ -23,7 +23,7 @@ SHORT, LONG = "short ms", "general ms"
 HEAD = ["question", SHORT, LONG, "general / short", "qif ms", "qif / short", "checked as well ms"]
 TEXT = f"""Processor milliseconds of one thread, all ways in turns in one process, least of {TURNS} turns of
 {SECONDS:g} s each. "General" is the same version with settings that leave the short way out: one Newton run in place
-of a search (one record), Blahut's iteration in place of Newton's method (rate and distortion), and monotone rows that
+of a search (one record), linear systems in place of Newton's method (rate and distortion), and monotone rows that
 leave out multipliers which cannot close the bracket (parities). Certificates are written in all of our times, and
 checked in the last column alone. qif has the loosest stopping rule that reaches a gap of {GAP:g} nats, {RATE_GAP:g} for
 rates; it writes no certificate."""
@@ -31,7 +31,7 @@ WITHOUT = replace(
     DEFAULT,
     portfolio=replace(DEFAULT.portfolio, short_values=1),
     monotone=replace(DEFAULT.monotone, closing_cells=0),
-    designing=replace(DEFAULT.designing, rate_alternating=2**30),
+    designing=replace(DEFAULT.designing, rate_slopes=0),
 )
 
 

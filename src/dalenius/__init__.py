@@ -132,7 +132,11 @@ if not TYPE_CHECKING:
         from importlib import import_module  # noqa: PLC0415 - only here
 
         module = import_module(_HOME[name])
-        return module if name in ("queries", "mechanisms", "paper", "settings", "sklearn") else getattr(module, name)
+        modules = ("queries", "mechanisms", "paper", "settings", "sklearn")
+        found: object = module if name in modules else getattr(module, name)
+        # Kept, so that the next use of the name does not come here.
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

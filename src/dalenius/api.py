@@ -48,13 +48,14 @@ from dalenius.results.bundles import Bundle, result_of
 from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
+from dalenius.results.rate_answers import rate_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.results.sampled_answers import sampled_answer
 from dalenius.results.short_answers import short_answer, tiny
 from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
-from dalenius.settings import Settings
+from dalenius.settings import DEFAULT, Settings
 
 if TYPE_CHECKING:
     from dalenius.studies.study import Study
@@ -157,7 +158,7 @@ def audit(  # noqa: PLR0913 - the public surface
     )
     problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
-    answer = solve(problem, replace(options, time_limit=checking.searching(options.time_limit, verify)))
+    answer = solve(problem, options.within(checking.searching(options.time_limit, verify)))
     return checking.checked(answer, verify, options.time_limit - (time.monotonic() - began))
 
 
@@ -411,6 +412,9 @@ def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: 
     """Answer a design whose options are checked; its budget is as the user gave it."""
     run, approach = options.run(deadline), options.approach
     if not options.paper:
+        short = rate_answer(asked, problem, budget, run)
+        if short is not None:
+            return short
         designed, _ = Designer(problem, asked, deadline, options.seed).solve()
         return design_answer(asked, problem, designed, budget=budget, run=run)
     found = search_mechanism(
@@ -442,7 +446,7 @@ def _reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -
             f"{task.query} with these outputs can have; allow at least that much, or more outputs"
         )
         raise InputError(message)
-    if alone and not rate_distortion.applies(problem):
+    if alone and domain.distance.size > DEFAULT.limits.design_pairs and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)
     return problem
 

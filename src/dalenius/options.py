@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from numpy.typing import ArrayLike
@@ -31,6 +31,7 @@ MINUTE, DAY = 60.0, 86_400.0
 
 Method = Literal["certified", "paper"]
 Believes = Literal["bounded", "independent"]
+METHODS, BELIEFS = get_args(Method), get_args(Believes)
 Report = Callable[[Progress], None]
 
 
@@ -45,7 +46,7 @@ class Approach:
     @classmethod
     def from_user(cls, method: Method, repairs: Iterable[str] | None, reading: str | None) -> "Approach":
         """Check the method and the choices, which only method="paper" knows."""
-        checks.choice("method", method, get_args(Method))
+        checks.choice("method", method, METHODS)
         if method != "paper" and (repairs is not None or reading is not None):
             name = "repairs" if repairs is not None else "reading"
             message = f'{name} chooses how the paper\'s text is run; give it with method="paper", or leave it out'
@@ -126,6 +127,10 @@ class Options:
         gap, share = self.solver_tolerance * self.nats, self.settings.tolerance_share * self.relative
         return AuditProblem(mechanism, adversary, secret, gap, self.settings, share)
 
+    def within(self, seconds: float) -> "Options":
+        """Return the same with another time limit."""
+        return self if seconds == self.time_limit else replace(self, time_limit=seconds)
+
     def run(self, deadline: Deadline) -> Run:
         """Return what an answer says of how it was found."""
         return Run(self.unit, self.tolerance, self.seed, deadline, self.relative)
@@ -174,10 +179,10 @@ def adversary_of(  # noqa: PLR0913 - the public surface
         if entropy is not None:
             message = f"entropy = {entropy}: real-valued records have no entropy to count from; give knowledge="
             raise InputError(message)
-        kind = checks.choice("adversary", adversary, get_args(Believes))
+        kind = checks.choice("adversary", adversary, BELIEFS)
         return Adversary.of_reals(knowledge, options.unit, real.density(reference), cast("Believes", kind))
     rho = Reference.from_user(reference, records, names_of(asked))
-    if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
+    if checks.choice("adversary", adversary, BELIEFS) == "independent":
         if entropy is not None:
             message = (
                 f'entropy = {entropy} with adversary="independent"; give knowledge= to limit knowledge as well, '

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dalenius as dl
+from dalenius.certificates.audits import listed
 
 
 def test_outputs_that_never_occur_weigh_nothing_however_many() -> None:
@@ -14,3 +15,10 @@ def test_outputs_that_never_occur_weigh_nothing_however_many() -> None:
     verdict = dl.verify(audit.certificate)
     assert verdict.verified, verdict.reason
     assert audit.upper == pytest.approx(0.98 * math.log(2), abs=1e-9)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.05, 0.5])
+def test_masses_are_listed_as_they_are_however_many_are_zero(density: float) -> None:
+    rng = np.random.default_rng(0)
+    masses = rng.random((7, 30)) * (rng.random((7, 30)) < density)
+    assert listed(masses) == masses.tolist()

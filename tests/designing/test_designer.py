@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import Designed, Designer, _on_grid
+from dalenius.designing.designer import Designed, Designer, on_grid
 from dalenius.designing.oracle import Attack
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
@@ -92,7 +92,7 @@ def test_the_grid_keeps_zeros_and_sums() -> None:
     rows = rng.dirichlet(np.full(7, 0.1), size=50)
     rows[rows < 1e-3] = 0
     rows /= rows.sum(axis=1, keepdims=True)
-    whole = _on_grid(rows)
+    whole = on_grid(rows)
     assert (whole[rows == 0] == 0).all()
     assert (whole >= 0).all()
     assert np.abs(whole - rows).max() <= 7 / 2**48 * 1.01

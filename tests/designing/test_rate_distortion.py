@@ -39,23 +39,54 @@ def test_uniform_values_and_zero_one_distortion(k: int, share: float) -> None:
     assert dual.leakage.upper <= rate
 
 
-@pytest.mark.parametrize("slope", [2.0, 0.1])
-def test_blahut_answers_where_the_slope_is_steep_and_newton_elsewhere(
-    slope: float, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("slope", "all_used"), [(2.0, True), (0.8, True), (0.5, False), (0.1, False)])
+def test_linear_systems_answer_where_all_outputs_are_used_and_newton_elsewhere(
+    slope: float,
+    all_used: bool,  # noqa: FBT001 - a case
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    k, found = 100, []
+    """With |x - y| and uniform values the first and the last output are used from a slope of log 2 on."""
+    k, found = 40, []
     apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
     kernel = np.exp(-slope * apart)
+    # What a law r that is even away from the ends has; near enough to the slope.
     budget = float((apart * kernel / kernel.sum(axis=1, keepdims=True)).sum() / k)
-    blahut = rate_distortion._alternated
-    monkeypatch.setattr(rate_distortion, "_alternated", lambda *given: found.append(blahut(*given)) or found[-1])
+    systems = rate_distortion._all_used
+    monkeypatch.setattr(rate_distortion, "_all_used", lambda *given: found.append(systems(*given)) or found[-1])
     design = dl.design(dl.queries.identity(k), distortion=budget, knowledge=0, tolerance=1e-6)
-    assert [x is not None for x in found] == [slope > 1]
-    monkeypatch.setattr(rate_distortion, "_alternated", lambda *_: None)
+    assert [x is not None for x in found] == [all_used]
+    monkeypatch.setattr(rate_distortion, "_all_used", lambda *_: None)
     newton = dl.design(dl.queries.identity(k), distortion=budget, knowledge=0, tolerance=1e-6, verify=False)
     assert verified(design).gap <= 1e-6
     assert (design.lower, design.upper) == pytest.approx((newton.lower, newton.upper), abs=1e-6)
     assert design.distortion <= budget
+
+
+def test_a_singular_kernel_is_left_to_newton() -> None:
+    """Two equal columns of costs: the systems have no one solution."""
+    measure = np.abs(np.subtract.outer(np.arange(4.0), [0.0, 1.0, 3.0, 3.0]))
+    asked = {"knowledge": 0, "measure": measure, "outputs": [0, 1, 2, 3], "tolerance": 1e-6}
+    design = verified(dl.design(dl.queries.identity(4), distortion=0.5, **asked))
+    assert design.gap <= 1e-6
+
+
+@pytest.mark.parametrize("k", [5, 16])
+def test_an_entropy_of_log_k_in_floats_costs_next_to_nothing(k: int) -> None:
+    """log k in floats is below log k: the adversary knows 1e-16 nats, which the certificate has to bound."""
+    design = verified(dl.design(dl.queries.identity(k), distortion=0.5, entropy=math.log(k), tolerance=1e-6))
+    assert 0 < design.leakage.adversary.knowledge < 1e-15
+    assert design.gap <= 1e-7
+    assert design.leakage.upper_by == "boxes"
+
+
+def test_a_budget_of_bits_and_one_with_a_scale() -> None:
+    """Units and scales change nothing but the numbers."""
+    query, apart = dl.queries.identity(6), np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
+    nats = dl.design(query, distortion=0.4, knowledge=0)
+    bits = dl.design(query, distortion=0.4, knowledge=0, unit="bits")
+    large = dl.design(query, distortion=0.4e12, knowledge=0, measure=1e12 * apart, outputs=list(range(6)))
+    assert bits.upper * math.log(2) == pytest.approx(nats.upper, abs=1e-9)
+    assert verified(large).upper == pytest.approx(nats.upper, abs=1e-6)
 
 
 @pytest.mark.parametrize("p", [0.5, 0.3, 0.01])

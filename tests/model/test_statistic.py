@@ -146,3 +146,10 @@ def test_bad_datasets_are_refused(dataset: list[float], says: str) -> None:
         Sum(3, (0, 1)).class_of(dataset)
     with pytest.raises(InputError, match="record 3 does not exist"):
         Sum(3, (0, 1)).log_reference(3)
+
+
+def test_the_finest_partition_is_what_a_list_of_all_classes_is() -> None:
+    finest, listed = Table.everything((3, 2)), Table((3, 2), np.arange(6))
+    assert (finest.records, finest.size, finest.finest) == (listed.records, listed.size, listed.finest)
+    assert finest.classes.tolist() == listed.classes.tolist()
+    assert not finest.classes.flags.writeable

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from dalenius.numerics.information import entropy, kl, mutual_information
+from dalenius.numerics.information import entropy, even_information, kl, mutual_information
 
 
 def test_entropy_takes_zero_log_zero_as_zero() -> None:
@@ -31,3 +31,10 @@ def test_mutual_information_is_batched_and_equals_its_entropy_form() -> None:
 
 def test_mutual_information_of_a_product_is_zero() -> None:
     assert mutual_information(np.outer([0.2, 0.8], [0.1, 0.0, 0.9])) == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (5, 3), (40, 60)])
+def test_the_information_of_equally_likely_rows(shape: tuple[int, int]) -> None:
+    rows = np.random.default_rng(3).dirichlet(np.full(shape[1], 0.3), size=shape[0])
+    assert even_information(rows) == pytest.approx(mutual_information(rows / len(rows)), abs=1e-14)
+    assert even_information(np.eye(4)) == pytest.approx(math.log(4), abs=1e-15)

@@ -19,10 +19,34 @@ def test_a_batch_of_systems_is_solved_and_singular_ones_are_made_regular() -> No
 @pytest.mark.parametrize(("rows", "columns"), [(3, 7), (7, 3), (4, 4)])
 def test_low_rank_plus_diagonal_is_inverted(rows: int, columns: int) -> None:
     rng = np.random.default_rng(rows)
-    x, slack = rng.random(rows) + 0.1, rng.random(rows) + 0.1
-    factor, right = rng.standard_normal((rows, columns)), rng.standard_normal((rows, 2))
-    found = newton.solve_low_rank(x, slack, factor, right)
-    np.testing.assert_allclose((factor @ factor.T + np.diag(slack / x)) @ found, right, atol=1e-10)
+    diagonal, inner = 10.0 ** rng.uniform(-8, 8, rows), rng.random(columns) + 0.1
+    q, right = rng.standard_normal((rows, columns)), rng.standard_normal((rows, 2))
+    matrix = np.diag(diagonal) + (q / inner) @ q.T
+    apply = newton.factorised(diagonal, q, inner)
+    np.testing.assert_allclose(matrix @ apply(right), right, atol=1e-6)
+    np.testing.assert_allclose(apply(right[:, 0]), apply(right)[:, 0], rtol=1e-9)
+
+
+def test_an_indefinite_matrix_is_refused() -> None:
+    with pytest.raises(np.linalg.LinAlgError):
+        newton.factorised(-np.ones(3), 0.1 * np.eye(3), np.ones(3))
+
+
+def test_a_predicted_step_keeps_what_newton_linearises() -> None:
+    """Gradient -H x: the new gradient and slack add up to (1 - step) of what they did, for a whole step to zero."""
+    rng = np.random.default_rng(3)
+    x, slack = rng.random(4) + 0.5, rng.random(4) + 0.5
+    root = rng.standard_normal((4, 6))
+    hessian, offset = root @ root.T, rng.standard_normal(4)
+    gradient = offset - hessian @ x
+    dx, d_slack = newton.predicted_step(x, slack, gradient, newton.factorised(slack / x, root, np.ones(6)))
+    after = offset - hessian @ (x * (1 + dx)) + slack * (1 + d_slack)
+    np.testing.assert_allclose(after, 0, atol=1e-9)
+
+
+def test_steps_stay_inside() -> None:
+    assert newton.step_inside(0.9, np.array([0.5, -0.2]), np.array([3.0])) == 1
+    assert newton.step_inside(0.9, np.array([0.5, -0.2]), np.array([-3.0])) == pytest.approx(0.3)
 
 
 def test_the_longest_step_ends_on_the_boundary_and_may_be_infinite() -> None:

@@ -53,6 +53,30 @@ def test_the_short_way_answers_as_the_general_one(name: str, asked: dict[str, An
     assert short.records.orbits == (((0,), short.lower, short.upper),)
 
 
+@pytest.mark.parametrize("knowledge", [1e-300, 1e-40, 1e-20, 1e-16, 1e-14])
+@pytest.mark.parametrize("name", ["2x2", "2x40", "5x3", "3x5 with zeros", "equal rows", "identity", "without noise"])
+def test_next_to_nothing_known_leaks_next_to_nothing_more(name: str, knowledge: float) -> None:
+    """I(p) is concave and moves by sqrt(2 K Var D) at most, to first order; a prior that uses K attains half of it."""
+    nothing, little = (dl.audit(CHANNELS[name], knowledge=b) for b in (0.0, knowledge))
+    assert little.verified
+    assert little.upper_by == ("boxes" if name != "without noise" else "trivial")
+    assert nothing.lower == little.lower
+    assert little.gap <= 2e-11 + 4 * knowledge**0.5
+    # tilting the uniform prior towards the rows that tell most
+    rows = CHANNELS[name].written().rows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        told = np.where(rows > 0, rows * np.log(rows / rows.mean(axis=0)), 0.0).sum(axis=1)
+    apart = (told - told.mean()) / max(float(np.std(told)), 1e-300)
+    gained = 0.5 * float(np.sqrt(2 * knowledge)) * float(apart @ told) / len(rows)
+    assert little.upper >= nothing.lower + gained
+
+
+def test_knowledge_that_leaves_a_gap_is_searched() -> None:
+    audit = dl.audit(CHANNELS["5x3"], knowledge=1e-14, tolerance=1e-10)
+    assert audit.verified
+    assert audit.upper_by != "boxes"
+
+
 def test_two_rows_have_the_capacity_that_has_a_formula() -> None:
     """qif's test: 0.19123813831431799 bits."""
     audit = dl.audit(dl.Mechanism.from_matrix([[0.8, 0.2], [0.3, 0.7]], [2]), entropy=0, unit="bits", tolerance=1e-9)

@@ -4,24 +4,29 @@ For every prior p on rows and every output law r, with D_x = D( q(.|x) || r ),
 
     I(p) <= C <= max_x D_x,   and I(p) = sum_x p_x D_x at r = p q,
 
-which are the two bounds of Blahut [blahut72] and Arimoto [arimoto72]. They meet where p_x > 0 only at the largest D_x:
-where p_x lambda_x = 0 for the slacks lambda_x = C - D_x. Newton's method on p_x lambda_x = mu with falling mu
-(an interior-point method) gets there in a few dozen rounds, however slowly the alternating iteration would. A round
-takes the cube of the number of rows, or of outputs. Where both are many, it is done on a few rows, to which those join
-whose D_x at the r found is largest, until none is above the capacity of the few.
+which are the two bounds of Blahut [blahut72] and Arimoto [arimoto72]. They meet where p_x > 0 only at the largest D_x.
+No sum is to be kept on measures u >= 0 of any total s, with r = u q:
+
+    phi(u) = sum_x u_x sum_y q log q - sum_y ( r log r - r )
+
+is concave, its gradient is G_x = D( q(.|x) || r / s ) - log s, and at u = s p it is s ( I(p) - log s + 1 ): largest at
+s = exp I(p), where it is exp I(p). So C = log max phi, where u_x lambda_x = 0 for the slacks lambda_x = -G_x. Newton's
+method on u_x lambda_x = mu with falling mu (an interior-point method) gets there in some ten rounds, however slowly the
+alternating iteration would. A round takes the cube of the number of rows, or of outputs. Where both are many, it is
+done on a few rows, to which those join whose D_x at the r found is largest, until none is above the few's capacity.
 """
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
 
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.numerics.deferred import rel_entr
 from dalenius.numerics.information import TINY, lse, phi
 from dalenius.numerics.least import least_between
-from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank
+from dalenius.numerics.newton import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Merged
 from dalenius.search.deadline import Deadline
@@ -84,31 +89,31 @@ class CapacityBracket:
 # An overflow ends in infinity, which is no step; it needs no warning.
 @np.errstate(all="ignore")
 def interior_point(q: Floats, tolerance: float, deadline: Deadline, settings: Settings = DEFAULT) -> CapacityBracket:
-    """Bracket the capacity of a channel given by its rows."""
+    """Bracket the capacity of a channel given by its rows.
+
+    Newton's method with Mehrotra's prediction [mehrotra92] on u_x lambda_x = mu, G_x(u) + lambda_x = 0, in measures u.
+    """
     newton = settings.newton
-    p = np.full(len(q), 1 / len(q))
-    law, low, high, divergence = _bounds(p, q)
-    best = CapacityBracket(low, high, p, law)
-    # p and lambda, one below the other
-    point = np.stack([p, 2 * high - low - divergence])
-    length, idle = 1.0, 0
+    measures = _Measures(q)
+    at = low = high = measures.at(np.full(len(q), 1 / len(q)))
+    # A step of Blahut's, lengthened; then, of all multiples of u, the one where phi is largest. Slacks are above zero.
+    at = measures.at(at.u * np.exp(newton.capacity_first_step * (at.gradient - at.high)))
+    at = at.times(math.exp(at.low) / at.total)
+    slack = (1 + newton.capacity_first_slack) * (at.high - at.low) - at.gradient
+    idle = 0
     for _ in range(newton.capacity_rounds):
-        if best.gap <= tolerance or idle > newton.capacity_stalled or deadline.expired():
+        idle = 0 if at.low > low.low or at.high < high.high else idle + 1
+        low, high = at if at.low > low.low else low, at if at.high < high.high else high
+        if high.high - low.low <= tolerance or idle > newton.capacity_stalled or deadline.expired():
             break
         try:
-            step = _newton(point, divergence, high, q / np.sqrt(np.maximum(law, TINY)), centring(length))
+            du, d_slack = predicted_step(at.u, slack, at.gradient, factorised(slack / at.u, q, at.r))
         except LinAlgError:
             # Rounding ends all progress.
             break
-        length = min(1.0, newton.capacity_inside * float(longest_inside(point.ravel(), step.ravel())))
-        point += length * step
-        point[0] /= np.add.reduce(point[0])
-        p = point[0].copy()
-        law, low, high, divergence = _bounds(p, q)
-        better = best.joined(CapacityBracket(low, high, p, law))
-        idle = idle + 1 if better is best else 0
-        best = better
-    return best
+        length = step_inside(newton.capacity_inside, du, d_slack)
+        at, slack = measures.at(at.u * (1 + length * du)), slack * (1 + length * d_slack)
+    return CapacityBracket(low.low, high.high, low.u / low.total, high.u.dot(q) / high.total)
 
 
 def two_rows(q: Floats, tolerance: float, rounds: int = 60) -> CapacityBracket:
@@ -120,14 +125,17 @@ def two_rows(q: Floats, tolerance: float, rounds: int = 60) -> CapacityBracket:
     pairs = [(a, b) for a, b in zip(*q.tolist(), strict=True) if a + b > 0]
     low, high, p = 0.0, 1.0, 0.5
     for _ in range(rounds):
-        law = [a + p * (b - a) for a, b in pairs]
-        d_0 = math.fsum(a * math.log(a / r) for (a, _), r in zip(pairs, law, strict=True) if a > 0)
-        d_1 = math.fsum(b * math.log(b / r) for (_, b), r in zip(pairs, law, strict=True) if b > 0)
+        d_0 = d_1 = fall = 0.0
+        for a, b in pairs:
+            r = a + p * (b - a)
+            d_0 += a * math.log(a / r) if a > 0 else 0.0
+            d_1 += b * math.log(b / r) if b > 0 else 0.0
+            fall += (b - a) ** 2 / r
         told = d_0 + p * (d_1 - d_0)
         if max(d_0, d_1) - told <= tolerance:
             break
         low, high = (p, high) if d_1 > d_0 else (low, p)
-        p += (d_1 - d_0) / math.fsum((b - a) ** 2 / r for (a, b), r in zip(pairs, law, strict=True))
+        p += (d_1 - d_0) / fall
         if not low < p < high:
             p = (low + high) / 2
     prior = np.array([1 - p, p])
@@ -203,32 +211,41 @@ def _trivial(mechanism: Mechanism) -> float:
     return float(np.nextafter(np.log(fewest), np.inf)) if fewest > 1 else 0.0
 
 
-def _bounds(p: Floats, q: Floats) -> tuple[Floats, float, float, Floats]:
-    """The law r = p q, I(p), the largest of D_x = D( q(.|x) || r ), and all of them.
+class _Measure(NamedTuple):
+    """A measure u on rows, r = u q, what they add up to, phi's gradient, and the two bounds at p = u / total."""
 
-    max_x D_x is an upper bound at any law r, and I(p) is off only by the square of what rounding does
-    to r; so r need only sum to one, which is put right here.
-    """
-    law = p @ q
-    r = np.maximum(law, TINY)
-    divergence = np.add.reduce(rel_entr(q, r / np.add.reduce(r)), axis=1)
-    return law, float(p @ divergence), float(np.maximum.reduce(divergence)), divergence
+    u: Floats
+    r: Floats
+    total: float
+    gradient: Floats
+    low: float
+    high: float
+
+    def times(self, factor: float) -> "_Measure":
+        return _Measure(
+            factor * self.u,
+            factor * self.r,
+            factor * self.total,
+            self.gradient - math.log(factor),
+            self.low,
+            self.high,
+        )
 
 
-def _newton(point: Floats, divergence: Floats, high: float, factor: Floats, aim: float) -> Floats:
-    """The Newton step (dp, d lambda) towards p_x lambda_x = mu, D_x(p) + lambda_x = C, sum p = 1.
+class _Measures:
+    """All measures u on the rows q, and phi on them."""
 
-    aim: mu as a share of today's mean. factor: F = q diag(1/r)^(1/2). dD = -F F^T dp, so that with
-    M = F F^T + diag(lambda/p)
+    def __init__(self, q: Floats) -> None:
+        self.q = q
+        self.neg_entropy = np.add.reduce(phi(q), axis=1)
+        self.ones = np.ones(len(q))
 
-        dp = M^-1 ( mu/p + D - C ),   C from sum dp = 0,   d lambda = mu/p - lambda - (lambda/p) dp.
-    """
-    p, slack = point
-    mu = aim * float(p @ slack) / p.size
-    right = np.ones((p.size, 2))
-    right[:, 0] = mu / p + divergence - high
-    value, one = solve_low_rank(p, slack, factor, right).T
-    step = np.empty_like(point)
-    step[0] = value - np.add.reduce(value) / np.add.reduce(one) * one
-    step[1] = slack_step(p, slack, step[0], mu)
-    return step
+    def at(self, u: Floats) -> _Measure:
+        """G_x = sum_y q log q - sum_y q log r, and D_x = G_x + log total at the law r / total."""
+        r = u.dot(self.q) + TINY
+        total = float(u.dot(self.ones))
+        gradient = self.neg_entropy - self.q.dot(np.log(r))
+        scale = math.log(total)
+        return _Measure(
+            u, r, total, gradient, float(u.dot(gradient)) / total + scale, float(gradient[gradient.argmax()]) + scale
+        )

@@ -44,7 +44,7 @@ class Problem:
         """I(X_i;Y) of a prior (A, K) about record i and a mechanism (K, Y), with all that was released before."""
         return leaked(masses, self.domain.joint(rows))
 
-    @property
+    @cached_property
     def least(self) -> float:
         """The least expected distortion of all mechanisms."""
         return float(self.domain.cost.min(axis=1).sum())

@@ -172,7 +172,7 @@ class Designer:
             self._search(narrow, self.chosen.fewer_finer * (best - lower.value) / allowed)
             if not narrow.leakage < best or self.deadline.expired():
                 continue
-            rows = fewer.widened(fewer.problem.within_distortion(narrow.rows, self._certain_budget))
+            rows = fewer.widened(fewer.problem.within_distortion(narrow.rows, certain_budget(self.problem)))
             enough = lower.value + self.chosen.enough_share * allowed
             answers.append(self.audited(rows, lower, planes.rounds, enough, self.chosen.fewer_share))
             best = min(best, answers[-1].leakage)
@@ -259,8 +259,8 @@ class Designer:
         """
         problem, domain = self.problem, self.problem.domain
         if problem.goal == "leakage" and not np.array_equal(rows, problem.constant()):
-            rows = problem.within_distortion(rows, self._certain_budget)
-        rows = _on_grid(rows)
+            rows = problem.within_distortion(rows, certain_budget(problem))
+        rows = on_grid(rows)
         mechanism = together = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
         if domain.first is not None:
             labels = tuple(product(range(domain.first.shape[1]), mechanism.labels))
@@ -271,15 +271,8 @@ class Designer:
         found = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
         self.deadline.nodes += deadline.nodes
         leakage = max(with_rounding_margin(together, item, domain.reference)[1] for item in found)
-        distortion = problem.distortion(rows) * (1 + self._rounding)
+        distortion = problem.distortion(rows) * (1 + rounding(problem))
         return Designed(mechanism, distortion, leakage, found, lower, rounds, together)
-
-    @property
-    def _certain_budget(self) -> float:
-        """A distortion that still keeps the budget after rounding to the grid, and by sums in floats."""
-        distance = self.problem.domain.distance
-        spare = 2 * distance.shape[1] * float(distance.max()) / GRID
-        return float(self.problem.budget * (1 - 2 * self._rounding) - spare)
 
     @property
     def _audit_settings(self) -> Settings:
@@ -306,10 +299,17 @@ class Designer:
             return self.chosen.audit_share * self.allowed(lower)
         return self.chosen.audit_share * (self.allowed(lower) / self._price(lower) if self.problem.budget > 0 else 1.0)
 
-    @property
-    def _rounding(self) -> float:
-        """How far, relatively, float sums over classes may be off."""
-        return 1e-15 * (8 + self.problem.domain.statistic.log_universe)
+
+def certain_budget(problem: Problem) -> float:
+    """A distortion that still keeps the budget after rounding to the grid, and by sums in floats."""
+    distance = problem.domain.distance
+    spare = 2 * distance.shape[1] * float(distance.max()) / GRID
+    return float(problem.budget * (1 - 2 * rounding(problem)) - spare)
+
+
+def rounding(problem: Problem) -> float:
+    """How far, relatively, float sums over classes may be off."""
+    return 1e-15 * (8 + problem.domain.statistic.log_universe)
 
 
 @lru_cache(maxsize=8)
@@ -319,7 +319,7 @@ def _own_dual(settings: Settings) -> Settings:
     return replace(settings, portfolio=replace(settings.portfolio, opening=dual))
 
 
-def _on_grid(rows: Floats) -> Floats:
+def on_grid(rows: Floats) -> Floats:
     """Round to multiples of 1 / GRID with rows that sum to one exactly; the largest entry takes the rest."""
     whole = np.floor(rows * GRID)
     k = np.arange(len(rows))

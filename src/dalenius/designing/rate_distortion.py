@@ -7,21 +7,23 @@ Z(x) = sum_y r(y) exp(-beta C), where the output law r minimises the convex func
     F(r) = -sum_x rho(x) log Z(x),      with gradient -g(y),  g(y) = sum_x rho(x) T(x,y).
 
 There g(y) = 1 where r(y) > 0, and g(y) <= 1 elsewhere: r(y) lambda(y) = 0 for the slacks lambda = 1 - g, as for a
-capacity. Newton's method on r lambda = mu with falling mu carries the slope along, until the mechanism meets its
-budget. Where the slope is steep, Blahut's iteration is there before. The ratios T/g are evidence for a lower bound by
-weak duality, whatever r and beta are.
+capacity. Where all outputs are used, g = 1 everywhere, and two linear systems give r: so it is where the slope is
+steep. Elsewhere Newton's method on r lambda = mu with falling mu carries the slope along, until the mechanism meets its
+budget. The ratios T/g are evidence for a lower bound by weak duality, whatever r and beta are.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.linalg import LinAlgError
 
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, leakage_bound
-from dalenius.numerics.deferred import logsumexp
+from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, floor
+from dalenius.numerics.deferred import dgetrf, dgetrs, logsumexp
 from dalenius.numerics.information import TINY
-from dalenius.numerics.newton import centring, longest_inside, slack_step, solve_low_rank
+from dalenius.numerics.newton import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, Designing, Settings
@@ -44,15 +46,15 @@ class _Point:
     def at(cls, rho: Floats, cost: Floats, r: Floats, beta: float) -> "_Point":
         # Z(x) = sum_y r(y) exp(-beta C),  T = exp(-beta C) / Z
         kernel = np.exp(-beta * cost)
-        z = np.maximum(kernel @ r, TINY)
+        z = np.maximum(kernel.dot(r), TINY)
         tilt = kernel / z[:, None]
         # E[C | x] = sum_y r T C
         charged = tilt * cost
-        mean = charged @ r
+        mean = charged.dot(r)
         # h(y) = sum_x rho ( T C - E[C|x] T ),  variance = sum_x rho ( E[C^2|x] - E[C|x]^2 )
-        h = rho @ charged - (rho * mean) @ tilt
-        variance = float(rho @ ((charged * cost) @ r - mean**2))
-        return cls(r, beta, tilt, np.log(z), rho @ tilt, float(rho @ mean), h, variance)
+        h = rho.dot(charged) - (rho * mean).dot(tilt)
+        variance = float(rho.dot((charged * cost).dot(r) - mean * mean))
+        return cls(r, beta, tilt, np.log(z), rho.dot(tilt), float(rho.dot(mean)), h, variance)
 
     def rate(self, rho: Floats) -> float:
         """What the leakage is once g = 1 where r > 0."""
@@ -69,7 +71,7 @@ def applies(problem: Problem) -> bool:
     domain = problem.domain
     if not possible(len(domain.statistic.records), problem.knowledge, problem.settings):
         return False
-    if (np.isfinite(domain.reference.log_joint(domain.statistic, 0)).sum(axis=0) != 1).any():
+    if (np.add.reduce(domain.masses > 0, axis=0) != 1).any():
         return False
     most = problem.distortion(problem.constant())
     if problem.goal == "distortion":
@@ -80,7 +82,7 @@ def applies(problem: Problem) -> bool:
 def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floats, LowerBound]:
     """Return a mechanism, near its budget, and a lower bound on the optimum."""
     domain = problem.domain
-    masses = np.exp(domain.reference.log_joint(domain.statistic, 0))
+    masses = domain.masses
     rho = masses.sum(axis=0)
     cost = domain.cost / rho[:, None]
     cost -= cost.min(axis=1, keepdims=True)
@@ -90,27 +92,36 @@ def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floa
     ratios = np.zeros((len(masses), log_tilt.shape[1]))
     # g = sum_x rho T; where it is no number that a logarithm takes, from the logarithms
     log_g = np.log(x.g) if x.g.min() > TINY else logsumexp(log_tilt, axis=0, b=rho[:, None])
-    ratios[masses.argmax(axis=0)] = log_tilt - log_g
+    log_tilt -= log_g
+    ratios[masses.argmax(axis=0)] = log_tilt
     evidence = (Evidence(0, masses, ratios),)
-    if problem.goal == "leakage":
-        return x.r * x.tilt, leakage_bound(domain, evidence, np.ones(1), x.beta, problem.budget)
-    return x.r * x.tilt, distortion_bound(domain, evidence, np.array([1 / x.beta]), problem.budget)
+    if problem.goal == "distortion":
+        return x.r * x.tilt, distortion_bound(domain, evidence, np.array([1 / x.beta]), problem.budget)
+    # Every class is one value, so that W(x,y) = rho(x) log R(x,y): `leakage_bound` without a product of matrices.
+    inside = x.beta * domain.cost + rho[:, None] * log_tilt
+    lower = LowerBound(max(floor(inside, x.beta * problem.budget), 0.0), evidence, np.ones(1), x.beta)
+    return x.r * x.tilt, lower
 
 
 # Numbers that are not finite end the iteration; they need no warning.
 @np.errstate(all="ignore")
 def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadline: Deadline) -> _Point:
-    """Newton's method on r lambda = mu, g + lambda = C, sum r = 1, and the budget met, in r, lambda, C and beta."""
+    """Newton's method on r lambda = mu, g + lambda = 1, and the budget met, in r, lambda and beta.
+
+    Since <r, g> = 1, the law r sums to one where g + lambda = 1 and r lambda = 0.
+    """
     chosen = problem.settings.designing
     primal = problem.goal == "leakage"
     budget = problem.budget - problem.least if primal else problem.budget
-    x = _start(rho, cost, budget, chosen, primal=primal)
+    settled = chosen.rate_settled * tolerance
+    beta = _start(rho, cost, budget, chosen, primal=primal)
+    if primal and cost.shape[0] == cost.shape[1]:
+        exact = _all_used(rho, cost, beta, (budget, settled), chosen)
+        if exact is not None:
+            return exact
+    x = _Point.at(rho, cost, np.full(cost.shape[1], 1 / cost.shape[1]), beta)
     slack = x.g.max() - x.g + max(x.g.max() - 1, chosen.rate_first_slack)
-    settled, share = chosen.rate_settled * tolerance, 1.0
-    if primal and min(cost.shape) >= chosen.rate_alternating:
-        near = _alternated(rho, cost, x, (budget, settled), chosen)
-        if near is not None:
-            return near
+    inverse, steepest = 1 / rho, chosen.rate_steepest / float(cost.max())
     for _ in range(chosen.rate_rounds):
         # off: what the budget is missed by, gap: what weak duality loses, both in units of the goal
         miss = budget - (x.distortion if primal else x.rate(rho))
@@ -118,87 +129,104 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
         gap = np.log(x.g.max()) / (1.0 if primal else x.beta)
         if (off < settled and gap < settled) or deadline.expired():
             break
-        # mu = centring x <r, lambda> / |Y|
-        mu = centring(share) * float(x.r @ slack) / x.r.size
         # the change of distortion, or of rate, is <slope, dr> + bend dbeta
-        slope, bend = (x.h, -x.variance) if primal else (-x.g - x.beta * x.h, x.beta * x.variance)
-        # ( T' diag(rho) T + diag(lambda / r) ) dr = mu / r + g - C - dC - h dbeta, for three right-hand sides
-        right = np.stack([mu / x.r + x.g - x.g.max(), np.ones_like(x.r), x.h], axis=1)
+        slope, bend = (x.h, -x.variance) if primal else (1 - x.g - x.beta * x.h, x.beta * x.variance)
         try:
-            plain, one, turned = solve_low_rank(x.r, slack, (x.tilt * np.sqrt(rho)[:, None]).T, right).T
-            # dr = plain - dC one - dbeta turned, with sum dr = 0 and <slope, dr> + bend dbeta = miss
-            system = np.array([[one.sum(), turned.sum()], [slope @ one, slope @ turned - bend]])
-            c, d_beta = np.linalg.solve(system, [plain.sum(), slope @ plain - miss])
+            along = _meeting(factorised(slack / x.r, x.tilt.T, inverse), x.h, slope, bend, miss)
+            dr, d_slack = predicted_step(x.r, slack, x.g - 1, along)
         except LinAlgError:  # rounding, or a slope without bound
             break
-        dr = plain - c * one - d_beta * turned
-        # r lambda = mu, linearised: r dlambda + lambda dr = mu - r lambda
-        d_slack = slack_step(x.r, slack, dr, mu)
+        d_beta = (miss - float(slope.dot(x.r * dr))) / bend
         # r and lambda stay positive, and the slope changes by a limited factor
-        inside = [chosen.rate_inside * float(longest_inside(y, dy)) for y, dy in ((x.r, dr), (slack, d_slack))]
-        share = min(1.0, *inside, chosen.rate_fastest * x.beta / max(abs(d_beta), TINY))
-        r, slack = x.r + share * dr, slack + share * d_slack
-        if not (share > 0 and np.isfinite(r).all() and x.beta < chosen.rate_steepest):
+        share = min(step_inside(chosen.rate_inside, dr, d_slack), chosen.rate_fastest * x.beta / max(abs(d_beta), TINY))
+        r, slack = x.r * (1 + share * dr), slack * (1 + share * d_slack)
+        if not (share > 0 and np.isfinite(r).all() and x.beta < steepest):
             break
         x = _Point.at(rho, cost, r / r.sum(), x.beta + share * d_beta)
     return x
 
 
-def _alternated(rho: Floats, cost: Floats, x: _Point, aim: tuple[float, float], chosen: Designing) -> _Point | None:
-    """Blahut's iteration r <- r g [blahut72], the slope moved between rounds; None where it promises to be slow.
+def _meeting(
+    apply: Callable[[Floats], Floats], h: Floats, slope: Floats, bend: float, miss: float
+) -> Callable[[Floats], Floats]:
+    """Return how dr follows from a right-hand side, with the slope's change such that the budget is met.
 
-    aim: the distortion to meet, and how far the equations may be off.
-    log max g, the gap, falls by a factor a round: by little where the slope is small beside the range of the costs. The
-    factor of the last rounds says how many are left.
+    ( T' diag(rho) T + diag(lambda / r) ) dr = right - h dbeta and <slope, dr> + bend dbeta = miss.
+    """
+    turned = apply(h)
+    fixed = bend - float(slope.dot(turned))
+    if fixed == 0 or bend == 0:
+        raise LinAlgError
+
+    def along(right: Floats) -> Floats:
+        plain = apply(right)
+        return plain - (miss - float(slope.dot(plain))) / fixed * turned
+
+    return along
+
+
+def _all_used(rho: Floats, cost: Floats, beta: float, aim: tuple[float, float], chosen: Designing) -> _Point | None:
+    """The best output law, where it uses all outputs, at the slope that meets the budget; None where it does not.
+
+    g = 1 is then K^T w = 1 for the kernel K = exp(-beta C) and w = rho / Z, and Z = K r: two systems of one matrix. The
+    distortion is <w, (K C) r>, and Newton's method takes its derivative in the slope from two more.
     """
     budget, settled = aim
-    rounds, kept = 0, (x.beta, x.distortion)
-    patience = chosen.rate_patience * min(cost.shape)
-    while True:
-        kernel, r = np.exp(-x.beta * cost), x.r
-        off = abs(budget - x.distortion) * x.beta
-        gaps = [float(np.log(x.g.max()))]
-        while gaps[-1] > max(settled, chosen.rate_finer * off) or len(gaps) == 1:
-            for _ in range(chosen.rate_together):
-                g = (rho / np.maximum(kernel @ r, TINY)) @ kernel
-                r = r * g
-            gaps.append(float(np.log(g.max())))
-            rounds += chosen.rate_together
-            factor = gaps[-1] / max(gaps[-2], TINY)
-            left = np.log(settled / max(gaps[-1], TINY)) / np.log(factor) if factor < 1 else np.inf
-            if rounds + left * chosen.rate_together > patience:
-                return None
-        before = kept
-        x = _Point.at(rho, cost, r / r.sum(), x.beta)
-        kept, miss = (x.beta, x.distortion), budget - x.distortion
-        if abs(miss) * x.beta < settled and np.log(x.g.max()) < settled:
-            return x
-        # the secant through the last two slopes, at first the tangent for a fixed r
-        bend = (kept[1] - before[1]) / (kept[0] - before[0]) if kept[0] != before[0] else -x.variance
-        step = miss / bend if bend < 0 else np.inf
-        if not abs(step) <= chosen.rate_fastest * x.beta or rounds > patience:
+    ones = np.ones(len(rho))
+    for _ in range(chosen.rate_slopes):
+        kernel = np.exp(-beta * cost)
+        charged = kernel * cost
+        # Factors of the transpose, which LAPACK sees without a copy.
+        factors, pivots, failed = dgetrf(kernel.T)
+        w = dgetrs(factors, pivots, ones)[0]
+        if failed or not w[w.argmin()] > 0:
             return None
-        x = _Point.at(rho, cost, x.r, x.beta + step)
+        r = dgetrs(factors, pivots, rho / w, trans=1)[0]
+        if not r[r.argmin()] > 0:
+            return None
+        mean = charged.dot(r)
+        miss = budget - float(w.dot(mean))
+        if abs(miss) * beta < settled:
+            x = _Point.at(rho, cost, r / float(r.dot(ones)), beta)
+            # Rounding, where the matrix is near a singular one.
+            good = float(x.g[x.g.argmax()]) - 1 < settled and abs(budget - x.distortion) * beta < settled
+            return x if good else None
+        # K^T dw = (K C)^T w,  dZ = -Z dw / w,  K dr = dZ + (K C) r
+        dw = dgetrs(factors, pivots, w.dot(charged))[0]
+        dr = dgetrs(factors, pivots, mean - rho / w * (dw / w), trans=1)[0]
+        bend = float(dw.dot(mean) + w.dot(charged.dot(dr)) - w.dot((charged * cost).dot(r)))
+        step = miss / bend if bend < 0 else np.inf
+        if not abs(step) <= chosen.rate_fastest * beta:
+            return None
+        beta += step
+    return None
 
 
-def _start(rho: Floats, cost: Floats, budget: float, chosen: Designing, *, primal: bool) -> _Point:
-    """The uniform output law, at the slope of its own that meets the budget."""
+def _start(rho: Floats, cost: Floats, budget: float, chosen: Designing, *, primal: bool) -> float:
+    """The slope at which the uniform output law meets the budget, nearly."""
     r = np.full(cost.shape[1], 1 / cost.shape[1])
     low, high = -chosen.rate_log_slope, chosen.rate_log_slope
-    log_beta = float(np.clip(-np.log(rho @ (cost @ r)), low, high))
+    log_beta = min(max(-math.log(float(rho.dot(cost.dot(r)))), low), high)
     for _ in range(chosen.rate_halvings):
-        x = _Point.at(rho, cost, r, float(np.exp(log_beta)))
-        miss = x.distortion - budget if primal else budget - x.rate(rho)
+        beta = math.exp(log_beta)
+        # Z, E[C | x] and E[C^2 | x], with the exponentials once
+        kernel = np.exp(-beta * cost)
+        charged = kernel * cost
+        z = np.maximum(kernel.dot(r), TINY)
+        mean = charged.dot(r) / z
+        distortion = float(rho.dot(mean))
+        miss = distortion - budget if primal else budget + float(rho.dot(np.log(z))) + beta * distortion
         if abs(miss) <= chosen.rate_first_miss * budget:
             break
         low, high = (log_beta, high) if miss > 0 else (low, log_beta)
         # Newton's step: d distortion = -beta variance dlog beta, d rate = beta^2 variance dlog beta
-        log_beta += miss / max(x.variance * x.beta * (1.0 if primal else x.beta), TINY)
+        variance = float(rho.dot((charged * cost).dot(r) / z - mean * mean))
+        log_beta += miss / max(variance * beta * (1.0 if primal else beta), TINY)
         if not low < log_beta < high:
             log_beta = (low + high) / 2
-    return x
+    return beta
 
 
 def _entropy(problem: Problem) -> float:
-    masses = np.exp(problem.domain.reference.log_joint(problem.domain.statistic, 0))
+    masses = problem.domain.masses
     return float(-(masses[masses > 0] @ np.log(masses[masses > 0])))

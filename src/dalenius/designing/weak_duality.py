@@ -83,12 +83,12 @@ def leakage_bound(
 ) -> LowerBound:
     """Guarantee: eps(D,b) >= result.value for D = budget, up to rounding, whatever the weights, which sum to one."""
     inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), nu * domain.cost)
-    return LowerBound(max(_floor(inside, nu * budget), 0.0), evidence, weights, nu)
+    return LowerBound(max(floor(inside, nu * budget), 0.0), evidence, weights, nu)
 
 
 def best_distortion(domain: Domain, evidence: tuple[Evidence, ...], budget: float) -> LowerBound:
     """Guarantee: D(L,b) >= result.value for L = budget, up to rounding."""
-    least = _floor(domain.cost, 0.0)
+    least = floor(domain.cost, 0.0)
     if not evidence:
         return LowerBound(max(least, 0.0))
     tables = np.stack([table(domain, e) for e in evidence])
@@ -104,7 +104,7 @@ def best_distortion(domain: Domain, evidence: tuple[Evidence, ...], budget: floa
 def distortion_bound(domain: Domain, evidence: tuple[Evidence, ...], weights: Floats, budget: float) -> LowerBound:
     """Guarantee: D(L,b) >= result.value for L = budget, up to rounding, whatever the weights."""
     inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), domain.cost)
-    return LowerBound(_floor(inside, budget * float(weights.sum())), evidence, weights)
+    return LowerBound(floor(inside, budget * float(weights.sum())), evidence, weights)
 
 
 def _kept(weights: Floats, lightest: float = 1e-9) -> NDArray[np.bool_]:
@@ -112,7 +112,7 @@ def _kept(weights: Floats, lightest: float = 1e-9) -> NDArray[np.bool_]:
     return np.asarray(weights > lightest * weights.max())
 
 
-def _floor(inside: Floats, price: float, margin: float = 1e-13) -> float:
+def floor(inside: Floats, price: float, margin: float = 1e-13) -> float:
     """sum_c min_y inside(c,y) - price, less what rounding may have added: `margin`, relative to the terms added."""
     least = inside.min(axis=1)
     return float(least.sum() - price - margin * (np.abs(inside).max(axis=1).sum() + abs(price)) - margin)

@@ -4,18 +4,21 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal
 from functools import lru_cache
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import Literal
 
 from dalenius import shown
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.reference import UNIFORM, Reference
 
+# Digits of the difference log|X| - entropy. Its own methods are called: whatever context the user has stays out of it.
+EXACT = Context(prec=50)
 SLACK = Decimal("1e-9")
 NOISE = Decimal("1e-40")  # differences below it are rounding of the digits
+ONE = Decimal(1)
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,6 @@ class Adversary:
     # "independent": priors under which the records are independent, and no others. Without knowledge, `knowledge` and
     # `entropy` are nan; a reference is then the law that the other records follow exactly.
     kind: Literal["bounded", "independent"] = "bounded"
-    # Digits of the difference log|X| - entropy.
-    digits: ClassVar[int] = 50
 
     def _repr_html_(self) -> str:
         limit = f"{self.given} {self.value:.12g}" if self.kind == "bounded" or self.value == self.value else "none"
@@ -79,14 +80,13 @@ class Adversary:
                 "knowledge= with reference="
             )
             raise InputError(message)
-        with localcontext(Context(prec=cls.digits)):
-            scale = _log(2) if unit == "bits" else Decimal(1)
-            if not reference.uniform:
-                return cls._beyond(reference, -reference.log_least(tuple(records)), knowledge, scale)
-            most = sum((many * _log(k) for k, many in Counter(records).items()), Decimal(0))
-            if entropy is None:
-                return cls._known(knowledge, scale, most)
-            return cls._uncertain(entropy, scale, most, unit)
+        scale = _log(2) if unit == "bits" else ONE
+        if not reference.uniform:
+            return cls._beyond(reference, -reference.log_least(tuple(records)), knowledge, scale)
+        most = _log_universe(records)
+        if entropy is None:
+            return cls._known(knowledge, scale, most)
+        return cls._uncertain(entropy, scale, most, unit)
 
     @classmethod
     def independent(
@@ -114,9 +114,8 @@ class Adversary:
                 message = "give knowledge=, what the adversary knows beyond the density of the records"
                 raise InputError(message)
             return cls(math.nan, math.nan, "knowledge", math.nan, reference, kind=kind)
-        with localcontext(Context(prec=cls.digits)):
-            scale = _log(2) if unit == "bits" else Decimal(1)
-            k = float(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale)
+        scale = _log(2) if unit == "bits" else ONE
+        k = float(EXACT.multiply(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)), scale))
         return cls(k, math.nan, "knowledge", k, reference, kind=kind)
 
     @property
@@ -127,14 +126,14 @@ class Adversary:
     @classmethod
     def _uncertain(cls, entropy: float, scale: Decimal, most: Decimal, unit: str) -> "Adversary":
         number = checks.real("entropy", entropy, -math.inf, math.inf)
-        b = Decimal(number) * scale
-        if b < 0 or b > most + SLACK * max(Decimal(1), most):
+        b = EXACT.multiply(Decimal(number), scale)
+        if b < 0 or b > EXACT.fma(SLACK, max(ONE, most), most):
             message = (
-                f"entropy = {entropy} {unit} is not between 0 and log|X| = {float(most / scale):.12g} {unit}, "
+                f"entropy = {entropy} {unit} is not between 0 and log|X| = {float(most) / float(scale):.12g} {unit}, "
                 "the entropy of the uniform prior"
             )
             raise InputError(message)
-        knowledge = most - b
+        knowledge = EXACT.subtract(most, b)
         if knowledge < NOISE:
             value = number if scale == 1 else max(float(b), _at_least(most))
             return cls(0.0, float(most), "entropy", value, free=most == 0)
@@ -144,10 +143,10 @@ class Adversary:
     def _known(cls, knowledge: float | None, scale: Decimal, most: Decimal) -> "Adversary":
         if _unlimited(knowledge):
             return cls(float(most), 0.0, "knowledge", _at_least(most), free=True)
-        k = Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale
+        k = EXACT.multiply(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)), scale)
         if k >= most:
             return cls(float(most), 0.0, "knowledge", max(float(k), _at_least(most)), free=True)
-        return cls(float(k), float(most - k), "knowledge", float(k))
+        return cls(float(k), float(EXACT.subtract(most, k)), "knowledge", float(k))
 
     @classmethod
     def _beyond(
@@ -155,7 +154,8 @@ class Adversary:
     ) -> "Adversary":
         """D(p || rho) <= knowledge; log(1/rho_min), good to a relative `rounding`, and more mean no constraint."""
         free = _unlimited(knowledge)
-        k = 0.0 if free else float(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)) * scale)
+        given = 0.0 if free else checks.real("knowledge", knowledge, 0.0, math.inf)
+        k = float(EXACT.multiply(Decimal(given), scale))
         if k >= most or free:
             return cls(most, math.nan, "knowledge", max(k, most * (1 + rounding)), reference, free=True)
         return cls(k, math.nan, "knowledge", k, reference)
@@ -163,8 +163,17 @@ class Adversary:
 
 @lru_cache(maxsize=256)
 def _log(number: int) -> Decimal:
-    """The logarithm of a whole number, with the digits of the context that every adversary is made in."""
-    return Decimal(number).ln()
+    return EXACT.ln(Decimal(number))
+
+
+def _log_universe(records: Sequence[int]) -> Decimal:
+    """Return log|X|, the sum of the logarithms of the alphabets."""
+    if len(records) == 1:
+        return _log(records[0])
+    total = Decimal(0)
+    for k, many in Counter(records).items():
+        total = EXACT.fma(many, _log(k), total)
+    return total
 
 
 def _unlimited(knowledge: object) -> bool:

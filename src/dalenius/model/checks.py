@@ -19,7 +19,8 @@ SUM_TOLERANCE = 1e-9  # by which rows and laws may miss a sum of one; they are d
 
 def whole(name: str, value: object, least: int = 1) -> int:
     """Return value as an int of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    # An int or a float needs no look into the abstract classes, which takes longer than all else here.
+    if isinstance(value, bool) or not isinstance(value, (int, numbers.Integral)):
         least_text = f"an integer of at least {least}" if abs(least) < LARGEST else "an integer"
         message = f"{name} = {value!r} is not a whole number; give {least_text}"
         raise InputError(message)
@@ -40,7 +41,7 @@ def records(n: object) -> int:
 
 def real(name: str, value: object, low: float, high: float, *, open_low: bool = False) -> float:
     """Return value as a finite float in [low, high], or in (low, high] with open_low."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool) or not isinstance(value, (float, int, numbers.Real)):
         message = f"{name} = {value!r} is not a number"
         raise InputError(message)
     try:

@@ -52,7 +52,7 @@ class Reference:
     def from_user(cls, value: object, records: tuple[int, ...], names: Sequence[str] = ()) -> "Reference":
         """Return the reference of None, one law, one law per record, weights over datasets, or data of frames."""
         if value is None or isinstance(value, Reference):
-            return cls() if value is None else value
+            return UNIFORM if value is None else value
         if is_frame(value):
             return cls(_alike(of_frame(value, records, names)))
         listed = listed_in(value)

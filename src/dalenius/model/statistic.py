@@ -291,13 +291,19 @@ class Table:
     def everything(cls, records: Iterable[int]) -> "Table":
         """Return the finest partition: every dataset is its own class."""
         sizes = checks.alphabets(records)
-        return cls(sizes, np.arange(checks.universe(sizes)))
+        classes = np.arange(checks.universe(sizes))
+        classes.flags.writeable = False
+        # Nothing is left to check.
+        table = object.__new__(cls)
+        for name, value in (("records", sizes), ("classes", classes), ("size", classes.size), ("finest", True)):
+            object.__setattr__(table, name, value)
+        return table
 
     @cached_property
     def size(self) -> int:
         return int(self.classes.max()) + 1
 
-    @property
+    @cached_property
     def finest(self) -> bool:
         """Whether class t is dataset t."""
         return bool(np.array_equal(self.classes, np.arange(self.classes.size)))

@@ -71,6 +71,21 @@ def brentq(function: Callable[[float], float], low: float, high: float, **option
     return scipy.optimize.brentq(function, low, high, **options)
 
 
-def dposv(matrix: ArrayLike, right: ArrayLike) -> Any:  # noqa: ANN401 - LAPACK's answers
-    """Solve a positive definite system; returns (Cholesky factor, solution, LAPACK's info)."""
-    return scipy.linalg.lapack.dposv(matrix, right)
+def dpotrf(matrix: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - LAPACK's answers
+    """Factorise a positive definite matrix; returns (Cholesky factor, LAPACK's info)."""
+    return scipy.linalg.lapack.dpotrf(matrix, **options)
+
+
+def dgetrf(matrix: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - LAPACK's answers
+    """Factorise a square matrix; returns (factors, pivots, LAPACK's info)."""
+    return scipy.linalg.lapack.dgetrf(matrix, **options)
+
+
+def dgetrs(factors: ArrayLike, pivots: ArrayLike, right: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - LAPACK's answers
+    """Solve a square system, or its transpose, by its factors; returns (solution, LAPACK's info)."""
+    return scipy.linalg.lapack.dgetrs(factors, pivots, right, **options)
+
+
+def dpotrs(factor: ArrayLike, right: ArrayLike) -> Any:  # noqa: ANN401 - LAPACK's answers
+    """Solve a positive definite system by its Cholesky factor; returns (solution, LAPACK's info)."""
+    return scipy.linalg.lapack.dpotrs(factor, right)

@@ -42,6 +42,12 @@ def kl(p: ArrayLike, r: ArrayLike, axis: int | tuple[int, ...] = -1) -> Any:  # 
     return np.sum(rel_entr(np.asarray(p, dtype=float), np.asarray(r, dtype=float)), axis=axis)
 
 
+def even_information(rows: Floats) -> float:
+    """I(X;Y) = sum_y of the mean of q log q less r log r, r the mean row: the leakage of rows at the uniform prior."""
+    law = np.add.reduce(rows, axis=0) / len(rows)
+    return max(0.0, float(np.add.reduce(phi(rows), axis=None)) / len(rows) - float(np.add.reduce(phi(law))))
+
+
 def mutual_information(joint: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
     """I(A;Y) = sum z log( (z / z_a) / z_y ) of joint laws z(..., a, y); leading axes are a batch."""
     z = np.asarray(joint, dtype=float)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from dalenius.numerics.deferred import dposv
+from dalenius.numerics.deferred import dpotrf, dpotrs
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Bools, Floats, Ints
 
@@ -29,21 +29,66 @@ def solve(matrix: Floats, right: Floats, ridge: float = RIDGE) -> Floats:
         return np.asarray(np.linalg.solve(matrix + ridge * size * np.eye(matrix.shape[-1]), right[..., None])[..., 0])
 
 
-def solve_low_rank(x: Floats, slack: Floats, factor: Floats, right: Floats) -> Floats:
-    """( F F^T + diag(slack/x) )^-1 applied to columns, as R (1 + E E^T)^-1 R with R = diag(x/slack)^(1/2), E = R F.
+def factorised(diagonal: Floats, rows: Floats, inner: Floats) -> Callable[[Floats], Floats]:
+    """Return what applies ( diag(diagonal) + Q diag(1/inner) Q^T )^-1 to a vector, or to columns.
 
-    The smaller of E E^T and E^T E is factorised. Raises LinAlgError where rounding leaves it indefinite.
+    The smaller of that matrix and of diag(inner) + Q^T diag(1/diagonal) Q is factorised, once. Raises LinAlgError where
+    rounding leaves it indefinite.
     """
-    root = np.sqrt(x / slack)[:, None]
-    e, scaled = factor * root, right * root
-    wide = e.shape[0] <= e.shape[1]
-    small = e @ e.T if wide else e.T @ e
-    small.flat[:: len(small) + 1] += 1
-    _, solved, failed = dposv(small, scaled if wide else e.T @ scaled)
+    if len(rows) <= rows.shape[1]:
+        factor = _cholesky((rows / inner).dot(rows.T), diagonal)
+        return lambda right: np.asarray(dpotrs(factor, right)[0])
+    scaled = rows / diagonal[:, None]
+    factor = _cholesky(scaled.T.dot(rows), inner)
+
+    # ( A + Q B Q^T )^-1 = A^-1 ( 1 - Q ( B^-1 + Q^T A^-1 Q )^-1 Q^T A^-1 ), rows of columns
+    def once(right: Floats) -> Floats:
+        inside = dpotrs(factor, scaled.T.dot(right.T))[0]
+        return np.asarray((right - rows.dot(inside).T) / diagonal)
+
+    # The difference loses digits, and what is missed is solved for once more.
+    def apply(right: Floats) -> Floats:
+        found = once(right.T)
+        missed = right.T - diagonal * found - (found.dot(rows) / inner).dot(rows.T)
+        return (found + once(missed)).T
+
+    return apply
+
+
+def _cholesky(matrix: Floats, diagonal: Floats) -> Floats:
+    """LAPACK's factor of matrix + diag(diagonal), in the place of the matrix."""
+    matrix.ravel()[:: len(matrix) + 1] += diagonal
+    factor, failed = dpotrf(matrix.T, overwrite_a=True, clean=False)
     if failed:
         raise LinAlgError
-    # ( 1 + E E^T )^-1 = 1 - E ( 1 + E^T E )^-1 E^T
-    return np.asarray((solved if wide else scaled - e @ solved) * root)
+    return np.asarray(factor)
+
+
+def predicted_step(
+    x: Floats, slack: Floats, gradient: Floats, apply: Callable[[Floats], Floats]
+) -> tuple[Floats, Floats]:
+    """Mehrotra's step of Newton's method on x slack = mu, gradient + slack = 0 [mehrotra92], as (dx/x, d slack/slack).
+
+    apply: ( diag(slack/x) - Hessian )^-1. A first step aims at mu = 0; relative to x it is a, and -1 - a relative to
+    the slack. As far as it stays inside, it would leave a share of <x, slack>, whose cube is aimed at. The product of
+    the two changes, which Newton's method leaves out, is made up for.
+    """
+    product, whole = x * slack, float(x.dot(slack))
+    a = apply(gradient) / x
+    reach = 1 / max(1.0, -float(a[a.argmin()]), 1 + float(a[a.argmax()]))
+    # - dx d slack = x slack a (1 + a)
+    second = product * (a * (1 + a))
+    # <x + reach dx, slack + reach d slack>, as a share
+    left = 1 - reach - reach**2 * float(np.add.reduce(second)) / whole
+    mu = second + left**3 * whole / len(x)
+    relative = apply(mu / x + gradient) / x
+    return relative, mu / product - 1 - relative
+
+
+def step_inside(share: float, *relative: Floats) -> float:
+    """The longest step up to 1 that goes at most `share` of the way to the boundary; relative: dx / x, and others."""
+    worst = max([share, *[-float(change[change.argmin()]) for change in relative]])
+    return share / worst if worst > share else 1.0
 
 
 def longest_inside(x: Floats, dx: Floats) -> Floats:

@@ -17,6 +17,7 @@ Every map is established on all classes and outputs before it is used.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -50,10 +51,19 @@ class Domain:
     # (K, M) what was released before, in a design beside it: the law of its M outputs in every class. Else None.
     first: Floats | None = None
 
-    @property
+    @cached_property
     def cost(self) -> Floats:
         """P0(c) d(c, y), (K, Y)."""
-        return self.weights[:, None] * self.distance
+        cost = self.weights[:, None] * self.distance
+        cost.flags.writeable = False
+        return cost
+
+    @cached_property
+    def masses(self) -> Floats:
+        """P_rho(X_0 = a, c), (A, K): the reference about the first record."""
+        masses = np.exp(self.reference.log_joint(self.statistic, 0))
+        masses.flags.writeable = False
+        return np.asarray(masses)
 
     def joint(self, rows: Floats) -> Floats:
         """The channel (K, M Y) of what was released before and a mechanism (K, Y), run independently; or the latter."""
@@ -63,6 +73,8 @@ class Domain:
 
     def averaged(self, table: Floats) -> Floats:
         """The average over each orbit, (K, Y)."""
+        if not self.symmetries:
+            return table
         flat = self.orbit.ravel()
         total = np.bincount(flat, weights=table.ravel())
         return np.asarray((total / np.bincount(flat))[self.orbit])

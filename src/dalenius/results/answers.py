@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from dalenius.auditing.all_records import Audited, audit_records
 from dalenius.auditing.one_secret import WarmStart
@@ -11,12 +11,15 @@ from dalenius.certificates.audits import (
     MARGIN_DOWN,
     adversary_data,
     certificate_data,
+    listed,
     prior_of,
     with_rounding_margin,
 )
 from dalenius.certificates.certificate import Certificate
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed
+from dalenius.designing.weak_duality import LowerBound
+from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, Distortion
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem, DesignProblem
@@ -132,8 +135,35 @@ def _extremes(found: list[Audited], bracket: tuple[float, float], nats: float, *
 
 def design_answer(asked: DesignProblem, problem: Problem, designed: Designed, *, budget: float, run: Run) -> Design:
     """Return the designed mechanism with the bracket on the optimum; budget as the user gave it."""
-    distortion, adversary = asked.distortion, asked.adversary
     leakage = audit_answer(asked.audit(designed.together), designed.found, run)
+    return design_result(asked, problem, designed, leakage, budget=budget, run=run)
+
+
+class Proposal(Protocol):
+    """What a design found: the mechanism, its distortion, and the proof that little better exists."""
+
+    @property
+    def mechanism(self) -> Written:
+        """What is released."""
+
+    @property
+    def distortion(self) -> float:
+        """Never below the truth."""
+
+    @property
+    def lower(self) -> LowerBound:
+        """What no mechanism goes below."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of cutting planes."""
+
+
+def design_result(  # noqa: PLR0913 - what was found
+    asked: DesignProblem, problem: Problem, designed: Proposal, leakage: Audit, *, budget: float, run: Run
+) -> Design:
+    """Return what was found as users hold it."""
+    distortion, adversary = asked.distortion, asked.adversary
     primal = problem.goal == "leakage"
     upper = leakage.certificate.upper if primal else designed.distortion
     lower = min(max(designed.lower.value, 0.0), upper)
@@ -148,10 +178,10 @@ def design_answer(asked: DesignProblem, problem: Problem, designed: Designed, *,
         "upper": upper,
         "distortion": designed.distortion,
         "pool": [
-            {"record": e.record, "masses": e.masses.tolist(), "ratios": e.ratios.tolist(), "weight": float(w)}
+            {"record": e.record, "masses": listed(e.masses), "ratios": e.ratios.tolist(), "weight": float(w)}
             for e, w in zip(designed.lower.evidence, designed.lower.weights, strict=True)
         ],
-        **({"multiplier": designed.lower.multiplier} if primal else {}),
+        **({"multiplier": float(designed.lower.multiplier)} if primal else {}),
         "symmetries": list(problem.domain.symmetries),
         # The audit is then of the joint release; so many outputs has what was released before.
         **({} if problem.domain.first is None else {"beside": problem.domain.first.shape[1]}),

@@ -55,8 +55,9 @@ class Records(Sequence[RecordBracket]):
     orbits: tuple[Group, ...]
 
     def __post_init__(self) -> None:
-        ordered = sorted(self.orbits, key=lambda group: (-group[2], -group[1], group[0][0]))
-        object.__setattr__(self, "orbits", tuple(ordered))
+        if len(self.orbits) > 1:
+            ordered = sorted(self.orbits, key=lambda group: (-group[2], -group[1], group[0][0]))
+            object.__setattr__(self, "orbits", tuple(ordered))
 
     @cached_property
     def _blocks(self) -> tuple[list[Group], list[int]]:
