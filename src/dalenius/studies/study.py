@@ -99,7 +99,7 @@ class Study:
         from dalenius.model import checks  # noqa: PLC0415 - numpy
 
         study = self if store is None else replace(self, store=path_of(store))
-        workers = cores() if jobs is None else checks.whole("jobs", jobs)
+        workers = cores() if jobs is None else checks.jobs(jobs)
         check_points(study.source, study.points)
         if dask is not None:
             from dalenius.studies.cluster import check_installed  # noqa: PLC0415 - only here
