@@ -4,6 +4,11 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+
+from dalenius.cli import main
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
 
@@ -22,3 +27,17 @@ def test_the_files_that_are_shown_are_the_examples() -> None:
 def test_pipelines_run_the_command_that_the_page_explains() -> None:
     for block in blocks("yaml"):
         assert "dalenius check examples/gate.toml" in block
+
+
+def test_what_pipelines_run_writes_the_certificates_that_they_keep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("examples").mkdir()
+    Path("examples/gate.toml").write_text(blocks("toml")[1])
+    (command,) = {line for block in blocks("yaml") for line in re.findall(r"dalenius check \S+", block)}
+    assert CliRunner().invoke(main, command.split()[1:]).exit_code == 0
+    kept = [pattern for block in blocks("yaml") for pattern in re.findall(r'"([^"]*\*[^"]*)"', block)]
+    assert len(kept) == 2
+    for pattern in kept:
+        assert [path.name for path in tmp_path.glob(pattern)] == ["weekly-count.json"]

@@ -71,7 +71,7 @@ def audit_many(
     approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
     wanted = Options.from_user(approach, **given)
     checking.check_option(verify)
-    workers = cores() if jobs is None else checks.whole("jobs", jobs)
+    workers = cores() if jobs is None else checks.jobs(jobs)
     asked = _listed(mechanisms)
     limits = {"entropy": _each("entropy", entropy, len(asked)), "knowledge": _each("knowledge", knowledge, len(asked))}
     problems = []

@@ -104,7 +104,7 @@ class Options:
             settings=checked(settings),
             relative=checks.real("relative", relative, 0.0, 0.99),
             nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
-            jobs=jobs if hasattr(jobs, "submit") else checks.whole("jobs", jobs),
+            jobs=jobs if hasattr(jobs, "submit") else checks.jobs(jobs),
         )
 
     @property

@@ -78,6 +78,7 @@ def test_the_certificate_is_kept_and_verifies(tmp_path: Path) -> None:
         ("budge = 1", "did you mean 'budget'?"),
         ("entropy = 1", "exactly one of entropy and knowledge"),
         ('certificate = "no/such/folder.json"', "there is no directory"),
+        ('certificate = "proof.html"', "is a page, and this is data"),
         ('task = "calibrate"', "task"),
         ('load = "m.json"', "in exactly one way"),
         ("secret = 7", "record 7 does not exist"),
@@ -101,7 +102,7 @@ def test_mistakes_are_found_before_any_work(tmp_path: Path, more: str, words: st
         ("budget = 0.6", 'budget = "much"', "'much' is not a number of at least 0"),
         ('name = "c1"', 'name = ""', "this text is empty"),
         ('name = "c1"', 'name = "c0"', "two checks are called 'c0'"),
-        ("[[check]]", "[[chek]]", "there is no table [chek]; did you mean 'check'?"),
+        ("[[check]]", "[[chek]]", "line 10, chek: there is no table [chek]; did you mean 'check'?"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_found_before_any_work(

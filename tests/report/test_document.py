@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -250,3 +251,45 @@ def test_a_channel_without_a_name_is_audited_again_from_the_saved_result(
     assert (held["curve"].upper == curve.upper).all()
     found.report("page.html")
     assert ">never, or no answer</text>" in Path("page.html").read_text()
+
+
+@pytest.mark.parametrize("name", ['"; touch pwned; "', "$(touch pwned)", "`touch pwned`", "it's", "!!", "a\\b"])
+def test_a_name_is_one_word_in_the_command_that_reproduces_it(name: str, tmp_path: Path) -> None:
+    query = dl.queries.count(n=2, names=[name, "yes"])
+    found = dl.audit(dl.mechanisms.geometric(query, epsilon=1), knowledge=0.3)
+    command = audit_again(found).split("\n\n")[0].replace("dalenius", "printf '%s\\n'", 1)
+    said = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True, cwd=tmp_path)  # noqa: S603, S607
+    assert said.stdout.splitlines()[:3] == ["audit", "--query", str(query)]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("secret", [1, [0, 1]])
+def test_a_secret_of_records_is_part_of_what_reproduces_it(secret: Any) -> None:  # noqa: ANN401
+    found = dl.audit(dl.mechanisms.geometric(QUERY, epsilon=1), knowledge=0.3, secret=secret, verify=False)
+    command, python = audit_again(found).split("\n\n", 1)
+    assert not command.startswith("#")
+    run = CliRunner().invoke(main, [*shlex.split(command)[1:], "--json"])
+    assert json.loads(run.stdout)["upper"] == found.upper
+    held: dict[str, Any] = {}
+    exec(python, held)  # noqa: S102 - what a report prints
+    assert held["audit"].upper == found.upper
+
+
+def test_a_page_is_never_filled_with_data(audit: dl.Audit, tmp_path: Path) -> None:
+    ledger = dl.Ledger(QUERY, knowledge=0.3)
+    for name, save in (
+        ("a.html", audit.save),
+        ("b.HTM", audit.certificate.save),
+        ("c.html", audit.mechanism.save),
+        ("d.html", ledger.save),
+    ):
+        with pytest.raises(InputError, match="is a page, and this is data; write pages with dalenius report"):
+            save(tmp_path / name)
+    question = ["--query", "count(n=2)", "--mechanism", "geometric(epsilon=1)"]
+    for option in ("--save", "--certificate"):
+        run = CliRunner().invoke(main, ["audit", *question, "--knowledge", "0.3", option, str(tmp_path / "x.html")])
+        assert (run.exit_code, run.stdout) == (2, "")
+        assert f"{option} " in run.stderr
+    run = CliRunner().invoke(main, ["compose", *question, "--times", "2", "--out", str(tmp_path / "y.html")])
+    assert run.exit_code == 2
+    assert not list(tmp_path.iterdir())

@@ -116,7 +116,13 @@ def test_a_client_in_place_of_a_number() -> None:
     assert isinstance(crew_of(4, 8, 5), Processes)
 
 
-@pytest.mark.parametrize("jobs", [0, -1, 1.5, "two", None, True])
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, "two", None, True, 1025])
 def test_jobs_is_a_number_of_processes(jobs: object) -> None:
     with pytest.raises(dl.InputError, match="jobs ="):
         audited(jobs, early())
+
+
+def test_no_more_processes_start_than_there_are_batches_for() -> None:
+    with Processes(nodes=8, batches=3, jobs=1000) as crew:
+        assert crew.batches_of(100) == 3
+        assert len(crew._others) == 2

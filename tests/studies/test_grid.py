@@ -150,3 +150,36 @@ def test_lines_of_tables_in_arrays() -> None:
     assert line_of(text, ("check", 1, "budget")) == 5
     assert line_of(text, ("check", 1, "missing")) == 3
     assert line_of(text, ("check", 0, "name")) == 2
+
+
+def test_a_range_with_a_mistake_is_not_called_missing() -> None:
+    said = refused(GOOD.replace("n = [2, 3]", "n = []"))
+    assert "an empty list leaves the grid without points" in said
+    assert "[vary] has no n" not in said
+
+
+def test_what_is_varied_may_not_take_the_place_of_a_result() -> None:
+    said = refused(GOOD.replace("{n}", "{lower}").replace("n = [2, 3]", "lower = [2, 3]"))
+    assert "line 10, vary.lower: lower is a column of every table of results; choose another name" in said
+
+
+def test_mistakes_are_listed_by_their_lines() -> None:
+    said = refused(GOOD.replace("[vary]", 'tolerance = "x"\nunit = "bit"\nseed = 1.5\n[vary]'))
+    lines = [int(part.split(",")[0]) for part in said.split("line ")[1:]]
+    assert lines == [9, 10, 11]
+
+
+def test_a_table_of_an_array_that_does_not_exist_has_a_line() -> None:
+    assert line_of("\n[[chek]]\nname = 1\n[[chek]]\n", ("chek",)) == 2
+
+
+def test_a_file_that_changes_has_another_key_and_is_not_answered_under_the_old_one(tmp_path: Path) -> None:
+    text = '[study]\nname = "s"\n[fix]\nchannel = "c.csv"\nrecords = [2]\n[vary]\nknowledge = [0.1]\n'
+    (tmp_path / "c.csv").write_text("1,0\n0,1\n")
+    before = read_grid(Source.parsed(tmp_path / "s.toml", text))[1][0]
+    (tmp_path / "c.csv").write_text("1,0\n0.5,0.5\n")
+    after = read_grid(Source.parsed(tmp_path / "s.toml", text))[1][0]
+    assert before.key != after.key
+    assert after.work.answer().numbers["upper"] < 0.5
+    with pytest.raises(InputError, match=r"c\.csv has changed since the question was read"):
+        before.work.answer()

@@ -300,3 +300,87 @@ def test_json_of_the_store_holds_no_nan(toml: Path) -> None:
     with closing(sqlite3.connect(study.store)) as connection, connection:
         for (numbers,) in connection.execute("SELECT numbers FROM points"):
             json.loads(numbers, parse_constant=pytest.fail)
+
+
+CLASHES = """
+[study]
+name = "limits"
+[fix]
+query = "count(n=3)"
+mechanism = "geometric(epsilon=2)"
+knowledge = 0.5
+[vary]
+nodes = [1, 5000]
+secret = [0, [0, 1]]
+"""
+
+
+def test_what_was_asked_keeps_its_column_and_what_was_found_has_another(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(CLASHES)
+    study = run_here(Study.load(tmp_path / "c.toml"))
+    rows = study.rows()
+    assert [(row["nodes"], row["secret"]) for row in rows] == [(1, 0), (1, [0, 1]), (5000, 0), (5000, [0, 1])]
+    assert rows[1]["found_nodes"] < rows[3]["found_nodes"] < 5000
+    # Lists label nothing: a picture has their texts.
+    axes = study.plot(x="secret", hue="nodes").axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "[0, 1]"]
+    axes = study.plot(x="nodes", hue="secret").axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["secret = 0", "secret = [0, 1]"]
+
+
+def test_a_picture_is_of_numbers(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    with pytest.raises(InputError, match=r"y = 'upper_by' is not a number at every point; take one of epsilon, "):
+        study.plot(x="knowledge", y="upper_by")
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (
+            'task = "design"\nleakage = 0.3',
+            "Of the mechanisms found the least accurate has an expected error of at most",
+        ),
+        ('task = "design"\ndistortion = 0.3', "Of the mechanisms found the one that leaks most leaks at most"),
+        ('task = "calibrate"\nfamily = "geometric"\nleakage = 0.3', "Every noise that was found keeps its budget"),
+    ],
+)
+def test_brackets_are_called_what_they_are(tmp_path: Path, task: str, words: str) -> None:
+    text = f'[study]\nname = "best"\n[fix]\nquery = "count(n=2)"\n{task}\n[vary]\nknowledge = [0.1, 0.5]\n'
+    (tmp_path / "b.toml").write_text(text)
+    study = run_here(Study.load(tmp_path / "b.toml"))
+    study.report(tmp_path / "r.html")
+    assert words in (tmp_path / "r.html").read_text()
+    dual = 'design"\nleakage' in task
+    label = "distortion, certified bracket" if dual else "leakage L, certified bracket (nats)"
+    assert study.plot(x="knowledge").axes[0].get_ylabel() == label
+
+
+def test_the_widest_gap_is_that_of_this_study(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    toml.write_text(TEXT.replace("epsilon = [0.5, 1.0]", "epsilon = [0.5]"))
+    fewer = Study.load(toml)
+    gaps = [row["gap"] for row in fewer.rows()]
+    assert len(gaps) == 2
+    assert max(gaps) < max(row["gap"] for row in study.rows())
+    assert f"Widest gap {max(gaps):.2g}" in fewer.summary()
+
+
+@pytest.mark.slow
+def test_a_store_in_another_folder_finds_the_files_of_its_study(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "c.csv").write_text("0.9,0.1\n0.2,0.8\n")
+    text = '[study]\nname = "s"\n[fix]\nchannel = "c.csv"\nrecords = [2]\n[vary]\nknowledge = [0.1]\n'
+    (folder / "s.toml").write_text(text)
+    Study.load(folder / "s.toml").run(store=tmp_path / "s.db", jobs=1)
+    back = dl.load(tmp_path / "s.db")
+    assert isinstance(back, Study)
+    assert back.complete
+
+
+def test_a_name_of_a_file_is_one_word_in_the_command_that_reproduces_it(tmp_path: Path) -> None:
+    path = tmp_path / "my $study.toml"
+    path.write_text(TEXT)
+    run_here(Study.load(path)).report(tmp_path / "r.html")
+    assert "dalenius sweep &#x27;my $study.toml&#x27; --verify" in (tmp_path / "r.html").read_text()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from dalenius.errors import InputError, printable
-from dalenius.model.files import obstacle
+from dalenius.model.files import not_a_page, obstacle
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -283,13 +283,18 @@ def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference 
     return Reference.from_file(path, asked.records)
 
 
-def check_outputs(outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None]) -> None:
-    """Refuse, before any work, a file that could not be written, has a wrong ending, or would replace an input."""
+def check_outputs(
+    outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None], *, pages: bool = False
+) -> None:
+    """Refuse, before any work, a file that could not be written, has a wrong ending, or would replace an input.
+
+    pages: what is written are pages; else no file may be named like one.
+    """
     taken = {path.resolve(): "an input" for path in inputs if path is not None}
     for option, path in outputs:
         if path is None:
             continue
-        problem = _unwritable(path) or _ending(option, path)
+        problem = _unwritable(path) or _ending(option, path) or ("" if pages else not_a_page(path))
         if path.resolve() in taken:
             problem = f"it is also {taken[path.resolve()]}; choose another name"
         if problem:

@@ -24,8 +24,10 @@ def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies:
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2 --save audit.json
       dalenius report audit.json --out report.html
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--out", out)], list(results))
-    if out.suffix.lower() not in (".html", ".htm"):
+    check_outputs([("--out", out)], list(results), pages=True)
+    from dalenius.model.files import PAGES  # noqa: PLC0415 - only here
+
+    if out.suffix.lower() not in PAGES:
         message = f"--out {out}: a report ends in .html"
         raise InputError(message)
     from dalenius.api import load  # noqa: PLC0415 - numpy

@@ -13,6 +13,7 @@ MOST_DATASETS = 2**24
 MOST_CLASSES = 2**22
 MOST_ENTRIES = 2**23
 MOST_RECORDS = 10**8
+MOST_JOBS = 1024
 LARGEST = 2**40  # in size, of integers that users list
 SUM_TOLERANCE = 1e-9  # by which rows and laws may miss a sum of one; they are divided by it
 
@@ -28,6 +29,15 @@ def whole(name: str, value: object, least: int = 1) -> int:
         message = f"{name} = {value} is too small; give an integer of at least {least}"
         raise InputError(message)
     return int(value)
+
+
+def jobs(given: object) -> int:
+    """Return a number of processes, refused where they would be more than a machine can start."""
+    many = whole("jobs", given)
+    if many > MOST_JOBS:
+        message = f"jobs = {many} is above the limit of {MOST_JOBS} processes; one per core is enough"
+        raise InputError(message)
+    return many
 
 
 def records(n: object) -> int:

@@ -9,6 +9,9 @@ from typing import Any, NoReturn
 
 from dalenius.errors import InputError
 
+# Endings of pages.
+PAGES = (".html", ".htm")
+
 
 def path_of(path: object) -> Path:
     """Return the path that a user gave; an InputError where it is none."""
@@ -38,9 +41,19 @@ def obstacle(path: Path) -> str:
     return f"it is {kinds.get(stat.S_IFMT(mode), 'a device')}; name a file"
 
 
+def not_a_page(path: Path) -> str:
+    """Return why data cannot go into a file of this name, or nothing: a browser would show it as a page."""
+    if path.suffix.lower() not in PAGES:
+        return ""
+    return (
+        f"a file that ends in {path.suffix} is a page, and this is data; write pages with dalenius report or .report()"
+    )
+
+
 def write(path: Path, data: bytes) -> None:
     """Write a file whole or not at all: a temporary neighbour, brought to the disk, then one rename."""
-    if problem := obstacle(path):
+    problem = obstacle(path) or ("" if data.lstrip()[:1] == b"<" else not_a_page(path))
+    if problem:
         message = f"cannot write {path}: {problem}"
         raise InputError(message)
     try:

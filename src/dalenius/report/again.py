@@ -1,8 +1,10 @@
 """How to reproduce a result: the same question as a command and in Python, where it has names."""
 
 import math
+import shlex
 from collections.abc import Mapping
 
+from dalenius.model.secret import members
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier
@@ -19,7 +21,8 @@ Asked = Mapping[str, str | float | list[float]]
 
 def audit_again(audit: Audit) -> str:
     """Return the command and the Python of an audit."""
-    return _about_mechanism(audit, "audit", _adversary(audit), "audit = dl.audit(mechanism, {})")
+    asked = {**_adversary(audit), **_secret(audit)}
+    return _about_mechanism(audit, "audit", asked, "audit = dl.audit(mechanism, {})")
 
 
 def curve_again(curve: Curve) -> str:
@@ -44,7 +47,7 @@ def frontier_again(frontier: Frontier) -> str:
         return LOADED_DESIGNS
     named = {} if frontier.named else {"named": False}
     options = {**_adversary(first.leakage), "points": len(frontier.designs), **named, **_wanted(first)}
-    command = f'dalenius frontier --query "{frontier.query}" {as_flags(options)}'
+    command = f"dalenius frontier --query {shell(frontier.query)} {as_flags(options)}"
     return _both(first.leakage, command, f"frontier = dl.frontier(dl.queries.{frontier.query}, {as_keywords(options)})")
 
 
@@ -61,7 +64,7 @@ def calibration_again(calibration: Calibration) -> str:
         "accuracy": calibration.accuracy,
         "seed": audit.seed,
     }
-    command = f'dalenius calibrate --family {calibration.family} --query "{query}" {as_flags(options)}'
+    command = f"dalenius calibrate --family {shell(calibration.family)} --query {shell(query)} {as_flags(options)}"
     python = f'calibration = dl.calibrate("{calibration.family}", dl.queries.{query}, {as_keywords(options)})'
     return _both(audit, command, python)
 
@@ -74,7 +77,7 @@ def _about_mechanism(audit: Audit, verb: str, given: Asked, python: str, held: s
         return f"{_note(audit)}{LOADED.format(held)}{python.format(as_keywords(options))}"
     family, arguments = str(name).split("(", 1)
     mechanism = f"mechanism = dl.mechanisms.{family}(dl.queries.{query}, {arguments}"
-    command = f'dalenius {verb} --query "{query}" --mechanism "{name}" {as_flags(options)}'
+    command = f"dalenius {verb} --query {shell(query)} --mechanism {shell(name)} {as_flags(options)}"
     return _both(audit, command, f"{mechanism}\n{python.format(as_keywords(options))}")
 
 
@@ -85,7 +88,7 @@ def design_again(design: Design) -> str:
     budget = {"distortion" if design.goal == "leakage" else "leakage": design.budget}
     options = {**budget, **_adversary(design.leakage), **_wanted(design)}
     measure = MEASURES[design.distortion_name]
-    command = f'dalenius design --query "{design.query}" --measure {measure} {as_flags(options)}'
+    command = f"dalenius design --query {shell(design.query)} --measure {measure} {as_flags(options)}"
     python = f'design = dl.design(dl.queries.{design.query}, measure="{measure}", {as_keywords(options)})'
     return _both(design.leakage, command, python)
 
@@ -95,8 +98,15 @@ def _both(audit: Audit, command: str, python: str) -> str:
 
 
 def _note(audit: Audit) -> str:
-    plain = audit.secret is None and audit.reference.uniform
-    return "" if plain else "# with the secret and the reference of this report\n"
+    missing = [] if audit.secret is None or _secret(audit) else ["the secret"]
+    missing += [] if audit.reference.uniform else ["the reference"]
+    return f"# with {' and '.join(missing)} of this report\n" if missing else ""
+
+
+def _secret(audit: Audit) -> Asked:
+    """The secret, where it is some records: a function has no name."""
+    records = None if audit.secret is None else members(audit.secret)
+    return {} if records is None else {"secret": list(records)}
 
 
 def _adversary(audit: Audit) -> Asked:
@@ -114,6 +124,14 @@ def _wanted(result: Audit | Design) -> Asked:
     method = {} if result.method == "certified" else {"method": "paper"}
     relative = {"relative": result.relative} if result.relative else {}
     return {**unit, **method, **relative, "tolerance": result.tolerance, "seed": result.seed}
+
+
+def shell(given: object) -> str:
+    """Return a text as one word of a shell, in double quotes where nothing in it has a meaning inside of them."""
+    text = str(given)
+    if shlex.quote(text) == text:
+        return text
+    return shlex.quote(text) if set(text) & set('"$`\\!') or not text.isprintable() else f'"{text}"'
 
 
 def as_flags(options: Asked) -> str:

@@ -17,10 +17,12 @@ BOUNDS = ("lower", "upper")
 Row = Mapping[str, Any]
 
 
-def plot_study(rows: Sequence[Row], x: str, y: str, hue: str | None, *, varied: Sequence[str]) -> "Figure":
+def plot_study(  # noqa: PLR0913 - what is drawn, and what it is
+    rows: Sequence[Row], x: str, y: str, hue: str | None, *, varied: Sequence[str], bracket: str
+) -> "Figure":
     """Draw y against x, one line per value of hue; for lower and upper the whole bracket is drawn at every point.
 
-    Keys that vary beside x and hue have lines of their own: nothing is averaged.
+    Keys that vary beside x and hue have lines of their own: nothing is averaged. bracket: what lower and upper are of.
     """
     _check(rows, x=x, y=y, hue=hue)
     names = ([] if hue is None else [hue]) + [name for name in varied if name not in (x, hue)]
@@ -32,7 +34,7 @@ def plot_study(rows: Sequence[Row], x: str, y: str, hue: str | None, *, varied: 
         label = ", ".join(f"{name} = {value}" for name, value in zip(names, group, strict=True))
         _draw(axes, sorted(chosen, key=lambda row: row[x]), x, y, {"fmt": STYLES[k % len(STYLES)], "label": label})
     axes.set_xlabel(x)
-    axes.set_ylabel(f"leakage L, certified bracket ({rows[0]['unit']})" if y in BOUNDS else y)
+    axes.set_ylabel(f"{bracket}, certified bracket{_unit(rows, bracket)}" if y in BOUNDS else y)
     if names:
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return figure
@@ -46,6 +48,16 @@ def _check(rows: Sequence[Row], **columns: str | None) -> None:
         if given is not None and given not in rows[0]:
             message = f"{name} = {given!r} is not a column; take one of {', '.join(rows[0])}"
             raise InputError(message)
+    numbers = [name for name in rows[0] if all(isinstance(row[name], (int, float)) for row in rows)]
+    if columns["y"] not in numbers:
+        message = f"y = {columns['y']!r} is not a number at every point; take one of {', '.join(numbers)}"
+        raise InputError(message)
+
+
+def _unit(rows: Sequence[Row], bracket: str) -> str:
+    """The unit of a bracket in parentheses; nothing for a distortion, or where lines have different units."""
+    units = {row["unit"] for row in rows}
+    return "" if bracket == "distortion" or len(units) > 1 else f" ({units.pop()})"
 
 
 def _draw(axes: Any, rows: Sequence[Row], x: str, y: str, style: dict[str, str]) -> None:  # noqa: ANN401 - matplotlib

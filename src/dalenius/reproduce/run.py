@@ -154,7 +154,7 @@ def reproduce(  # noqa: PLR0913 - the options of the command
     """
     began, listener, plan = time.monotonic(), report or silent, plan or Plan()
     wanted = chosen(only, plan.experiments)
-    workers = cores() if jobs is None else checks.whole("jobs", jobs)
+    workers = cores() if jobs is None else checks.jobs(jobs)
     with Folder.open(Path(out), quick=quick, seed=checks.whole("seed", seed, 0)) as folder:
         total = _measure_missing(folder, plan, wanted, workers, listener)
         results = {name: folder.rows(one.points(quick)) for name, one in plan.experiments.items()}

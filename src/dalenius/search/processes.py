@@ -38,9 +38,12 @@ class Processes(Crew):
     _others: "list[Other]" = field(default_factory=list)
 
     def batches_of(self, size: int) -> int:
-        """Start the others early enough for them to have loaded what they need by the time there is work."""
+        """Start the others early enough for them to have loaded what they need by the time there is work.
+
+        A process for each batch under way is enough: another one would find nothing to do.
+        """
         if size >= self.nodes / 4:
-            while len(self._others) < self.jobs - 1:
+            while len(self._others) < min(self.jobs, self.batches) - 1:
                 self._others.append(Other())
         return super().batches_of(size)
 

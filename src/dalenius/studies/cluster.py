@@ -1,7 +1,9 @@
 """The same study on a Dask cluster: points are sent with the files they need, answers come back to the one store."""
 
 import importlib
+import logging
 import platform
+import signal
 import socket
 import tempfile
 import threading
@@ -12,10 +14,10 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from dalenius.errors import InputError
-from dalenius.model.files import read_bytes
 from dalenius.numerics import compiled
 from dalenius.studies.pool import script_left_alone
 from dalenius.studies.running import answer
@@ -24,7 +26,6 @@ from dalenius.studies.task import Task, Work
 
 # Numbers to the last digit depend on these.
 VERSIONS = ("dalenius", "numpy", "scipy", "python-flint", "clarabel")
-FILES = ("channel", "load", "reference")
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,7 @@ class Parcel:
     @classmethod
     def of(cls, key: str, work: Work) -> "Parcel":
         """Pack a point."""
-        named = {name: getattr(work.task, name) for name in FILES}
-        files = {name: read_bytes(work.folder / path) for name, path in named.items() if isinstance(path, str)}
-        return cls(key, work.task, files, versions())
+        return cls(key, work.task, work.content(), versions())
 
     def answer(self) -> Entry:
         """Answer the point on whichever machine this is, unless its last digits could be others."""
@@ -88,42 +87,71 @@ class Cluster:
     client: Any
     words: str
     stopping: bool = False
-    _open: list[Any] = field(default_factory=list)
+    _taken_back: set[Any] = field(default_factory=set)
 
     def stop(self) -> None:
         """Begin no further point; what is running ends."""
         self.stopping = True
 
-    def answers(self, missing: Mapping[str, Work], ahead: int = 4, tries: int = 3) -> Iterator[Entry]:
-        """Yield answers as they come. Only `ahead` points a worker are sent at a time, so that a stop is near.
+    def answers(self, missing: Mapping[str, Work], ahead: int = 4, tries: int = 3) -> Iterator[list[Entry]]:
+        """Yield answers as they come, or nothing for half a second, so that whoever listens learns of a stop.
 
+        Only `ahead` points a worker are sent at a time. After a stop those that no worker has begun are taken back.
         Dask gives a point whose worker was lost to another, `tries` times.
         """
-        distributed = importlib.import_module("distributed")
         queue = iter(missing.items())
         room = max(1, ahead * len(self.client.scheduler_info()["workers"]))
-        running = distributed.as_completed(loop=self.client.loop)
+        ended: SimpleQueue[Any] = SimpleQueue()
         futures: dict[Any, str] = {}
-
-        def send() -> None:
-            while len(futures) < room and not self.stopping:
-                item = next(queue, None)
-                if item is None:
-                    return
-                future = self.client.submit(
-                    answer_parcel, Parcel.of(*item), key=f"dalenius-{item[0]}", retries=tries, pure=False
-                )
+        while True:
+            while len(futures) < room and not self.stopping and (item := next(queue, None)) is not None:
+                try:
+                    parcel = Parcel.of(*item)
+                except InputError as error:
+                    yield [Entry(item[0], "failed", str(error), {}, 0.0)]
+                    continue
+                future = self.client.submit(answer_parcel, parcel, key=f"dalenius-{item[0]}", retries=tries, pure=False)
                 futures[future] = item[0]
-                running.add(future)
+                future.add_done_callback(ended.put)
+            if not futures:
+                return
+            if self.stopping and not self._taken_back:
+                self._taken_back = self._not_begun(futures)
+                self.client.cancel(list(self._taken_back))
+            yield self._ended(futures, ended)
 
-        send()
-        while futures:
-            future = next(running)
-            key = futures.pop(future)
-            send()
-            error = future.exception() if future.status == "error" else None
-            yield future.result() if error is None else Entry(key, "failed", f"on the cluster: {error}", {}, 0.0)
-            future.release()
+    def _ended(self, futures: dict[Any, str], ended: "SimpleQueue[Any]") -> list[Entry]:
+        try:
+            future = ended.get(timeout=0.5)
+        except Empty:
+            return []
+        key = futures.pop(future)
+        if future in self._taken_back:
+            return []
+        if future.status in ("cancelled", "lost"):
+            message = (
+                "the connection to the Dask scheduler was lost; finished points are kept, and the same command "
+                "continues once it runs again"
+            )
+            raise InputError(message)
+        error = future.exception() if future.status == "error" else None
+        found = future.result() if error is None else Entry(key, "failed", f"on the cluster: {error}", {}, 0.0)
+        future.release()
+        return [found]
+
+    def _not_begun(self, futures: Mapping[Any, str]) -> set[Any]:
+        """Futures that wait for a worker; none where the cluster does not say what its workers are at."""
+        try:
+            stacks = self.client.call_stack(list(futures))
+        except Exception:  # noqa: BLE001 - whatever it is: then every point that was sent is waited for
+            return set()
+        begun = {key for running in stacks.values() for key in running}
+        return {future for future in futures if future.key not in begun}
+
+
+def dask_setup(_: object) -> None:
+    """Leave a terminal's Ctrl-C to the process that started this one: Dask calls this as a worker of ours begins."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def check_installed() -> None:
@@ -142,12 +170,33 @@ def connected(address: str, patience: float = 4.0) -> Iterator[Cluster]:
     check_installed()
     if not address.startswith("local:"):
         _reach(address, patience)
+    # Dask sets the levels of its logs as it is loaded.
     distributed = importlib.import_module("distributed")
+    with _quiet(), _client(distributed, address, patience) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Within: Dask's client does not print tracebacks of its own for what is said here in one sentence."""
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+@contextmanager
+def _client(distributed: Any, address: str, patience: float) -> Iterator[Cluster]:  # noqa: ANN401 - dask ships no types
     if address.startswith("local:"):
         many = _workers(address)
         with (
             script_left_alone(),
-            distributed.LocalCluster(n_workers=many, threads_per_worker=1, dashboard_address=None) as local,
+            distributed.LocalCluster(
+                n_workers=many, threads_per_worker=1, dashboard_address=None, preload=[__name__]
+            ) as local,
             distributed.Client(local, timeout=patience) as client,
         ):
             yield Cluster(client, f"a local cluster of {many} processes")

@@ -18,9 +18,9 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from dalenius.errors import InputError
-from dalenius.model.files import obstacle
+from dalenius.model.files import not_a_page, obstacle
 from dalenius.numerics.rounding import decimals, round_down, round_up
-from dalenius.studies.task import Answered, Number, Task, Text, Work, check_files, check_question, wrong_calls
+from dalenius.studies.task import Answered, Number, Task, Text, Work, check_question, wrong_calls
 from dalenius.studies.words import Place, Source, mistakes_of, nearest
 
 Verdict = Literal["kept", "exceeded", "undecided"]
@@ -115,8 +115,7 @@ def read_checks(path: Path) -> list[tuple[Check, Work]]:
         place = ("check", number)
         try:
             check = Check.model_validate(table)
-            work = Work(check, path.parent)
-            check_files(work)
+            work = Work.read(check, path.parent)
             wrong = [((*place, key), sentence) for key, sentence in wrong_calls(check)]
             mistakes += wrong
             if check.task == "audit" and not wrong:
@@ -144,7 +143,7 @@ def _check_target(check: Check, folder: Path) -> None:
     if check.certificate is None:
         return
     target = folder / check.certificate
-    if problem := obstacle(target):
+    if problem := obstacle(target) or not_a_page(target):
         message = f"certificate = {check.certificate!r}: {problem}"
         raise InputError(message)
     if not target.parent.is_dir():

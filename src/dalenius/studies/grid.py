@@ -21,17 +21,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dalenius.errors import InputError
-from dalenius.studies.task import Number, Task, Text, Whole, Work, check_files, check_question, wrong_calls
+from dalenius.studies.task import Number, Task, Text, Whole, Work, check_question, wrong_calls
 from dalenius.studies.words import Place, Source, mistakes_of, nearest
 
 MOST_POINTS = 10**6
 # Points of a study that are built before work starts, until one is possible.
 TRIED = 20
+# Columns of every table of results, after the varied keys; only seconds differ from run to run.
+COLUMNS = ("lower", "upper", "unit", "gap", "stopped", "proved", "upper_by", "nodes")
+STATUS = ("status", "reason", "seconds")
 BRACES = re.compile(r"\{(\w+)\}")
 
 
@@ -116,7 +120,7 @@ def read_grid(source: Source) -> tuple[Head, tuple[Point, ...]]:
         message = f"{source.path}: the grid has {many} points; at most {MOST_POINTS} are taken"
         raise InputError(message)
     grid = {name: one.values() if isinstance(one, Range) else one for name, one in ranges.items()}
-    mistakes += _unknown(tables["fix"], grid)
+    mistakes += _unknown(tables["fix"], tables["vary"])
     if head is None or mistakes:
         raise source.refuse(mistakes)
     return head, _points(source, head, tables["fix"], grid)
@@ -144,36 +148,40 @@ def _range(given: object) -> Range | list[Any]:
     return given
 
 
-def _unknown(fix: Mapping[str, Any], grid: Mapping[str, list[Any]]) -> list[tuple[Place, str]]:
+def _unknown(fix: Mapping[str, Any], vary: Mapping[str, Any]) -> list[tuple[Place, str]]:
     """Names that are neither keys nor in braces, keys that stand in both tables, and braces without a value."""
     texts = [value for value in fix.values() if isinstance(value, str)]
-    texts += [value for values in grid.values() for value in values if isinstance(value, str)]
+    texts += [
+        value for values in vary.values() if isinstance(values, list) for value in values if isinstance(value, str)
+    ]
     braced = {name for text in texts for name in BRACES.findall(text)}
     known = set(Task.model_fields)
     found: list[tuple[Place, str]] = []
     for name in fix:
         if name not in known:
             found.append((("fix", name), f"there is no key {name!r}; {nearest(name, known)}"))
-        if name in grid:
+        if name in vary:
             found.append((("vary", name), f"{name} stands in [fix] too; leave it in one of them"))
-    for name in grid:
-        if name not in known | braced:
+    for name in vary:
+        if name not in known and name in (*COLUMNS, *STATUS):
+            taken = f"{name} is a column of every table of results; choose another name for what is varied"
+            found.append((("vary", name), taken))
+        elif name not in known | braced:
             hint = f"{nearest(name, known)}; to fill it into a text, write {{{name}}} there"
             found.append((("vary", name), f"there is no key {name!r}; {hint}"))
-    without = sorted(braced - set(grid))
+    without = sorted(braced - set(vary))
     return found + [(("vary",), f"{{{name}}} is in a text, and [vary] has no {name}") for name in without]
 
 
 def _points(source: Source, head: Head, fix: Mapping[str, Any], grid: Mapping[str, list[Any]]) -> tuple[Point, ...]:
-    points, mistakes = [], dict[Place, str]()
+    points, mistakes, digests = [], dict[Place, str](), dict[Path, str]()
     for values in itertools.product(*grid.values()):
         varied = dict(zip(grid, values, strict=True))
         stated = {**fix, **{name: value for name, value in varied.items() if name in Task.model_fields}}
         stated = {name: _filled(value, varied) for name, value in stated.items()}
         stated.setdefault("seed", head.seed)
         try:
-            work = Work(Task.model_validate(stated), source.path.parent)
-            check_files(work)
+            work = Work.read(Task.model_validate(stated), source.path.parent, digests)
         except ValidationError as error:
             for place, sentence in mistakes_of(error, Task, ()):
                 table = "vary" if place and place[0] in grid else "fix"

@@ -73,8 +73,8 @@ class Run:
         with connected(address) as cluster:
             self._say(f"{self.done} of {len(self.names)} points are done; {len(missing)} to go on {cluster.words}")
             with first_interrupt_stops(cluster.stop):
-                for entry in cluster.answers(missing):
-                    self._keep([entry])
+                for few in cluster.answers(missing):
+                    self._keep(few)
                     self._notice(cluster.stopping)
             return cluster.stopping and self._open > 0
 

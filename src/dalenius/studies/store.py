@@ -63,11 +63,11 @@ class Store:
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path, name: str, text: str, remedy: str = ANOTHER) -> "Iterator[Store]":
+    def open(cls, path: Path, name: str, text: str, remedy: str = ANOTHER, folder: str = ".") -> "Iterator[Store]":
         """Open the store of this study, or begin it; refused where the file is something else, or cannot be written.
 
         text: the study's TOML, kept so that the store says by itself what it holds. remedy: what to do where the file
-        is something else.
+        is something else. folder: where that TOML file stands, seen from the store.
         """
         fresh = not path.exists()
         if problem := obstacle(path):
@@ -81,7 +81,7 @@ class Store:
         with _alone(path), _connected(path, "rwc") as connection:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
-            meta = {"format": FORMAT, "version": __version__, "study": name, "toml": text}
+            meta = {"format": FORMAT, "version": __version__, "study": name, "toml": text, "folder": folder}
             with connection:
                 # One transaction: a kill leaves either no table or all of them.
                 connection.execute("BEGIN IMMEDIATE")

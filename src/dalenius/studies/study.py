@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import InputError
 from dalenius.model.files import path_of, write
 from dalenius.studies import store as stores
-from dalenius.studies.grid import Point, check_points, place_words, read_grid
+from dalenius.studies.grid import COLUMNS, STATUS, Point, check_points, place_words, read_grid
 from dalenius.studies.pool import cores
 from dalenius.studies.running import Report, Run, silent
 from dalenius.studies.store import Entry, Store
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalenius.report.page import Section
-
-# Columns of every table, after the varied keys; only seconds differ from run to run.
-COLUMNS = ("lower", "upper", "unit", "gap", "stopped", "proved", "upper_by", "nodes")
-STATUS = ("status", "reason", "seconds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +59,9 @@ class Study:
                 holds = f"the points of {meta['study']}" if "study" in meta else "nothing yet"
                 message = f"{given} holds {holds}, and no study that could be read from it"
                 raise InputError(message)
-            return cls.of(Source.parsed(given, meta.get("toml", "")), given).refreshed()
+            # Files are named from the folder of the TOML file, which need not be that of the store.
+            stood = given.parent / meta.get("folder", ".") / given.name
+            return cls.of(Source.parsed(stood, meta["toml"]), given).refreshed()
         study = cls.of(Source.read(given), given.with_suffix(".db"))
         try:
             return study.refreshed() if study.store.exists() else study
@@ -101,13 +99,13 @@ class Study:
         from dalenius.model import checks  # noqa: PLC0415 - numpy
 
         study = self if store is None else replace(self, store=path_of(store))
-        workers = cores() if jobs is None else checks.whole("jobs", jobs)
+        workers = cores() if jobs is None else checks.jobs(jobs)
         check_points(study.source, study.points)
         if dask is not None:
             from dalenius.studies.cluster import check_installed  # noqa: PLC0415 - only here
 
             check_installed()
-        with Store.open(study.store, study.name, study.source.text) as open_store:
+        with Store.open(study.store, study.name, study.source.text, folder=study.folder) as open_store:
             there = {key: entry for key, entry in open_store.entries().items() if entry.status == "done"}
             missing = {point.key: point.work for point in study.points if point.key not in there}
             names = {point.key: place_words(point.varied) for point in study.points}
@@ -118,6 +116,15 @@ class Study:
             if missing:
                 stopped = run.here(missing, workers) if dask is None else run.on_cluster(missing, dask)
             return replace(study, entries=open_store.entries(), interrupted=stopped)
+
+    @property
+    def folder(self) -> str:
+        """The folder of its TOML file as seen from its store."""
+        try:
+            return os.path.relpath(self.source.path.absolute().parent, self.store.absolute().parent)
+        except ValueError:
+            # On another drive.
+            return str(self.source.path.absolute().parent)
 
     @property
     def failed(self) -> int:
@@ -133,13 +140,16 @@ class Study:
         return self.entries.get(point.key)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per point that has ended: the varied keys, the numbers, status, reason, seconds."""
+        """Return one row per point that has ended: the varied keys, the numbers, status, reason, seconds.
+
+        Where a varied key has the name of a number, as nodes or distortion, the number is called `found_nodes`.
+        """
         ended = [(point.varied, entry) for point in self.points if (entry := self._entry(point)) is not None]
         extra = sorted({name for _, entry in ended for name in entry.numbers} - set(COLUMNS))
         return [
             {
                 **varied,
-                **{name: entry.numbers.get(name) for name in (*COLUMNS, *extra)},
+                **{_column(name, varied): entry.numbers.get(name) for name in (*COLUMNS, *extra)},
                 "status": entry.status,
                 "reason": entry.reason,
                 "seconds": entry.seconds,
@@ -147,11 +157,20 @@ class Study:
             for varied, entry in ended
         ]
 
+    def _labelled(self) -> list[dict[str, Any]]:
+        """Rows whose varied values can label a place: as texts where a key has lists, or texts beside numbers."""
+        rows = self.rows()
+        for name in self.points[0].varied:
+            kinds = {type(row[name]) for row in rows}
+            if list in kinds or (str in kinds and len(kinds) > 1):
+                rows = [row | {name: str(row[name])} for row in rows]
+        return rows
+
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """Return a pandas DataFrame with one row per point."""
         from dalenius.results.audit import frame  # noqa: PLC0415 - numpy
 
-        return frame(self.rows())
+        return frame(self._labelled())
 
     def to_xarray(self) -> Any:  # noqa: ANN401 - an xarray.Dataset
         """Return an xarray Dataset whose coordinates are the varied keys."""
@@ -225,8 +244,11 @@ class Study:
         """Draw y against x, one line per value of hue; the bracket as a band where y is lower or upper."""
         from dalenius.report.study_plots import plot_study  # noqa: PLC0415 - matplotlib
 
-        rows = [row for row in self.rows() if row["status"] == "done"]
-        return plot_study(rows, x, y, hue, varied=list(self.points[0].varied))
+        rows = [row for row in self._labelled() if row["status"] == "done"]
+        dual = any(point.work.task.dual for point in self.points)
+        return plot_study(
+            rows, x, y, hue, varied=list(self.points[0].varied), bracket="distortion" if dual else "leakage L"
+        )
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page about the study; with its certificates, where they are not too many."""
@@ -246,8 +268,9 @@ class Study:
 
     def summary(self) -> str:
         """Return how far the study is, in plain words."""
-        done = len([p for p in self.points if p.key in self.entries]) - self.failed
-        widest = max((e.numbers["gap"] for e in self.entries.values() if e.status == "done"), default=None)
+        ended = [entry for entry in map(self._entry, self.points) if entry is not None]
+        done = len(ended) - self.failed
+        widest = max((entry.numbers["gap"] for entry in ended if entry.status == "done"), default=None)
         lines = [
             f"Study      {self.name}: {len(self.points)} points over {', '.join(self.points[0].varied)}",
             f"Done       {done}" + (f", failed {self.failed}" if self.failed else ""),
@@ -303,6 +326,11 @@ class Verified:
             return f"all {self.checked} certificates verified"
         first = f"{place_words(self.refused[0][0])}: {self.refused[0][1]}"
         return f"{len(self.refused)} of {self.checked} certificates NOT verified; the first at {first}"
+
+
+def _column(name: str, varied: Mapping[str, Any]) -> str:
+    """The column of a number: what was asked keeps its name. The unit is the one that was asked for."""
+    return f"found_{name}" if name in varied and name != "unit" else name
 
 
 def _states(lower: float | None, upper: float | None, entry: Entry, rounding: float = 1e-12) -> bool:

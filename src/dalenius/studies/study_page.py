@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.report.again import shell
 from dalenius.report.audit_page import EACH, MOST_CARRIED, gzip
 from dalenius.report.charts import Axis, Series, line_chart, number, text
 from dalenius.report.page import Download, Section, Table
@@ -11,6 +12,7 @@ from dalenius.report.profile_text import BOUNDED, INDEPENDENT
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.studies import store as stores
 from dalenius.studies.grid import place_words
+from dalenius.studies.task import TaskName
 
 if TYPE_CHECKING:
     from dalenius.studies.study import Study
@@ -20,6 +22,13 @@ MOST_SHOWN = 500
 MOST_LINES = 8
 # More bytes than this in a store are more than a page may carry, however well they are packed.
 MOST_STORED = 8 * MOST_CARRIED
+
+# Of all answers the one that leaks most, by what was asked.
+WORST: dict[TaskName, str] = {
+    "audit": "The one that leaks most leaks",
+    "design": "Of the mechanisms found the one that leaks most leaks",
+    "calibrate": "Every noise that was found keeps its budget; the one that leaks most leaks",
+}
 
 Row = dict[str, Any]
 
@@ -39,7 +48,7 @@ def sections(study: "Study") -> list[Section]:
         Section("Table", more, table=table),
         Section(
             "How to reproduce it",
-            ("This file describes the study:",),
+            (f"Save these lines as {study.source.path.with_suffix('.toml').name}, where it is not at hand:",),
             lines=study.source.text.strip(),
             commands=_again(study),
         ),
@@ -49,14 +58,18 @@ def sections(study: "Study") -> list[Section]:
 
 def _verdict(study: "Study", done: list[Row]) -> str:
     said = f"{text(study.name)}: {len(done)} of {len(study.points)} points are done, {study.failed} failed."
-    tasks = {point.work.task.task for point in study.points}
-    if not done or tasks != {"audit"} or len({row["unit"] for row in done}) > 1:
+    tasks = {(point.work.task.task, point.work.task.dual) for point in study.points}
+    if not done or len(tasks) > 1 or len({row["unit"] for row in done}) > 1:
         return said
+    task, dual = tasks.pop()
     worst = max(done, key=lambda row: row["upper"])
-    place = place_words({name: worst[name] for name in study.points[0].varied})
+    place = text(place_words({name: worst[name] for name in study.points[0].varied}))
+    if dual:
+        most = text(round_up(worst["upper"], decimals(worst["upper"])))
+        return f"{said} Of the mechanisms found the least accurate has an expected error of at most {most}, at {place}."
     most, unit = number(worst["upper"], NATS_PER_UNIT[worst["unit"]], "up"), text(worst["unit"])
-    where = f", at {text(place)}" if place else ""
-    return f'{said} The one that leaks most leaks at most {most} <span class="unit">{unit}</span>{where}.'
+    sure = f" with confidence {worst['confidence']:.12g}" if worst.get("confidence") is not None else ""
+    return f'{said} {WORST[task]} at most {most} <span class="unit">{unit}</span>{sure}, at {place}.'
 
 
 def _believed(study: "Study") -> tuple[str, ...]:
@@ -75,7 +88,7 @@ def _chart(study: "Study", done: list[Row], names: list[str]) -> tuple[str, tupl
     series, left = lines[:MOST_LINES], len(lines) - MOST_LINES
     words = (f"{left} more lines are in the table.",) if left > 0 else ()
     # With a budget of leakage the bracket is of a distortion, which has no unit.
-    dual = any(p.work.task.task == "design" and p.work.task.leakage is not None for p in study.points)
+    dual = any(point.work.task.dual for point in study.points)
     up = Axis("certified bracket", None if dual else done[0]["unit"])
     return line_chart(series, Axis(along), up, study.name), words
 
@@ -111,7 +124,7 @@ def _cell(value: object) -> str:
 
 def _again(study: "Study") -> str:
     toml = study.source.path.with_suffix(".toml").name
-    return f'dalenius sweep {toml} --verify\n\nimport dalenius as dl\n\ndl.Study.load("{toml}").run().verify()'
+    return f"dalenius sweep {shell(toml)} --verify\n\nimport dalenius as dl\n\ndl.Study.load({toml!r}).run().verify()"
 
 
 def _certificates(study: "Study") -> Section:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -32,7 +32,8 @@ Whole = Annotated[int, BeforeValidator(_no_bool), Field(strict=True)]
 Positive = Annotated[float, BeforeValidator(_no_bool), Field(strict=True, gt=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(strict=True, min_length=1)]
 Flag = Annotated[bool, Field(strict=True, description="true or false")]
-# How the file of a channel is read, as for Mechanism.from_matrix.
+# Keys that may name a file; and how the file of a channel is read, as for Mechanism.from_matrix.
+FILES = ("channel", "load", "reference")
 READING = ("delimiter", "decimal", "header", "index", "normalize", "counts")
 
 
@@ -124,6 +125,11 @@ class Task(BaseModel):
             message = f"give exactly one of {one} and {other}; {'both' if many else 'neither'} was given"
             raise ValueError(message)
 
+    @property
+    def dual(self) -> bool:
+        """Whether what is bracketed is a distortion: that of the best design within a budget of leakage."""
+        return self.task == "design" and self.leakage is not None
+
     def options(self) -> dict[str, Any]:
         """Return what is passed on as it is."""
         names = (
@@ -139,24 +145,47 @@ class Work:
 
     task: Task
     folder: Path
+    # Digests of the files it names, as they were when the question was read.
+    digests: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, task: Task, folder: Path, known: dict[Path, str] | None = None) -> "Work":
+        """Read the files that a task names. known: digests of files that were read for the same study."""
+        digests = {} if known is None else known
+        named = {name: folder / value for name in FILES if isinstance(value := getattr(task, name), str)}
+        for name, path in named.items():
+            if not path.is_file():
+                message = f"{name} = {getattr(task, name)!r}: there is no such file in {folder}"
+                raise InputError(message)
+            if path not in digests:
+                digests[path] = digest(read_bytes(path))
+        return cls(task, folder, tuple((name, digests[path]) for name, path in named.items()))
 
     def key(self) -> str:
         """Return what the answer depends on, in one digest: every key, and the content of every file named."""
         stated = self.task.model_dump(exclude_defaults=True)
-        for name in ("channel", "load", "reference"):
-            if isinstance(stated.get(name), str):
-                stated[name] = {"sha256": _digest(self.folder / stated[name])}
+        stated |= {name: {"sha256": found} for name, found in self.digests}
         text = json.dumps(stated, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def content(self) -> dict[str, bytes]:
+        """Return the content of its files; refused where it is no longer what the question was read with."""
+        found = {name: read_bytes(self.folder / getattr(self.task, name)) for name, _ in self.digests}
+        for name, before in self.digests:
+            if digest(found[name]) != before:
+                message = f"{getattr(self.task, name)} has changed since the question was read; ask again"
+                raise InputError(message)
+        return found
+
     def answer(self) -> "Answered":
         """Answer the question; the certificate is not checked here."""
+        self.content()
         return _ANSWERS[self.task.task](self)
 
 
-@cache
-def _digest(path: Path) -> str:
-    return hashlib.sha256(read_bytes(path)).hexdigest()
+def digest(content: bytes) -> str:
+    """Return by what a file is told from another."""
+    return hashlib.sha256(content).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -303,12 +332,3 @@ def _wrong_call(key: str, text: str) -> str:
     except InputError as error:
         return str(error)
     return ""
-
-
-def check_files(work: Work) -> None:
-    """Refuse a task whose files cannot be read, before any work starts."""
-    for name in ("channel", "load", "reference"):
-        value = getattr(work.task, name)
-        if isinstance(value, str) and not (work.folder / value).is_file():
-            message = f"{name} = {value!r}: there is no such file in {work.folder}"
-            raise InputError(message)

@@ -1,6 +1,7 @@
 """Mistakes in a TOML file as sentences: the file, the line, the key, what was expected, the nearest key."""
 
 import difflib
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,7 +63,9 @@ class Source:
 
     def refuse(self, mistakes: Sequence[tuple[Place, str]]) -> InputError:
         """Return one error that lists every mistake with its line."""
-        said = [f"{self._where(place)}: {sentence}" for place, sentence in mistakes]
+        # By their lines; those of no line, as a missing table, come last.
+        placed = sorted(mistakes, key=lambda mistake: line_of(self.text, mistake[0]) or math.inf)
+        said = [f"{self._where(place)}: {sentence}" for place, sentence in placed]
         message = f"{self.path}: {'; '.join(said)}"
         return InputError(message)
 
@@ -93,7 +96,8 @@ def line_of(text: str, place: Place) -> int | None:
             continue
         else:
             continue
-        if tuple(table) == place[: len(table)]:
+        # A table of an array answers to the name of all of them too.
+        if tuple(table) == place[: len(table)] or (best is None and tuple(table[:-1]) == place):
             best = number
     return best
 
