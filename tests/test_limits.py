@@ -95,6 +95,15 @@ def test_an_audit_and_its_check_keep_the_time_limit(
     assert 0 < audit.lower < audit.upper
 
 
+@pytest.mark.parametrize("epsilon", [1e-17, 1e-300])
+@pytest.mark.parametrize("n", [3, 12])
+def test_rows_that_are_equal_in_floats_alone_are_not_taken_as_one(n: int, epsilon: float) -> None:
+    """At once, where no bound but those of the reference had its turn."""
+    mechanism = dl.mechanisms.laplace(dl.queries.count(n=n), epsilon=epsilon)
+    for limit in (1e-6, 5.0):
+        assert dl.audit(mechanism, knowledge=0.1, time_limit=limit, verify=True).verified
+
+
 def random_matrix(rows: int, outputs: int) -> dl.Mechanism:
     """Rows of Dirichlet(1) law."""
     drawn = np.random.default_rng(1).dirichlet(np.ones(outputs), size=rows)

@@ -321,8 +321,11 @@ class Stage:
 
 
 def _shares_rows(audit: SecretAudit) -> bool:
-    """Whether two cells may have one row; else `maximal` is the trivial bound."""
-    return not audit.cells.many or audit.cells.size > len(audit.cells.lumped.channel)
+    """Whether two cells may have one row; else `maximal` is the trivial bound.
+
+    A verifier must find the same: rows that are equal in floats alone, as those of next to endless noise, are not one.
+    """
+    return audit.exact_cells and (not audit.cells.many or audit.cells.size > len(audit.cells.lumped.channel))
 
 
 def _ordered(audit: SecretAudit) -> bool:
@@ -365,6 +368,6 @@ FROM_ASCENTS_ON = (
     Stage(_ordered, SecretAudit.monotone, "monotone"),
     Stage(lambda audit: audit.worth_more and audit.choices is not None, SecretAudit.all_choices, "choices"),
     Stage(lambda audit: not audit.cells.many, SecretAudit.note_unconstrained),
-    Stage(_large, SecretAudit.sibson, "sibson"),
+    Stage(lambda audit: _large(audit) and audit.exact_cells, SecretAudit.sibson, "sibson"),
     Stage(_large, SecretAudit.capacity, "capacity"),
 )
