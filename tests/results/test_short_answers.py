@@ -1,5 +1,6 @@
 """Audits that one Newton run answers are those of the general way."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -51,6 +52,14 @@ def test_the_short_way_answers_as_the_general_one(name: str, asked: dict[str, An
     assert short.extremes.unconstrained == pytest.approx(general.extremes.unconstrained, abs=1e-7)
     assert short.extremes.uniform == pytest.approx(general.extremes.uniform, abs=1e-12)
     assert short.records.orbits == (((0,), short.lower, short.upper),)
+
+
+def test_two_rows_of_the_least_floats_have_an_answer() -> None:
+    rows = [[1e-300, 0.0, 0.98, 0.02, 1e-200], [0.02, 5e-324, 0.98, 1e-16, 0.0]]
+    for knowledge in (0.0, 1.0):
+        audit = dl.audit(dl.Mechanism.from_matrix(rows, records=[2]), knowledge=knowledge)
+        assert 0 < audit.lower <= audit.upper < math.log(2)
+        assert dl.verify(audit).verified
 
 
 def test_two_rows_have_the_capacity_that_has_a_formula() -> None:

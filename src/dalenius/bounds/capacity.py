@@ -120,7 +120,8 @@ def two_rows(q: Floats, tolerance: float, rounds: int = 60) -> CapacityBracket:
     pairs = [(a, b) for a, b in zip(*q.tolist(), strict=True) if a + b > 0]
     low, high, p = 0.0, 1.0, 0.5
     for _ in range(rounds):
-        law = [a + p * (b - a) for a, b in pairs]
+        # Of the least floats a share may be none; any law of outputs bounds the capacity.
+        law = [max(a + p * (b - a), TINY) for a, b in pairs]
         d_0 = math.fsum(a * math.log(a / r) for (a, _), r in zip(pairs, law, strict=True) if a > 0)
         d_1 = math.fsum(b * math.log(b / r) for (_, b), r in zip(pairs, law, strict=True) if b > 0)
         told = d_0 + p * (d_1 - d_0)

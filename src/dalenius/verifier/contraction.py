@@ -86,7 +86,12 @@ def pair_contracts(p: Row, q: Row, eta: Ball, lam: float | None = None) -> bool:
     # Total variation is what two laws do not have in common.
     if ONE - sum((a.min(b) for a, b in shared), ZERO) <= eta:
         return True
-    at = arb(_minimiser([(float(a), float(b)) for a, b in shared]) if lam is None else lam)
+    if lam is None:
+        lam = _minimiser([(float(a), float(b)) for a, b in shared])
+        if lam > 0.5:  # noqa: PLR2004 - floats are finer near 0 than near 1
+            shared = [(b, a) for a, b in shared]
+            lam = _minimiser([(float(a), float(b)) for a, b in shared])
+    at = arb(lam)
     height, slope = ZERO, ZERO
     for a, b in shared:
         # h(at) = sum a b / mix,  h'(at) = sum a b (b - a) / mix^2
