@@ -362,9 +362,12 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
     if independent := options.pop("independent", False):
         options["adversary"] = "independent"
     if (secret := data.get("secret")) is not None:
-        bins = "edges" in secret  # of a real-valued record, as `dl.audit` takes them: without the ends
-        listed = {**secret, "edges": secret["edges"][1:-1]} if bins else secret.get("records")
-        options["secret"] = judge.np.array(secret["values"]) if listed is None else listed
+        if "edges" in secret:  # of a real-valued record, as `dl.audit` takes them: without the ends
+            options["secret"] = {**secret, "edges": secret["edges"][1:-1]}
+        elif "values" in secret:
+            options["secret"] = judge.secret_values(mechanism.records, secret)
+        else:
+            options["secret"] = secret["records"]
     if (reference := data["adversary"].get("reference")) is not None:
         density = "edges" in reference
         options["reference"] = (reference["edges"], reference["masses"]) if density else next(iter(reference.values()))

@@ -29,7 +29,7 @@ WINDOW = dl.Settings(
 )
 ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
 # What is known of the truth: ascents find the best prior long before a tree shows that it is.
-SHARP: Json = {"tolerance": 1e-4, "time_limit": 0.5}
+SHARP: Json = {"tolerance": 1e-4, "time_limit": 0.3}
 # Local randomisers by formula, and on few nodes, so that a check takes no time.
 BY_FORMULA = dl.Settings(locals=Locals(bellman_records=0))
 FEW_NODES = dl.Settings(locals=Locals(bellman_nodes=40))
