@@ -646,6 +646,9 @@ class MonotoneRows(_Checked):
     spreads: float = 9.0
     refinements: int = 4
     most_points: int = 1200
+    # Whether the number of values of the secret may bound what an answer between points tells: not that of a
+    # real-valued record, whose digits may be tied to the other records.
+    counts_values: bool = True
     # The share of the bound that may be lost between points, or beyond them; and to which the chains are run.
     lost: float = 1e-3
     near: float = 1e-3

@@ -143,6 +143,29 @@ def change_number(rng: random.Random, data: Json) -> None:
     at[key] = rng.choice(near if rng.random() < 0.7 else NUMBERS)
 
 
+def redraw(rng: random.Random, data: Json) -> None:
+    """Other parameters of a proof altogether, at another scale: any will do, and none may prove what is false."""
+    proofs = [p for name, listed in fields(data) if name == "proofs" and is_list(listed) for p in listed]
+    proofs = [p for p in proofs if isinstance(p, dict)]
+    if not proofs:
+        return
+    proof, scale = rng.choice(proofs), 10.0 ** rng.uniform(-4, 2)
+    free = [key for key in proof if key not in ("record", "kind", "upper", "cells", "audit", "tree")]
+    for key in rng.sample(free, rng.randint(0, len(free))):
+        proof[key] = redrawn(rng, proof[key], scale)
+
+
+def redrawn(rng: random.Random, x: Json, scale: float) -> Json:
+    """Every number inside anew: whole ones up to a few times as large, others of a random sign or above 0."""
+    if isinstance(x, list):
+        return [redrawn(rng, y, scale) for y in x]
+    if not is_number(x):
+        return x
+    if isinstance(x, int):
+        return rng.randint(0, 2 * min(abs(x), 10**6) + 2)
+    return rng.choice([rng.gauss(0, scale), x + rng.gauss(0, scale), abs(rng.gauss(0, scale)), 1 + scale])
+
+
 def swap(rng: random.Random, data: Json) -> None:
     at, key = spot(rng, data, is_list)
     items = at[key]
@@ -232,7 +255,7 @@ def claims(data: Json) -> Iterator[Json]:
 
 
 CHANGES = [change_number] * 8 + [swap, swap, drop, double, double, replace, replace, replace, retype, stretch, nest]
-CHANGES += [reword, ask_more, ask_more]
+CHANGES += [reword, ask_more, ask_more, redraw, redraw, redraw]
 
 
 def forge(rng: random.Random, sample: pool.Sample, data: Json) -> None:
@@ -327,6 +350,9 @@ def judged(rng: random.Random, sample: pool.Sample, data: Json) -> str:
 def another(rng: random.Random, data: Json) -> tuple[float, float]:
     """The truth about a problem that nobody had asked: the solver's bracket, and brute force where that is possible."""
     adversary = {k: v for k, v in data["adversary"].items() if k != "reference"}
+    if "audit" in data and "query" not in data["problem"]:
+        # A design beside an earlier release: nobody else knows its optimum.
+        return 0.0, math.inf
     if "audit" in data:
         budget = {k: float(v) for k, v in data["budget"].items()}
         design = dl.design(parse_query(data["problem"]["query"]), **budget, **adversary, tolerance=1e-3, time_limit=2)
@@ -336,9 +362,12 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
     if independent := options.pop("independent", False):
         options["adversary"] = "independent"
     if (secret := data.get("secret")) is not None:
-        bins = "edges" in secret  # of a real-valued record, as `dl.audit` takes them: without the ends
-        listed = {**secret, "edges": secret["edges"][1:-1]} if bins else secret.get("records")
-        options["secret"] = judge.np.array(secret["values"]) if listed is None else listed
+        if "edges" in secret:  # of a real-valued record, as `dl.audit` takes them: without the ends
+            options["secret"] = {**secret, "edges": secret["edges"][1:-1]}
+        elif "values" in secret:
+            options["secret"] = judge.secret_values(mechanism.records, secret)
+        else:
+            options["secret"] = secret["records"]
     if (reference := data["adversary"].get("reference")) is not None:
         density = "edges" in reference
         options["reference"] = (reference["edges"], reference["masses"]) if density else next(iter(reference.values()))

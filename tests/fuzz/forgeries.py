@@ -4,22 +4,28 @@ Another mechanism: a real certificate, at times with points, groups or words of 
 a mechanism that is nearly the same channel. It must not pass, unless the two are one channel, judged by their rows.
 Files: sizes and numbers at the verifier's limits, in a child process with little memory and time. There must be an
 answer in time, and never 'verified' where a false bound is claimed.
+Digits: a record that a mechanism rounds to steps says by its digits what the others are, and proofs that are true of
+its steps, of every kind, are shown as proofs about the record.
 """
 
 import copy
 import json
+import math
 import random
 import re
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import large_samples
 import numpy as np
 
 import dalenius as dl
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from fuzz import judge, pool
+from dalenius.settings import only
+from fuzz import certificates, judge, pool
 
 Json = Any
 GRACE = 20.0  # seconds beyond the time limit, on a busy machine
@@ -36,7 +42,7 @@ SPELLINGS = {  # mechanisms of count(n=2) with real outputs: other words for oth
 
 
 def case(rng: random.Random) -> str:
-    return rng.choice([shown_as_another, shown_as_another, real_points, greedy])(rng)
+    return rng.choice([shown_as_another, shown_as_another, real_points, greedy, digits])(rng)
 
 
 def shown_as_another(rng: random.Random) -> str:
@@ -101,6 +107,60 @@ def real_points(rng: random.Random) -> str:
     if SPELLINGS[words] and rng.random() < 0.3:
         assert dl.verify(audit, parse_mechanism(SPELLINGS[words], query)).verified
     return "refused"
+
+
+def tied(n: int, rate: float) -> tuple[float, float]:
+    """What a prior leaks of n records in two steps, whose first says by its digits how many others are 1; its D."""
+    sums = np.array([0.5, *[1.0] * (n - 1), 0.5]) / n
+    away = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1)))
+    rows = np.exp(-rate * away)
+    rows /= rows.sum(axis=1, keepdims=True)
+    told = float((sums[:, None] * rows * np.log(rows / (sums @ rows))).sum())
+    return told, sum(math.log(2 ** (n - 1) / math.comb(n - 1, s)) for s in range(n)) / n
+
+
+WHOLE = ["", "boxes", "simplices", "posteriors", "rows", "monotone", "choices", "formulas", "convex"]
+
+
+@cache
+def of_steps(n: int, rate: float, kind: str) -> Json:
+    """A certificate about the steps, by this kind of proof if there is one."""
+    known = {"knowledge": tied(n, rate)[1] + 0.01, "reference": [0.5, 0.5], "tolerance": 1e-2, "time_limit": 0.5}
+    settings = dl.Settings(portfolio=only(kind)) if kind else dl.Settings()
+    query, noise = f"total(n={n}, values=[0, 1])", f"geometric(epsilon={rate})"
+    mechanism = large_samples.both(noise, query)[kind not in ("", "formulas")]
+    return json.loads(dl.audit(mechanism, **known, settings=settings).certificate.text())
+
+
+def digits(rng: random.Random) -> str:
+    """Proofs about steps inside, as they are or with parameters of the forger's own, in the place of a real record."""
+    n, rate = rng.choice([6, 10]), rng.choice([2.0, 6.0])
+    told, knowledge = tied(n, rate)
+    inside = copy.deepcopy(of_steps(n, rate, rng.choice(WHOLE)))
+    known = inside["adversary"]["knowledge"]
+    if rng.random() < 0.5:
+        points = rng.choice([2, 3, n + 1])
+        inside["proofs"] = [{
+            "record": 0, "kind": "monotone", "first": 0, "step": rng.choice([1, n // (points - 1), n]),
+            "rho": [rng.gauss(0, 1) for _ in range(points)], "s": 10.0 ** rng.uniform(-3, 1), "rounds": 20,
+            "beyond": 0.1,
+            **rng.choice([{}, {"order": 1 + 10.0 ** rng.uniform(-2, 9)}]),
+        }]  # fmt: skip
+    elif rng.random() < 0.5:
+        certificates.redraw(rng, inside)
+    # Below what is told, and far above what the steps tell.
+    claim = told - 10.0 ** rng.uniform(-6, -1) if rng.random() < 0.7 else inside["upper"]
+    for at in (inside, *inside["proofs"]):
+        at["upper"] = claim
+    inside["lower"] = min(inside["lower"], claim)
+    proof = {"record": 0, "kind": "stepped", "cells": 1, "upper": claim, "audit": inside}
+    problem = {"query": f"real_sum(n={n}, low=0, high=1)", "mechanism": f"geometric(epsilon={rate}, step=1)"}
+    adversary = {"knowledge": known}
+    data = {**inside, "problem": problem, "adversary": adversary, "lower": 0.0, "proofs": [proof]}
+    data["witness"] = {"record": 0, "cells": 1, "audit": of_steps(n, rate, "")}
+    verdict = dl.verify(data)
+    assert not verdict.verified or claim >= told, f"{json.dumps(data)}: {told!r} is leaked for {knowledge!r}"
+    return "digits: true" if verdict.verified else "digits: refused"
 
 
 HUGE_QUERIES = [

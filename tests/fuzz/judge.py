@@ -118,6 +118,14 @@ def labels_of(records: Sequence[int], group: Sequence[int]) -> Integers:
     return labels
 
 
+def secret_values(records: Sequence[int], secret: Json) -> Integers:
+    """The value of the secret of a certificate in every dataset: a group, a function of one, or of the dataset."""
+    if "records" not in secret:
+        return np.array(secret["values"])
+    group = labels_of(records, secret["records"])
+    return np.array(secret["values"])[group] if "values" in secret else group
+
+
 def rho_of(records: Sequence[int], reference: Json) -> Floats:
     """The reference of a certificate as weights of the datasets."""
     if reference is None:
@@ -150,6 +158,6 @@ def posed(data: Json, mechanism: Mechanism) -> Posed:
     if secret is None:
         secrets = tuple(labels_of(records, [i]) for i in range(len(records)))
     else:
-        secrets = (labels_of(records, secret["records"]) if "records" in secret else np.array(secret["values"]),)
+        secrets = (secret_values(records, secret),)
     rho = rho_of(records, data["adversary"].get("reference"))
     return Posed(mechanism.matrix(), secrets, rho, uniform_knowledge(records, data["adversary"]))

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 
 import dalenius as dl
+from dalenius.model.reference import Reference
 from dalenius.model.sheets import Reading, read_sheet
 
 MATRIX = np.array([[0.9, 0.1], [0.4, 0.6], [1 / 3, 2 / 3], [0.0625, 0.9375]])
@@ -186,3 +187,10 @@ def test_every_digit_arrives_whichever_way_it_is_read(tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     with pytest.raises(dl.InputError, match="line 50002 has 2 columns where others have 3"):
         read_sheet(path, 60_000, Reading())
+
+
+def test_a_file_that_ends_with_its_header_is_no_reference(tmp_path: Path) -> None:
+    path = tmp_path / "reference.txt"
+    path.write_text("_0.99]04,0,50.5;.5,0.42,0,50.5;.5,0.42")
+    with pytest.raises(dl.InputError, match=r"reference\.txt"):
+        Reference.from_file(path, (2, 2))

@@ -153,7 +153,9 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(
-    "array", [np.zeros((0, 2)), np.array([["", "U"], ["", ""]]), np.zeros((2, 2), dtype=[("a", "<f8")])], ids=repr
+    "array",
+    [np.zeros((0, 2)), np.array([["", "U"], ["", ""]]), np.zeros((2, 2), dtype=[("a", "<f8")]), np.eye(2) + 0j],
+    ids=repr,
 )
 def test_an_array_that_holds_no_channel_is_an_input_error(array: NDArray[Any], tmp_path: Path) -> None:
     np.save(tmp_path / "channel.npy", array)

@@ -1,5 +1,6 @@
 """Audits that one Newton run answers are those of the general way."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -75,6 +76,14 @@ def test_knowledge_that_leaves_a_gap_is_searched() -> None:
     audit = dl.audit(CHANNELS["5x3"], knowledge=1e-14, tolerance=1e-10)
     assert audit.verified
     assert audit.upper_by != "boxes"
+
+
+def test_two_rows_of_the_least_floats_have_an_answer() -> None:
+    rows = [[1e-300, 0.0, 0.98, 0.02, 1e-200], [0.02, 5e-324, 0.98, 1e-16, 0.0]]
+    for knowledge in (0.0, 1.0):
+        audit = dl.audit(dl.Mechanism.from_matrix(rows, records=[2]), knowledge=knowledge)
+        assert 0 < audit.lower <= audit.upper < math.log(2)
+        assert dl.verify(audit).verified
 
 
 def test_two_rows_have_the_capacity_that_has_a_formula() -> None:

@@ -278,6 +278,110 @@ def test_nonsense_beside_it_does_not_hide_a_channel_that_is_too_large(bait: Json
     assert work.estimate(certificate(**{**LARGE_GROUP, **bait})).bytes > 2**32
 
 
+def on_blocks(**fields: Json) -> Json:
+    """Four million records and a witness on one block."""
+    witness = {"record": 0, "blocks": [0], "cuts": [1], "masses": [[0.5], [0.5]]}
+    return certificate({"query": "count(n=4000000)", "mechanism": NOISE}, **{"witness": witness, **fields})
+
+
+def without_blocks(**fields: Json) -> Json:
+    """A record of very many values beside others that are known, seen through a wide window."""
+    problem = {"query": f"total(n=3, values={list(range(1500))})", "mechanism": NOISE}
+    witness = {"record": 0, "law": [1.0] * 1500, "others": [2], "reach": 2**15}
+    return certificate(problem, {"independent": True}, **{"witness": witness, **fields})
+
+
+def inside(audit: Json, beside: Json) -> Json:
+    """A joint certificate whose first release is too large."""
+    first = {"columns": [["a"]], "audit": audit}
+    return {**certificate({}), "format": "dalenius/joint-certificate", "releases": [first, *beside]}
+
+
+def on_cells(audit: Json, proof: Json) -> Json:
+    """A certificate of real-valued records whose witness is too large."""
+    return certificate({}, {"knowledge": 0.1}, witness={"cells": 4, "audit": audit}, proofs=proof)
+
+
+TOO_LARGE = certificate(**LARGE_GROUP)
+SHIFT = {"record": 0, "kind": "shift", "upper": 1.0}
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        certificate(**{**LARGE_GROUP, "secret": {"values": ["x"]}}, witness=7),
+        on_blocks(proofs=[{"kind": "law"}]),
+        on_blocks(proofs=[{"kind": "moved"}, {"kind": "own-count"}, {"kind": "monotone"}]),
+        on_blocks(proofs=7),
+        on_blocks(secret={"records": 7}),
+        on_blocks(witness={"record": 0, "blocks": [0], "cuts": 7}),
+        on_blocks(witness={"record": 0, "kind": "tied"}),
+        without_blocks(proofs=[SHIFT]),
+        without_blocks(proofs=[SHIFT, {}]),
+        inside(TOO_LARGE, [7]),
+        inside(TOO_LARGE, [{"columns": 7, "audit": {}}]),
+        {**inside(TOO_LARGE, []), "releases": [{"columns": 7, "audit": TOO_LARGE}]},
+        on_cells(TOO_LARGE, 7),
+        on_cells(TOO_LARGE, [{"kind": "rounded", "cells": 10**400}]),
+        on_cells(TOO_LARGE, [{"kind": "rounded", "cells": 4, "together": True, "audit": {"witness": None}}]),
+        {"format": "dalenius/design-certificate", "audit": TOO_LARGE, "pool": 7},
+    ],
+)
+def test_what_makes_no_sense_later_on_does_not_hide_what_is_checked_before(hidden: Json) -> None:
+    # Each of them took up to three times its memory, as the estimate ended where the check did not yet.
+    assert work.estimate(hidden).bytes > 2**29
+
+
+def window(values: int, groups: Json) -> Json:
+    """One record of very many values, nearly all of which are far: each becomes an output."""
+    rows = [[1.0, 0.0], [0.0, 1.0]]
+    proof = {"kind": "posteriors", "groups": groups, "eta": 0.0, "tree": [0]}
+    return certificate(
+        {"records": [values], "classes": [0] + [1] * (values - 1), "rows": rows},
+        proofs=[{"record": 0, "kind": "window", "upper": 0.6, "rows": [0, 0], "outputs": [0, 0], "proof": proof}],
+    )
+
+
+@pytest.mark.parametrize("groups", [[0], [], 7, list(range(9001))])
+def test_a_window_counts_in_the_memory_whatever_it_says_of_groups(groups: Json) -> None:
+    assert work.estimate(window(9000, groups)).bytes > 9000 * 9001 * 8
+
+
+def test_a_window_is_estimated_near_what_it_takes() -> None:
+    golden = json.loads((Path(__file__).parents[1] / "golden" / "window.json").read_text())
+    assert work.estimate(golden).bytes < 2**26
+
+
+def test_no_tree_hides_the_cells_of_a_proof() -> None:
+    data = responses(2)
+    data["proofs"][0]["tree"] = 7
+    # A part of a FLINT matrix, at least.
+    assert work.estimate(data).bytes > 2**22 + work.estimate({**data, "proofs": []}).bytes
+
+
+def test_a_grid_of_a_very_large_number_is_refused_at_once() -> None:
+    # The number of its rows was worked out first, which takes minutes.
+    rows = [[1.0] + [0.0] * 2999, [0.0] * 2999 + [1.0]]
+    inner = {"kind": "posteriors", "groups": [0] * 3000, "eta": 0.0, "tree": [{}]}
+    proofs = [{"record": 0, "kind": "grid", "k": 10**4000, "upper": 0.6, "proof": inner}]
+    data = certificate({"records": [2], "classes": [0, 1], "rows": rows}, proofs=proofs)
+    data["witness"]["masses"] = [[0.5, 0.0], [0.0, 0.5]]
+    assert "k of the grid must be a whole number" in dl.verify(data).reason
+
+
+def test_moves_through_much_noise_count_in_the_memory() -> None:
+    proof = {"kind": "moved", "tilt": [0.0], "own": [1.0] * 2000, "others": [1.0], "reach": 1000}
+    data = certificate(
+        {"query": "histogram(n=1000, k=2)", "mechanism": NOISE},
+        witness={"record": 0, "cell": 0, "blocks": [0], "cuts": [1]},
+        proofs=[proof],
+    )
+    # 466 MiB were taken.
+    assert work.estimate(data).bytes > 466 * 2**20
+    proof["reach"] = 10**400
+    assert work.estimate(data).bytes < 2**24
+
+
 @pytest.mark.parametrize(
     "greedy",
     [

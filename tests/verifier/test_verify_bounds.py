@@ -382,6 +382,14 @@ def test_contraction_of_rows_whose_squares_are_below_all_floats() -> None:
     assert not pair_contracts(p, q, arb(0.25 - 1e-9))
 
 
+def test_a_tangent_next_to_either_end_is_as_good() -> None:
+    # Its place is 1.2e-8 from one end: near 1 floats were too coarse, and a certificate of our own was refused.
+    p, q = [arb(0.9240917164668867), arb(1) - arb(0.9240917164668867)], [1 - arb(1e-17), arb(1e-17)]
+    assert pair_contracts(p, q, arb(0.07590828187))
+    assert pair_contracts(q, p, arb(0.07590828187))
+    assert not pair_contracts(q, p, arb(0.07590828185))
+
+
 @pytest.mark.parametrize("lam", [0.05, 0.3, 0.7, 0.95])
 def test_contraction_is_safe_wherever_the_search_ends(lam: float) -> None:
     rng = np.random.default_rng(14)

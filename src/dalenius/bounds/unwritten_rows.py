@@ -95,7 +95,7 @@ class Points:
     @cached_property
     def told(self) -> tuple[float, float | None]:
         """What an answer tells at most, and the order of Sibson's information that says so; log|A| needs none."""
-        trivial = math.log(len(self.log_p))
+        trivial = math.log(len(self.log_p)) if self.settings.monotone.counts_values else math.inf
         sibson = Sibson.best(self.log_joint, self.knowledge, self.settings.closed_forms)
         return (sibson.upper, sibson.order) if sibson.upper < trivial else (trivial, None)
 

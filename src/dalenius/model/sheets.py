@@ -217,7 +217,8 @@ def _has_index(numbers: bytes, head: list[str] | None, sample: list[str], readin
 
 def _numbers(text: bytes, reading: Reading, width: int, *, drop: bool, skipped: int) -> Floats:
     """All numbers, line by line of the same width."""
-    found: list[Floats] = []
+    # A file may end with its header.
+    found: list[Floats] = [np.empty((0, width))]
     done = skipped
     for piece in _pieces(text):
         values = _plain(piece, reading, width, drop=drop)

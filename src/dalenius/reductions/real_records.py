@@ -73,6 +73,8 @@ class Whole:
 
     def upper(self, bound: float, n: int, *, exact: bool) -> float:
         """Guarantee: I(X_i;Y) <= result where `bound` holds on grid points."""
+        # Outputs that were put together tell at most what the sum does.
+        bound += self.mechanism.lost * math.log(n * self.cells + 1)
         if exact:
             share, coin = self.share(n)
             bound = share * bound + coin + (1 - share) * math.log(self.cells + 1)

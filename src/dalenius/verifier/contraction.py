@@ -86,7 +86,8 @@ def pair_contracts(p: Row, q: Row, eta: Ball, lam: float | None = None) -> bool:
     # Total variation is what two laws do not have in common.
     if ONE - sum((a.min(b) for a, b in shared), ZERO) <= eta:
         return True
-    at = arb(_minimiser([(float(a), float(b)) for a, b in shared]) if lam is None else lam)
+    shared, place = _turned(shared) if lam is None else (shared, lam)
+    at = arb(place)
     height, slope = ZERO, ZERO
     for a, b in shared:
         # h(at) = sum a b / mix,  h'(at) = sum a b (b - a) / mix^2
@@ -97,6 +98,14 @@ def pair_contracts(p: Row, q: Row, eta: Ball, lam: float | None = None) -> bool:
     # h is convex: it lies above its tangent, and that is least at one end of [0, 1].
     least = height - (slope * at).max(-slope * (1 - at))
     return bool(ONE - least <= eta)
+
+
+def _turned(shared: list[tuple[Ball, Ball]]) -> tuple[list[tuple[Ball, Ball]], float]:
+    """The rows in the order in which h is least at a lam of at most 1/2, where floats are finer, and that lam."""
+    lam = _minimiser([(float(a), float(b)) for a, b in shared])
+    if lam <= 0.5:  # noqa: PLR2004 - the middle
+        return shared, lam
+    return [(b, a) for a, b in shared], _minimiser([(float(b), float(a)) for a, b in shared])
 
 
 def _minimiser(shared: list[tuple[float, float]], steps: int = 60) -> float:

@@ -2,6 +2,8 @@
 
 Rough: within a factor of three or so. The clock (limits.tick) and, for files, the system's own limits (process.py)
 stand behind it. Where a part of the certificate makes no sense, it counts for nothing here; checking it will say why.
+Parts are estimated one by one, for the check goes through them in order: a later one that makes no sense must not hide
+what an earlier one takes.
 """
 
 import math
@@ -142,55 +144,72 @@ def _without_rows(content: dict[str, Any], mechanism: dict[str, Any] | None) -> 
 
 def _joint(content: dict[str, Any]) -> Work:
     """The audits inside, one after the other; others than audits are refused before they are looked at."""
-    audits = [release["audit"] for release in content["releases"]]
-    found = [estimate(audit) for audit in audits if audit["format"] == AUDIT]
-    runs = sum(len(release["columns"]) for release in content["releases"])
-    seconds = sum(work.seconds for work in found) + COST.operation * runs
-    return Work(max((work.bytes for work in found), default=0.0), seconds)
+    return _one_by_one(_release, content["releases"])
+
+
+def _release(release: dict[str, Any]) -> Work:
+    audit = release["audit"]
+    inside = estimate(audit) if audit["format"] == AUDIT else Work()
+    return inside + _part(lambda: Work(0.0, COST.operation * len(release["columns"])))
 
 
 def _continuous(content: dict[str, Any]) -> Work:
     """The certificates about whole numbers inside, one after the other; laws of grids in rational numbers."""
-    parts = [content["witness"], *content["proofs"]]
-    inside = [part["audit"] for part in parts if isinstance(part, dict) and isinstance(part.get("audit"), dict)]
-    # Certificates inside these are refused before they are looked at.
-    found = [estimate(audit) for audit in inside if "cells" not in audit["witness"]]
-    edges = len(content["adversary"].get("reference", {}).get("edges", ()))
-    laws = sum(part.get("cells", 0) for part in parts) * max(2, edges) * 10 * COST.function
-    powers = sum(_powers(part) for part in parts if isinstance(part, dict) and "together" in part)
-    return Work(max((work.bytes for work in found), default=0.0), laws + powers + sum(work.seconds for work in found))
+    edges = _found(lambda: len(content["adversary"]["reference"]["edges"])) or 0
+    return _one_by_one(partial(_on_grid, edges=edges), [content["witness"], *_listed(content.get("proofs"))])
 
 
-def _powers(proof: dict[str, Any]) -> float:
-    """Seconds of one coin for the other records: some products of long polynomials, 1 s at 200 records and 64 cells."""
+def _on_grid(part: dict[str, Any], edges: int) -> Work:
+    """A witness or a proof of real-valued records; what is inside its own audit is refused before it is looked at."""
+    audit = part.get("audit")
+    found = Work()
+    if isinstance(audit, dict) and "cells" not in (audit.get("witness") or ()):
+        found = estimate(audit)
+    found += _part(lambda: Work(0.0, part.get("cells", 0) * max(2, edges) * 10 * COST.function))
+    return found + (_part(lambda: _powers(part)) if "together" in part else Work())
+
+
+def _powers(proof: dict[str, Any]) -> Work:
+    """One coin for the other records: some products of long polynomials, 1 s at 200 records and 64 cells."""
     m = int(proof["cells"])
     n = int(str(proof["audit"]["problem"]["query"]).partition("n=")[2].partition(",")[0])
-    return 4e-8 * n * m * (128 + n * (2 + math.log2(m + 1)))
+    return Work(0.0, 4e-8 * n * m * (128 + n * (2 + math.log2(m + 1))))
 
 
 def _independent(content: dict[str, Any], mechanism: dict[str, Any] | None) -> Work:
     """One law of outputs for everything that the others may be, or one for all where noise is on a sum."""
-    proofs, held = content["proofs"], content["witness"].get("unwritten")
+    proofs, held = _listed(content.get("proofs")), content["witness"].get("unwritten")
     if held == "own":
         return _local({**content, "witness": {"part": {"others": 0, "counted": False}}})
     if held in ("sum", "counts"):
         return _beside(content)
-    if any(proof["kind"] == "shift" for proof in proofs):
+    kinds = [proof.get("kind") for proof in proofs]
+    if "shift" in kinds:
         data = named.query(content["problem"]["query"], listed=False).statistic
         added = _contributions(data)
-        reach = sum(proof["reach"] for proof in proofs) + content["witness"].get("reach", 0)
+        reach = sum(_reaching(part) for part in (content["witness"], *proofs))
         wide = len(added) * (max(added) - min(added) + 2 * reach) * (len(proofs) + 1)
         return Work(COST.ball * wide, 4 * COST.function * wide)
-    if any(proof["kind"] == "indicators" for proof in proofs):
+    if "indicators" in kinds:
         values = named.query(content["problem"]["query"], listed=False).statistic.alphabet(0)
         return Work(COST.ball * values, 8 * COST.function * values * (len(proofs) + 1))
     shape = _shape(content["problem"], content.get("secret"))
     parts = _rebuilt(shape) + (_part(lambda: _rebuilt(_shape(mechanism, None))) if mechanism is not None else Work())
-    lines = sum(len(proof["weights"]) for proof in proofs if proof["kind"] == "lines")
-    averaged = sum(proof["kind"] != "lines" for proof in proofs) + 1
+    lines = sum(_found(partial(_many_laws, proof)) or 0 for proof in proofs)
+    averaged = sum(kind != "lines" for kind in kinds) + 1
     terms = lines * shape.outputs * shape.values + averaged * shape.cells * shape.outputs
-    others = [proof for proof in proofs if proof["kind"] not in ("lines", "averaged")]
+    others = [proof for proof in proofs if proof.get("kind") not in ("lines", "averaged")]
     return parts + Work(COST.ball * shape.classes * shape.values, COST.function * terms) + _proofs(others, shape)
+
+
+def _many_laws(proof: dict[str, Any]) -> int:
+    return len(proof["weights"]) if proof.get("kind") == "lines" else 0
+
+
+def _reaching(part: dict[str, Any]) -> int:
+    """How far a proof or a witness reaches; none reaches farther than that."""
+    reach = part.get("reach", 0)
+    return min(abs(reach), largest().reach) if isinstance(reach, int) else 0
 
 
 def _beside(content: dict[str, Any]) -> Work:
@@ -201,20 +220,30 @@ def _beside(content: dict[str, Any]) -> Work:
     values = asked.statistic.alphabet(0)
     # More is refused at once.
     outputs = min(outputs, largest().sum_joint // values)
-    reach = sum(min(proof.get("reach", 0), largest().reach) for proof in content["proofs"])
+    proofs = _listed(content.get("proofs"))
+    reach = sum(map(_reaching, proofs))
     passed = _large({**content, "witness": {"blocks": [], "cuts": range(outputs)}})
-    rows = values * outputs * (len(content["proofs"]) + 1)
+    rows = values * outputs * (len(proofs) + 1)
     return passed + Work(2 * COST.ball * (rows + reach), 2 * COST.function * rows + 4 * COST.function * values * reach)
 
 
 def _proofs(listed: object, shape: Shape) -> Work:
     """All proofs; one is held at a time."""
-    if not isinstance(listed, (list, tuple)):
-        return Work()
-    found = [_part(partial(_proof, proof, shape)) for proof in listed]
+    proofs = _listed(listed)
     # The mixtures of a grid are found once.
-    grids = {proof["k"] for proof in listed if isinstance(proof, dict) and type(proof.get("k")) is int}
-    found.append(Work(0.0, len(grids) * COST.mixture * shape.classes * shape.outputs))
+    grids = {proof["k"] for proof in proofs if type(proof.get("k")) is int}
+    mixed = Work(0.0, len(grids) * COST.mixture * shape.classes * shape.outputs)
+    return _one_by_one(partial(_proof, shape=shape), proofs) + mixed
+
+
+def _listed(proofs: object) -> list[dict[str, Any]]:
+    """The proofs that can be read; the check ends at the first that cannot."""
+    return [proof for proof in proofs if isinstance(proof, dict)] if isinstance(proofs, (list, tuple)) else []
+
+
+def _one_by_one(measure: Callable[[Any], Work], items: Iterable[Any]) -> Work:
+    """Items of which one is held at a time."""
+    found = [_part(partial(measure, item)) for item in items]
     return Work(max((work.bytes for work in found), default=0.0), sum(work.seconds for work in found))
 
 
@@ -246,12 +275,18 @@ def _shape(problem: dict[str, Any], secret: Any) -> Shape:  # noqa: ANN401 - JSO
         classes, outputs = _written(_rows(problem))
         classes = max(classes, 1 + max(problem["classes"])) if "samples" in problem else classes
         balls = classes * outputs
-    if isinstance(secret, dict):
-        listed = secret.get("records")
-        values = max(secret["values"]) + 1 if listed is None else values ** min(len(listed), 64)
-    values = min(values, largest().secret_values)
+    # The channel is rebuilt before its secret is looked at.
+    values = min(_found(partial(_of_secret, secret, values)) or values, largest().secret_values)
     cells = min(values * classes, 2 ** math.ceil(min(datasets, 62)))
     return Shape(classes, outputs, balls, values, max(cells, classes))
+
+
+def _of_secret(secret: Any, values: int) -> int:  # noqa: ANN401 - JSON
+    """How many values a secret has, of records that have so many."""
+    if secret is None:
+        return values
+    listed = secret.get("records")
+    return int(max(secret["values"]) + 1 if listed is None else values ** min(len(listed), 64))
 
 
 def _enumerated(content: dict[str, Any]) -> Work:
@@ -361,18 +396,29 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         return _information(shape)
     if kind == "rows":
         each = max(1, cells // max(shape.values, 1))
-        parts = [_tree(row["tree"], _groups([row["groups"]]), each, shape) for row in proof["rows"]]
+        parts = [_part(partial(_one_row, row, each, shape)) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
     if "tree" not in proof:
         known = {"grid": _grid, "monotone": _chains, "window": _window}
         return known[kind](proof, shape) if kind in known else Work()
+    tree = _tree_of(proof)
     if kind == "simplices":
-        return _simplices(proof["tree"], shape)
+        return _simplices(tree, shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
     if kind == "posteriors" and proof.get("ratios"):
-        phi += _ratios(proof["tree"], _groups(nested), shape)
-    return phi + _tree(proof["tree"], _groups(nested), cells, shape)
+        phi += _ratios(tree, _groups(nested), shape)
+    return phi + _tree(tree, _groups(nested), cells, shape)
+
+
+def _one_row(row: dict[str, Any], each: int, shape: Shape) -> Work:
+    return _tree(_tree_of(row), _groups([row["groups"]]), each, shape)
+
+
+def _tree_of(proof: dict[str, Any]) -> Sequence[Any]:
+    """The tree of a proof, whose cells are summed up before it is looked at."""
+    tree = proof["tree"]
+    return tree if isinstance(tree, (list, tuple)) else ()
 
 
 def _chains(proof: dict[str, Any], shape: Shape) -> Work:
@@ -410,22 +456,27 @@ def _ratios(tree: Sequence[Any], groups: int, shape: Shape) -> Work:
 
 def _grid(proof: dict[str, Any], shape: Shape) -> Work:
     """Corners and weights of all rows, masses, and the proof about grid rows."""
+    if not 1 <= proof["k"] <= largest().grid:
+        # It is refused at once.
+        return Work()
     rows = math.comb(proof["k"] + shape.outputs - 1, shape.outputs - 1)
     # As many as the check will take, and no more than all rows have corners.
     rows = min(rows, largest().grid_rows, shape.classes * shape.outputs)
     corners = shape.cells * shape.outputs
     small = Shape(rows, shape.outputs, rows * shape.outputs, shape.values, rows * shape.values)
     held = 3 * COST.link * shape.classes * shape.outputs + COST.share * small.cells
-    return Work(held, 2 * COST.operation * corners) + _proof(proof["proof"], small) + _rebuilt(small)
+    inside = _part(lambda: _proof(proof["proof"], small))
+    return Work(held, 2 * COST.operation * corners) + inside + _rebuilt(small)
 
 
 def _window(proof: dict[str, Any], shape: Shape) -> Work:
     """The rows that are kept, once for every value, and the proof about them."""
-    first, last = proof["rows"]
-    rows = min(abs(last - first) + 2, shape.classes + 1) * shape.values
-    wide = min(len(proof["proof"]["groups"]), shape.outputs + shape.values)
+    (first, last), (low, high) = proof["rows"], proof["outputs"]
+    rows = min(min(abs(last - first) + 2, shape.classes + 1) * shape.values, shape.cells + shape.values)
+    wide = min(abs(high - low) + 1, shape.outputs) + shape.values
     small = Shape(rows, wide, rows * wide, shape.values, rows)
-    return Work(COST.link * rows * wide, COST.operation * shape.cells * shape.outputs) + _proof(proof["proof"], small)
+    kept = Work(COST.link * rows * wide, COST.operation * (shape.cells * shape.outputs + rows * wide / 8))
+    return kept + _part(lambda: _proof(proof["proof"], small))
 
 
 def _groups(nested: Iterable[Sequence[int]]) -> int:
@@ -476,48 +527,57 @@ def _large(content: dict[str, Any]) -> Work:
     asked = named.query(content["problem"]["query"], listed=False)
     data = asked.statistic
     classes = _classes(asked) if isinstance(data, Sum) else data.n + 1
-    secret = content.get("secret") or {}
-    values = data.alphabet(0) ** len(secret.get("records", [0]))
-    passes = sum(isinstance(proof, dict) and proof.get("kind") != "trivial" for proof in content["proofs"])
+    proofs = _listed(content.get("proofs"))
+    values = data.alphabet(0) ** (_found(lambda: len(content["secret"]["records"])) or 1)
+    passes = sum(proof.get("kind") != "trivial" for proof in proofs)
     reach = _reach(content["problem"]["mechanism"], asked)
-    cuts = len(content["witness"]["cuts"])
+    cuts = _found(lambda: len(content["witness"]["cuts"])) or 0
     # Noise that falls by one factor a step takes two recursions.
     steady = named.exact_noise(content["problem"]["mechanism"], asked)[0] in ("geometric", "laplace")
     reached = 8 * (classes + cuts) if steady else min((2 * reach + 1) * cuts, classes * cuts)
     met = reached if "blocks" in content["witness"] else 0
-    told = sum(isinstance(proof, dict) and proof.get("kind") == "reference" for proof in content["proofs"])
+    told = sum(proof.get("kind") == "reference" for proof in proofs)
     outputs = min(classes + 2 * reach, largest().sum_joint // values)
     met += told * (8 * (classes + outputs) if steady else min((2 * reach + 1) * outputs, classes * outputs))
     law = COST.function * (classes if set(_contributions(data)) <= {0, 1} else 20 * classes)
     time = law + COST.operation * values * (4 * classes + met) + passes * COST.function * classes * (1 + 2 * values)
-    time += sum(_output_law(proof, classes) + _points_of(proof, values) for proof in content["proofs"])
-    own = [_own_count(proof, data.n, data.alphabet(0)) for proof in content["proofs"]]
-    own += [_moved(proof, data.n, data.alphabet(0)) for proof in content["proofs"]]
-    time += sum(work.seconds for work in own)
-    if "kind" in content["witness"]:
-        time += _tied(content["witness"], data.alphabet(0))
-    held = max((work.bytes for work in own), default=0.0)
-    return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4 + held, time)
+    tied = _part(lambda: _tied(content["witness"], data.alphabet(0))) if "kind" in content["witness"] else Work()
+    each = _one_by_one(partial(_unwritten, n=data.n, classes=classes, k=data.alphabet(0), values=values), proofs)
+    return Work(COST.sum_class * classes + COST.ball * (values - 2) * classes / 4, time) + tied + each
 
 
-def _own_count(proof: object, n: int, values: int) -> Work:
-    """Outputs up to order: a logarithm and a few operations each, and once more for every count."""
-    if not isinstance(proof, dict) or proof.get("kind") != "own-count":
-        return Work()
+def _unwritten(proof: dict[str, Any], n: int, classes: int, k: int, values: int) -> Work:
+    """What some kinds of proof take beside a pass over the classes."""
+    kind = proof.get("kind")
+    if kind == "own-count":
+        return _own_count(proof, n, k)
+    if kind == "moved":
+        return _moved(proof, n, k)
+    if kind == "law":
+        return _output_law(proof, classes)
+    return Work(0.0, _points_of(proof, values)) if kind == "monotone" else Work()
+
+
+def _own_count(proof: dict[str, Any], n: int, values: int) -> Work:
+    """Outputs up to order: a logarithm and a few operations each, and once more for every count; counts beyond."""
     wide = min(n, len(proof["tilt"]) + 1) + 1
     outputs = math.comb(wide + min(values, 64) - 2, min(values, 64) - 1) * wide
     each = 2 * COST.function + 6 * COST.operation + len(proof["tilt"]) * (COST.make + 2 * COST.product)
-    return Work(outputs * (2 * COST.ball + COST.held), outputs * each)
+    return Work(outputs * (2 * COST.ball + COST.held), outputs * each + 4 * COST.function * n)
 
 
-def _moved(proof: object, n: int, values: int) -> Work:
-    """Counts, noise and moves together; and powers of polynomials, whose products double."""
-    if not isinstance(proof, dict) or proof.get("kind") != "moved":
+def _moved(proof: dict[str, Any], n: int, values: int) -> Work:
+    """Counts, noise and moves together; and powers of polynomials, whose products double. Balls have twice the bits."""
+    counts, own, others = (len(proof[key]) for key in ("tilt", "own", "others"))
+    seen, most = 2 * proof["reach"] + 1, largest()
+    if not 0 < seen * counts * (own + others) <= most.moved_terms or max(n, others) * values > most.moved_room:
+        # It is refused at once.
         return Work()
-    outputs = len(proof["tilt"]) * (2 * proof["reach"] + 1)
-    products = 4 * values.bit_length() * (n + (values - 1) * len(proof["others"]))
-    time = outputs * (2 * COST.function + COST.operation * (len(proof["own"]) + len(proof["others"])))
-    return Work(8 * COST.ball * n, time + COST.function * (8 * n + products))
+    long = n + (values - 1) * others
+    ratios = seen * max(own, others) + 2 * (seen + own + others)
+    time = counts * seen * (2 * COST.function + COST.operation * (own + others)) + 2 * COST.operation * ratios
+    products = 4 * values.bit_length() * long
+    return Work(2 * COST.ball * (8 * long + ratios), time + COST.function * (8 * n + products))
 
 
 def _local(content: dict[str, Any]) -> Work:
@@ -526,50 +586,46 @@ def _local(content: dict[str, Any]) -> Work:
     name, _ = named.call(content["problem"]["mechanism"], named.MECHANISMS, "the mechanism")
     k, about = data.alphabet(0), content["witness"]["part"]
     width = k if name == "randomized_response" else 2 ** min(k, 40)
-    asked, others = len((content.get("secret") or {}).get("records", [0])), min(about["others"], data.n)
+    asked, others = _found(lambda: len(content["secret"]["records"])) or 1, min(about["others"], data.n)
     told = (others + 1) ** (width - 1) if about["counted"] else max(width, k) ** min(others, 64)
     joint = k**asked * width**asked * told
     if k * width > largest().local_entries or joint > largest().local_joint:
         # It is refused at once.
         return Work()
     grown = others * k * told if about["counted"] else others * k * joint
-    kinds = [p.get("kind") for p in content["proofs"] if isinstance(p, dict)]
-    looked = kinds.count("looks") * min(data.n, largest().looks)
-    pairs = k**2 * width * len(content["proofs"])
+    proofs = _listed(content.get("proofs"))
+    looked = sum(proof.get("kind") == "looks" for proof in proofs) * min(data.n, largest().looks)
+    pairs = k**2 * width * len(proofs)
     time = COST.operation * (grown + 2 * joint) + COST.function * (2 * joint + 6 * looked + 4 * pairs)
-    time += sum(_lines(proof) for proof in content["proofs"])
-    return Work(COST.ball * (k * width + k**asked * width**asked + 3 * k**asked * told) + COST.share * others, time)
+    held = COST.ball * (k * width + k**asked * width**asked + 3 * k**asked * told) + COST.share * others
+    return Work(held, time) + _one_by_one(_lines, proofs)
 
 
-def _lines(proof: object) -> float:
+def _lines(proof: dict[str, Any]) -> Work:
     """Two logarithms, and a place, for every pair of lines of every stage but the last."""
-    if not isinstance(proof, dict) or proof.get("kind") != "bellman":
-        return 0.0
+    if proof.get("kind") != "bellman":
+        return Work()
     pairs = min(sum(len(stage) ** 2 for stage in proof["lines"][:-1]), largest().bellman_pairs)
-    return pairs * (3 * COST.function + 12 * COST.operation)
+    return Work(0.0, pairs * (3 * COST.function + 12 * COST.operation))
 
 
-def _tied(witness: dict[str, Any], values: int) -> float:
+def _tied(witness: dict[str, Any], values: int) -> Work:
     """Chances of steps of the guess; a power of a polynomial for each node; sums of weights that are gone through."""
     low, high = witness["window"]
     counts, nodes = high - low + 1 + len(witness["masses"]), len(witness["nodes"])
     steps, sums = len(witness["weights"]), values * (max(witness["weights"]) - min(witness["weights"]) + 1)
     powers = nodes * values * counts * math.log2(values * counts + 2) * 8 * COST.product
     chances = counts * (4 * COST.function + steps * (COST.operation + nodes * COST.product))
-    return float(chances + powers + sums * (COST.function + nodes * COST.operation))
+    return Work(0.0, float(chances + powers + sums * (COST.function + nodes * COST.operation)))
 
 
-def _output_law(proof: object, classes: int) -> float:
+def _output_law(proof: dict[str, Any], classes: int) -> Work:
     """Two tails and some operations a class, and a product with every cut."""
-    if not isinstance(proof, dict) or proof.get("kind") != "law":
-        return 0.0
-    return classes * (4 * COST.function + (COST.make + COST.product) * len(proof["cuts"]))
+    return Work(0.0, classes * (4 * COST.function + (COST.make + COST.product) * len(proof["cuts"])))
 
 
-def _points_of(proof: object, values: int) -> float:
+def _points_of(proof: dict[str, Any], values: int) -> float:
     """Two chains of every value, by recursions over the points."""
-    if not isinstance(proof, dict) or proof.get("kind") != "monotone":
-        return 0.0
     step = len(proof["rho"]) * (24 * COST.operation + 2 * COST.function)
     return 2.0 * values * (abs(int(proof["rounds"])) + 2) * step
 
@@ -594,4 +650,5 @@ def _design(content: dict[str, Any]) -> Work:
     # Costs, gains and terms of all pairs, and of one prior at a time its masses and ratios.
     one_prior = shape.values * (shape.classes + shape.outputs)
     size = (4 * COST.ball + 4 * COST.held) * pairs + (COST.ball + COST.held) * one_prior
-    return Work(size, 4 * COST.operation * pairs + len(content["pool"]) * each)
+    pool = _found(lambda: len(content["pool"])) or 0
+    return Work(size, 4 * COST.operation * pairs + pool * each)

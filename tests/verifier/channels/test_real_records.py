@@ -1,5 +1,6 @@
 """Certificates of real-valued records: what is damaged, or inside is about something else, is refused."""
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -226,3 +227,86 @@ def test_a_grid_too_coarse_for_the_noise_proves_nothing() -> None:
 def test_others_that_follow_the_density_may_be_asked_about() -> None:
     adversary = {"independent": True, "reference": {"edges": [0.0, 0.5, 1.0], "masses": [0.25, 0.75]}}
     assert "another adversary" in reason("real_records", {"adversary": adversary})
+
+
+# Ten records that are rounded to 0 or 1, hardly any noise, and three nats and a half of knowledge.
+TEN, RATE, KNOWN = 10, 6.0, 3.5
+
+
+def tied_to_digits() -> tuple[float, float]:
+    """What a prior leaks whose first record says by its digits how many of the others are 1, and its divergence."""
+    sums = [0.05 if f in (0, TEN) else 0.1 for f in range(TEN + 1)]
+    divergence = sum(math.log(2 ** (TEN - 1) / math.comb(TEN - 1, s)) for s in range(TEN)) / TEN
+    alpha = math.exp(-RATE)
+    rows = []
+    for f in range(TEN + 1):
+        inner = [(1 - alpha) / (1 + alpha) * alpha ** abs(y - f) for y in range(TEN + 1)]
+        rows.append([x / (1 - alpha) if y in (0, TEN) else x for y, x in enumerate(inner)])
+    outputs = [sum(p * q for p, q in zip(sums, column, strict=True)) for column in zip(*rows, strict=True)]
+    told = (
+        p * sum(q * math.log(q / r) for q, r in zip(row, outputs, strict=True))
+        for p, row in zip(sums, rows, strict=True)
+    )
+    return sum(told), divergence
+
+
+def about_digits(proof: dict[str, object], upper: float) -> dict[str, Any]:
+    """A certificate of those ten records, with a proof about whole numbers inside."""
+    problem = {"query": f"total(n={TEN}, values=[0, 1])", "mechanism": f"geometric(epsilon={RATE})"}
+    adversary = {"knowledge": KNOWN + 1e-9, "reference": {"marginal": [0.5, 0.5]}}
+    # The first record and a count: the reference itself.
+    masses = [[math.comb(TEN - 1, t - a) / 2**TEN if 0 <= t - a < TEN else 0.0 for t in range(TEN + 1)] for a in (0, 1)]
+    inside = {
+        "format": "dalenius/audit-certificate",
+        "version": 1,
+        "problem": problem,
+        "adversary": adversary,
+        "lower": 0.0,
+        "upper": upper,
+        "witness": {"record": 0, "masses": masses},
+        "proofs": [{"record": 0, "upper": upper, **proof}],
+    }
+    return {
+        **inside,
+        "problem": {"query": f"real_sum(n={TEN}, low=0, high=1)", "mechanism": f"geometric(epsilon={RATE}, step=1)"},
+        "adversary": {"knowledge": KNOWN},
+        "witness": {"record": 0, "cells": 1, "audit": {**inside, "adversary": {**adversary, "knowledge": KNOWN}}},
+        "proofs": [{"record": 0, "kind": "stepped", "cells": 1, "upper": upper, "audit": inside}],
+    }
+
+
+POINTS = {"kind": "monotone", "first": 0, "step": 5, "rho": [0.0, 0.0, 0.0], "s": 1.0, "rounds": 3, "beyond": 0.0}
+# All outputs have one rank, so that the repaired rows are all alike, and log|A| is told of what they leave out.
+RANKS = {"kind": "monotone", "order": list(range(TEN + 1)), "ranks": [[0] * (TEN + 1)], "s": 1e-3, "rounds": 3}
+FLAT = [-RATE * y for y in range(TEN + 1)]
+
+
+@pytest.mark.parametrize("proof", [POINTS, {**POINTS, "order": 1e9}, {**RANKS, "rho": FLAT}])
+def test_digits_of_a_record_that_are_tied_to_the_others_tell_more_than_its_steps(proof: dict[str, object]) -> None:
+    # These were taken for proofs of log 2 and a little more.
+    told, divergence = tied_to_digits()
+    assert told > 2
+    assert divergence < KNOWN
+    verdict = verify(about_digits(proof, 0.8))
+    assert not verdict.verified, verdict
+    assert "log|A|" in verdict.reason or "exceeds claimed" in verdict.reason
+
+
+def test_points_that_sibsons_order_serves_hold_for_real_valued_records_too() -> None:
+    verdict = verify(about_digits({**POINTS, "order": 50.0}, 4.0))
+    assert verdict.verified, verdict
+    assert verify(about_digits({**POINTS, "step": 1, "rho": [0.0] * 11, "s": 5.0, "rounds": 200}, 30.0)).verified
+
+
+def test_outputs_that_were_put_together_tell_what_a_sum_of_real_valued_records_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    proof = on_four_cells("discrete_gaussian(sigma=2.0)", points=True, many=2, kind="rounded", spread=1.0)
+    proof["audit"]["adversary"]["knowledge"] = 0.06
+    two = Problem(2, Fraction(0), Fraction(1), "gaussian", Fraction(7, 10), "gaussian(sigma=0.7)")
+    tight = {**proof, "upper": 0.6}
+    assert continuous.check_proof(tight, two, believed(0.05, many=2), trusted, "it") == 0.6
+    # The chance of such outputs is some 1e-13; here it is a quarter, of what nine sums can tell.
+    monkeypatch.setattr(continuous.named, "lost", lambda *_: arb(0.25))
+    with pytest.raises(Refused, match="exceeds claimed"):
+        continuous.check_proof(tight, two, believed(0.05, many=2), trusted, "it")

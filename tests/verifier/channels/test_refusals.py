@@ -1,7 +1,9 @@
 """Certificates of channels that are not written out, or known by samples: what is damaged is refused."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -9,8 +11,8 @@ from damage import GONE, Described, damaged, golden, reason
 from flint import arb
 
 from dalenius.verifier.balls import precision
-from dalenius.verifier.channels import own_count, unwritten_histograms, unwritten_sums
-from dalenius.verifier.limits import sized
+from dalenius.verifier.channels import moved_counts, own_count, unwritten_histograms, unwritten_sums
+from dalenius.verifier.limits import NotChecked, sized, within
 from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product
@@ -265,6 +267,25 @@ def test_own_counts_beyond_the_tilt_are_bounded_together() -> None:
     assert whole < half < little
     few = {**proof, "tilt": proof["tilt"][:3], "others": proof["others"][:4], "outside": 0.5}
     assert whole < asked_about(few)
+
+
+def test_counts_beyond_the_tilt_are_added_up_one_from_the_other_and_the_clock_is_read() -> None:
+    n, k, top = 9, 4, 2
+    law = [Fraction(math.comb(n - 1, t) * (k - 1) ** (n - 1 - t), k ** (n - 1)) for t in range(n)]
+    own = sum(law[t - 1] * Fraction(k * t, n) for t in range(top + 1, n + 1))
+    other = sum(law[top + 1 :]) * (k - 1) * Fraction(k * (n - top - 1), n)
+    found = own_count._Table(n, k, top, [[arb(1)]])._far(arb(1), 0.25)
+    assert found.overlaps(arb((4 * (own + other)).numerator) / (4 * (own + other)).denominator)
+    assert found.rad() < 1e-30
+    # Of twenty thousand people each term was a number of thousands of digits, and the time limit passed unseen.
+    with within(-1.0), pytest.raises(NotChecked):
+        own_count._Table(20_000, 2, 1, [[arb(1)]])._far(arb(1), 0.5)
+
+
+def test_the_clock_is_read_while_the_law_of_the_noise_is_made() -> None:
+    noise = unwritten_histograms.rebuild(golden("moved")["problem"]).noise
+    with within(-1.0), pytest.raises(NotChecked):
+        moved_counts._Law(noise, 10)
 
 
 def test_a_certificate_of_local_records_is_about_its_own_channel() -> None:

@@ -227,8 +227,8 @@ def of_matrix(
 def _likely(content: object) -> str:
     """What numbers of a file that are no channel may be, and the option that reads them so."""
     try:
-        numbers = np.asarray(content, dtype=float)
-    except (TypeError, ValueError):
+        numbers = _numbers(content)  # type: ignore[arg-type]
+    except InputError:
         numbers = np.empty(0)
     if numbers.ndim != 2 or not len(numbers) or numbers.shape[1] < 2:  # noqa: PLR2004 - a matrix with rows and columns
         return ""

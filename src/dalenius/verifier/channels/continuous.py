@@ -38,7 +38,10 @@ and one s for all: then for X_i = a, given which the others' points have the law
     I(X_i;.) <= E[ sum_k P(k|a) D(w_a q_k||r) ],   K - D(p_i||rho_i) - E D(w_a||rho') >= 0,
 and by Gibbs and Jensen I <= s K + s log int rho_i(da) exp( sum_k P(k|a) g_k/s ) <= s K + s log sum_k rho'(k)
 e^(g_k/s).
-Bounds by log|A|, and trees whose leaves have their own r and s, are about grid points only, and are refused.
+Bounds by log|A|, and trees whose leaves have their own r and s, are about grid points only, and are refused: digits of
+X_i may be tied to the others, and tell more than log(m+1). So are monotone rows that use log|A| for a share of the
+release: those of tables, which are repaired, and those on points without an order, unless every answer is a point.
+Where outputs of discrete Gaussian noise were put together, they tell at most what the sum of n records does, log(nm+1).
 *The others together*: others.py rounds their sum by one coin, and b does not grow with n.
 
 **From below** (the witness). Let C_i be the cell of record i, and inside its cells the prior be as the density.
@@ -251,6 +254,8 @@ def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: In
     _, bound = inner(audit)
     share, coin = _mixed(audit, asked, law, above=True, more=single.log())
     inside = share * arb(bound) + coin + (ONE - share) * arb(m + 1).log()
+    if not asked.markov:
+        inside += named.lost(audit["problem"], named.query(audit["problem"]["query"])) * arb(n * m + 1).log()
     if asked.nothing and coins < n:
         # At eta = 0 the coin is certain.
         beta = (ONE - ONE / single).nonnegative_part()
@@ -409,8 +414,17 @@ def _one_point(audit: dict[str, Any], where: str) -> None:
     for proof in sequence(field(audit, "proofs", "the audit inside"), "proofs inside"):
         kind = mapping(proof, "a proof inside").get("kind")
         leaf = kind in ONE_LEAF and len(sequence(proof.get("tree", ()), "the tree inside")) == 1
+        if kind == "monotone" and _counts_values(proof):
+            refuse(f"{where}: monotone rows that use log|A| are about records on a grid, not about real-valued ones")
         if kind not in ONE_POINT and not leaf:
             refuse(f"{where}: a proof by {show(kind)} is about records on a grid, not about real-valued ones")
+
+
+def _counts_values(proof: dict[str, Any]) -> bool:
+    """Whether a proof by monotone rows uses log|A|: of repaired rows, or between points without an order."""
+    if "first" not in proof:
+        return "order" in proof or "ranks" in proof
+    return "order" not in proof and proof.get("step") != 1
 
 
 def _ball(value: Fraction | int) -> Ball:

@@ -138,7 +138,7 @@ class _Law:
 
     def __init__(self, noise: Any, reach: int) -> None:  # noqa: ANN401 - of named.Added
         with precision(4 * PRECISION):  # differences of nearby tails
-            tails = [noise.tail(d) for d in range(1, reach + 2)]
+            tails = [noise.tail(d) for d in ticking(range(1, reach + 2))]
             side = [a - b for a, b in pairwise(tails)]
             self.masses = [1 - 2 * tails[0], *side]
 

@@ -100,7 +100,7 @@ class _Table:
         by_own = self._by_own(self._ratios(h, g, log_z))
         power, inside = 1 / (s - 1), (1 - arb(share)).log()
         total = ZERO
-        scale = arb(factorial(self.n - 1)) / arb(self.k) ** (self.n - 1)
+        scale = self._scale()
         for own in range(1, self.top + 1):
             for others, value in self._contracted((), own, by_own[own - 1]):
                 tick()
@@ -131,7 +131,11 @@ class _Table:
         weights = [x.exp() / factorial(t) for t, x in enumerate(g)]
         power = arb_poly(weights) ** (self.k - 1)
         terms = (h[t].exp() / factorial(t - 1) * power[self.n - t] for t in range(1, self.top + 1))
-        return sum(terms, ZERO) * factorial(self.n - 1) / arb(self.k) ** (self.n - 1)
+        return sum(terms, ZERO) * self._scale()
+
+    def _scale(self) -> Ball:
+        """(n-1)! / k^(n-1), by logarithms: of many people both are numbers of very many digits."""
+        return (arb(self.n).lgamma() - (self.n - 1) * arb(self.k).log()).exp()
 
     def _ratios(self, h: list[Ball], g: list[Ball], log_z: Ball) -> list[list[Ball]]:
         """log( U_a(y) / r0(y) ) for every multiset of the others' outputs, and every own output."""
@@ -148,7 +152,7 @@ class _Table:
                         product = products[z] * single[y]
                         more[place] = arb_poly(product.coeffs()[: n + 1])
             products = more
-        scale = arb(factorial(n - 1)) / arb(k) ** (n - 1) / log_z.exp()
+        scale = self._scale() / log_z.exp()
         counts = range(1, top + 1)
         tilted = arb_mat([[scale * h[t].exp() / factorial(t - 1) * q for q in self.rows[t]] for t in counts])
         told: list[list[Ball]] = []
@@ -192,7 +196,13 @@ class _Table:
         n, k, top = self.n, self.k, self.top
         if top == n:
             return ZERO
-        law = {t: arb(comb(n - 1, t)) * (k - 1) ** (n - 1 - t) / arb(k) ** (n - 1) for t in range(top, n)}
-        own = sum((law[t - 1] * (arb(k * t) / n) ** power for t in range(top + 1, n + 1)), ZERO)
-        other = sum((law[t] for t in range(top + 1, n)), ZERO) * (k - 1) * (arb(k * max(n - top - 1, 1)) / n) ** power
+        # The law of t - 1 others that have a value, from t - 1 = top on, each term from the one before.
+        chance = (arb(n).lgamma() - arb(top + 1).lgamma() - arb(n - top).lgamma()).exp()
+        chance *= ((n - 1 - top) * arb(k - 1).log() - (n - 1) * arb(k).log()).exp()
+        own = other = ZERO
+        for t in ticking(range(top + 1, n + 1)):
+            own += chance * (arb(k * t) / n) ** power
+            chance = chance * (n - t) / (t * (k - 1))
+            other += chance
+        other = other * (k - 1) * (arb(k * max(n - top - 1, 1)) / n) ** power
         return (own + other) * (ONE / arb(share)) ** power

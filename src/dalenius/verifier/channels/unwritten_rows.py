@@ -11,7 +11,8 @@ that; let points be x_j = first + j step, j = 0..m.
    A + B = cosh(c (f - (x+x')/2)) / cosh(c step / 2). With b at least 1 - A - B for all f,
    q_f = (1 - b) (A q_x + B q_x') / (A + B) + b times a law. Who also sees which of the two was used, by a coin that has
    nothing to do with the data, knows no less: L <= (1 - b) L' + b S. L' is of the first; the second is about the
-   answer f, which tells no more than the class t does: S is log|A|, or what Sibson's information bounds I(A;T) by.
+   answer f, which tells no more than the class t does: S is log|A|, or, where the proof has an order, what Sibson's
+   information of that order bounds I(A;T) by, and that alone: it also holds where A has more values than rows.
 2. Outputs between points. Rows are now those of points, and as functions of the output y in [x, x'] all of them are
    mixtures, with the same weights, of what they are at x and at x'. So the output is a random function of one on the
    points, where row i has W_j exp(-c |x_i - x_j|) at x_j; as rows sum to 1, this is geometric noise with the factor
@@ -118,9 +119,10 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str, chai
         if not kappa > 0:
             refuse(f"{where}: {outside} answers are beyond the points, and 'beyond' leaves them nothing")
         near = log_sum_exp([near, far.log() + (arb(outside) / kappa).log() / s])
-    told = arb(len(given.laws)).log()
     if "order" in proof:
-        told = told.min(given.told(number(proof["order"], f"the order of {where}", 1.0)))
+        told = given.told(number(proof["order"], f"the order of {where}", 1.0))
+    else:
+        told = arb(len(given.laws)).log()
     between = points.between()
     return (1 - between) * s * (near + knowledge) + between * told
 
