@@ -157,3 +157,11 @@ def test_outputs_of_noise_that_still_tells_counts_apart_are_not_put_together(sou
 def test_tables_of_many_people_are_left_to_other_bounds() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=200, k=6), epsilon=1)
     assert OwnCount.best(mechanism, 0.3, Deadline(60), ClosedForms()) is None
+
+
+def test_noise_that_is_narrow_beside_the_counts_is_checked_to_its_last_tail() -> None:
+    # P(Y = 60 | t = 0) is about 1e-790: as a difference of numbers near one it was a ball around 0, without a logarithm.
+    large, _ = both_histograms("gaussian(sigma=1)", "histogram(n=60, k=2)")
+    found = OwnCount.best(large, 0.3, Deadline(60), ClosedForms(own_s=(1.3,)))
+    check = own_count.bound(_channel(large), arb(0.3), found.to_certificate(None), "it")
+    assert float(check) == pytest.approx(found.upper, rel=1e-9)

@@ -26,7 +26,7 @@ be divided among them in that proportion, and nothing above changes. Where outpu
 All sums run over t_a, or y_a, and the others up to order.
 """
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from math import comb, factorial, prod
 from typing import Any
 
@@ -67,15 +67,15 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
 def _rows(noise: Any, top: int, wide: int) -> list[list[Ball]]:  # noqa: ANN401 - of unwritten_histograms.Noisy
     """P(output | count): what falls below 0 counts as 0, and what falls beyond the last output as that one."""
 
-    def below(d: int) -> Ball:
-        return noise.tail(-d) if d < 0 else 1 - noise.tail(d + 1)
-
-    with precision(4 * PRECISION):  # differences of nearby tails
-        cuts = {d: below(d) for d in range(-top - 1, wide + 1)}
+    # Differences of nearby tails. Tails of noise are known to all bits however small they are, one less a tail is not.
+    with precision(4 * PRECISION):
+        tails = [noise.tail(d) for d in range(1, max(top, wide) + 2)]
+        beyond = [ONE - tails[0], *tails]  # P(noise >= d), d = 0, 1, ...
+        inside = [ONE - 2 * tails[0], *((x - y).nonnegative_part() for x, y in pairwise(tails))]
         rows = []
         for t in range(top + 1):
-            inside = [(cuts[y - t] - cuts[y - t - 1]).nonnegative_part() for y in range(1, wide - 1)]
-            rows.append([cuts[-t], *inside, 1 - cuts[wide - 2 - t]])
+            middle = [inside[abs(y - t)] for y in range(1, wide - 1)]
+            rows.append([beyond[t], *middle, beyond[wide - 1 - t]])
     return rows
 
 
