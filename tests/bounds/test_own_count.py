@@ -160,7 +160,7 @@ def test_tables_of_many_people_are_left_to_other_bounds() -> None:
 
 
 def test_noise_that_is_narrow_beside_the_counts_is_checked_to_its_last_tail() -> None:
-    # P(Y = 60 | t = 0) is about 1e-790: as a difference of numbers near one it was a ball around 0, without a logarithm.
+    # P(Y = 60 | t = 0) is 1e-790: the difference of two numbers near one was a ball around 0.
     large, _ = both_histograms("gaussian(sigma=1)", "histogram(n=60, k=2)")
     found = OwnCount.best(large, 0.3, Deadline(60), ClosedForms(own_s=(1.3,)))
     check = own_count.bound(_channel(large), arb(0.3), found.to_certificate(None), "it")

@@ -66,7 +66,6 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
 
 def _rows(noise: Any, top: int, wide: int) -> list[list[Ball]]:  # noqa: ANN401 - of unwritten_histograms.Noisy
     """P(output | count): what falls below 0 counts as 0, and what falls beyond the last output as that one."""
-
     # Differences of nearby tails. Tails of noise are known to all bits however small they are, one less a tail is not.
     with precision(4 * PRECISION):
         tails = [noise.tail(d) for d in range(1, max(top, wide) + 2)]
