@@ -176,6 +176,13 @@ def samples() -> dict[str, Sample]:
             knowledge=0.7,
             settings=WINDOW,
         ),
+        "beside": audited(
+            lambda: dl.compose(
+                named("count(n=2)", "geometric(epsilon=1)"), named("count(n=2)", "randomized_response(epsilon=1)")
+            ),
+            "beside",
+            knowledge=0.3,
+        ),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "rows on a grid": audited(small, "grid rows", tolerance=5e-2, limit=20, knowledge=0.3),
         "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),
