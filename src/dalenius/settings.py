@@ -613,9 +613,9 @@ class Locals(_Checked):
     beside_balances: int = 6
     beside_halvings: int = 10
     beside_steps: int = 25
-    beside_rounds: int = 400
-    beside_close: float = 1e-5
-    beside_spare: int = 10
+    beside_rounds: int = 120
+    beside_close: float = 2e-3
+    beside_spare: int = 5
 
 
 @dataclass(frozen=True, kw_only=True)

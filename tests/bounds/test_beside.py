@@ -67,7 +67,7 @@ def test_no_prior_leaks_more_whatever_the_parts_the_law_and_mu(seed: int) -> Non
 def test_the_list_has_it_within_five_percent() -> None:
     audit = dl.audit(count_and_response(4), knowledge=0.3, relative=0.1)
     assert audit.upper_by == "beside"
-    assert audit.verified
+    assert dl.verify(audit)
     assert audit.gap < 0.05 * audit.upper
 
 
