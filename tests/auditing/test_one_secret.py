@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cases import LN2, named, parity_leakage, posed, random_channel
 
+import dalenius as dl
 from dalenius.auditing.all_records import audit_records, bracket
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.closed_forms import AtReference
@@ -195,3 +196,13 @@ def test_a_tree_grows_no_further_than_a_certificate_may_hold() -> None:
         sizes.append(audit.proofs[-1].nodes.size)
     # The leaves of a certificate are about all 400 outputs, although three are left to search with.
     assert sizes[0] == 1 < sizes[1]
+
+
+@pytest.mark.slow
+def test_chains_do_not_begin_from_rows_that_floats_are_too_short_for() -> None:
+    # e^-10000 is 0 in floats. Chains from there met below what a prior leaks, and the audit called its bracket closed.
+    mechanism = dl.mechanisms.gaussian(dl.queries.count(n=801), sigma=5)
+    alone = Settings(portfolio=replace(Portfolio(), opening=("monotone",), wide=()))
+    audit = dl.audit(mechanism, knowledge=0.5, settings=alone, relative=0.01, verify=False)
+    assert audit.upper > audit.lower + 0.01
+    assert dl.verify(audit.certificate).verified

@@ -18,6 +18,9 @@ from dalenius.settings import DEFAULT, ClosedForms, Limits, Locals, RealRecords,
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
 OWN_COUNT = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4))
+REVEALED = dl.Settings(
+    closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4, own_few=1, own_rare=(1e-3,), own_outside=())
+)
 MOVED = dl.Settings(
     closed_forms=ClosedForms(
         moved_steps=60, moved_own=3, moved_others=2, own_outputs=1, tied_rounds=1, tied_spreads=6, tied_least=5
@@ -178,6 +181,13 @@ def samples() -> dict[str, Sample]:
             knowledge=0.7,
             settings=WINDOW,
         ),
+        "beside": audited(
+            lambda: dl.compose(
+                named("count(n=2)", "geometric(epsilon=1)"), named("count(n=2)", "randomized_response(epsilon=1)")
+            ),
+            "beside",
+            knowledge=0.3,
+        ),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "rows on a grid": audited(small, "grid rows", tolerance=5e-2, limit=20, knowledge=0.3),
         "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),
@@ -204,6 +214,9 @@ def samples() -> dict[str, Sample]:
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
         "own-count": audited(
             lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=OWN_COUNT
+        ),
+        "own-count, revealed": audited(
+            lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), limit=30, knowledge=0.05, settings=REVEALED
         ),
         "moved": audited(
             lambda: named("histogram(n=60, k=8)", "laplace(epsilon=1)"),

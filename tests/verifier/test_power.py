@@ -13,10 +13,12 @@ from large_samples import both
 
 import dalenius as dl
 from dalenius.bounds.power import Power, _Curve
+from dalenius.gallery.parse import unwritten
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.settings import DEFAULT
 from dalenius.verifier.balls import precision
 from dalenius.verifier.kinds import power
+from dalenius.verifier.reading import Refused
 
 Json = Any
 
@@ -111,3 +113,43 @@ def test_only_gaussian_noise_on_counts() -> None:
         assert Power.best(both(mechanism, query)[0], 0.3, UNIFORM, settings) is None
     assert Power.best(both("gaussian(sigma=0.5)", "count(n=12)")[0], 0.3, UNIFORM, settings) is None
     assert math.isfinite(found(2, 0.5, 1.5, 0.1).upper)
+
+
+@pytest.mark.parametrize("sigma", [0.6, 1.0, 1.7, 5.0, 60.0])
+def test_a_share_of_discrete_gaussian_noise_is_rounded_normal_noise(sigma: float) -> None:
+    d = np.arange(-int(9 * sigma) - 3, int(9 * sigma) + 4)
+    discrete = np.exp(-((d / sigma) ** 2) / 2)
+    discrete /= discrete.sum()
+    v = sigma**2 / 2 * (1 + math.sqrt(1 - 1 / (3 * sigma**2)))
+    rounded = np.array([math.erf((x + 0.5) / math.sqrt(2 * v)) - math.erf((x - 0.5) / math.sqrt(2 * v)) for x in d]) / 2
+    kept = math.sqrt(v) / (sigma * float(power._kernel(arb(sigma) ** 2)))
+    assert 0.5 < kept < 1
+    assert (discrete >= kept * rounded - 1e-16).all()
+
+
+@pytest.mark.parametrize("clamp", [False, True])
+def test_discrete_gaussian_noise_has_the_bound_and_no_prior_leaks_more(clamp: bool) -> None:  # noqa: FBT001 - of a test
+    mechanism = dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=4, clamp=clamp)
+    attack = dl.audit(mechanism, knowledge=0.2, relative=0.2, verify=False).lower
+    whole = unwritten(mechanism)
+    proof = Power.best(whole, 0.2, UNIFORM, DEFAULT.closed_forms)
+    assert attack < proof.upper < 1.4 * attack
+    given = power.Given(proof.s1, proof.centre, proof.m)
+    half = arb(1) / 2
+    bound = power.discrete(40, (half, half), arb(4), arb(0.2), given, "it")
+    assert float(bound) == pytest.approx(proof.upper, rel=1e-9)
+
+
+def test_a_wide_discrete_gaussian_count_is_closed_and_verified() -> None:
+    mechanism = unwritten(dl.mechanisms.discrete_gaussian(dl.queries.count(n=400), sigma=12))
+    audit = dl.audit(mechanism, knowledge=0.3, relative=0.1)
+    assert audit.upper_by == "power"
+    assert audit.verified
+    assert audit.gap < 0.03 * audit.upper
+
+
+def test_discrete_gaussian_noise_that_is_too_narrow_has_none() -> None:
+    narrow = unwritten(dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=1))
+    assert Power.best(narrow, 0.2, UNIFORM, DEFAULT.closed_forms) is None
+    with pytest.raises(Refused, match="sigma\\^2 above 1/3"):
+        power.discrete(40, (arb(1) / 2, arb(1) / 2), arb("0.5"), arb(0.2), power.Given(0.1, 1.0, (1.0, 2.0)), "it")

@@ -12,6 +12,7 @@ from dalenius.auditing.local_records import refusal as refused_by_records
 from dalenius.auditing.one_secret import SecretAudit, WarmStart
 from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
+from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.bounds.unwritten_rows import rate_of
 from dalenius.gallery.parse import local, unwritten
@@ -22,6 +23,7 @@ from dalenius.model.channels.mechanism import Mechanism, Route
 from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
+from dalenius.reductions.beside import Beside
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.grid_rows import SharedGrids
@@ -126,10 +128,27 @@ def _by_rows(  # noqa: PLR0913 - a problem, and what is known of it
         lower = max(f.audit.lower for f in found)
         deadline.report_progress(item.record, len(orbits), lower, float(np.log(mechanism.n_outputs)), "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
+    if len(found) == 1 and _normal(found[0]) and (problem.relative > 0 or _wide(found[0])):
+        # Trees take far longer than the formulas, which may do.
+        quick = _without_rows(found[0], problem, deadline)
+        if not quick.audit.open:
+            return [quick]
     _close(found, deadline, enough - problem.tolerance, others=problem.relative == 0)
     if len(found) == 1 and bracket(found)[1] > enough:
         found[0] = _without_rows(found[0], problem, deadline)
     return found
+
+
+def _normal(item: Audited) -> bool:
+    """Whether the noise is ordered by its name, and no row is a mixture of those at points: Gaussian noise."""
+    order = item.audit.order
+    return order is not None and order.rate is None and order.answers.size > 0
+
+
+def _wide(item: Audited) -> bool:
+    """Whether there are more outputs than a tree takes."""
+    cells = item.audit.cells
+    return cells.n_outputs > cells.settings.portfolio.most_outputs
 
 
 def _opened(  # noqa: PLR0913 - a problem, and what is known of it
@@ -149,6 +168,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     wanted = problem.knowledge > 0 and "monotone" in problem.settings.portfolio.opening
     order = ordered(mechanism, merged, problem.settings.limits) if wanted else None
     order = _with_answers(order, mechanism, merged)
+    beside = _beside(problem, other)
     common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
@@ -163,6 +183,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             common=common,
             known=known.setdefault(k, WarmStart()),
             order=order,
+            beside=beside,
         )
         if twin is None:
             audit.open_bracket(deadline, rng)
@@ -175,6 +196,16 @@ def _with_answers(order: Order | None, mechanism: Mechanism, merged: Merged) -> 
     if order is None or order.parts is not None or (noisy := unwritten(mechanism)) is None:
         return order
     return replace(order, rate=rate_of(noisy), answers=np.asarray(noisy.answers)[merged.first][order.rows])
+
+
+def _beside(problem: AuditProblem, other: Other | None) -> SharedBeside | None:
+    """A release of a sum of bits of one law beside a local randomiser of them, where one record is asked about."""
+    reference, mechanism = problem.reference, problem.mechanism
+    wanted = problem.knowledge > 0 and "beside" in problem.settings.portfolio.opening
+    if not wanted or other is not None or reference.kind == "weights" or len(reference.laws) > 1:
+        return None
+    parts = Beside.of(mechanism, problem.settings.limits)
+    return None if parts is None else SharedBeside(parts, np.exp(reference.log_law_of(0, 2)))
 
 
 def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other | None) -> float:

@@ -11,6 +11,7 @@ lower bound; a stage is tried where its condition holds and the bracket is open.
 - stationary: the contraction certificate with eta = 1, which closes the gap where the multiplier s is above 1, at every
   size (MATH 4.3);
 - monotone: the row bound without a tree, where likelihood ratios are monotone (MATH 4.11);
+- beside: a release of a sum beside local randomisers of the same bits (MATH 4.12);
 - sibson: the information of the best order (MATH 4.8);
 - capacity: of the whole channel, where choices were too many, and the constrained capacity (MATH 4.4).
 """
@@ -22,6 +23,7 @@ import numpy as np
 
 from dalenius.auditing import portfolio
 from dalenius.bounds import stationary, whole
+from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson
 from dalenius.bounds.convex_bound import Dual, SharedBounds
@@ -30,6 +32,7 @@ from dalenius.bounds.trees.box_tree import BoxTree
 from dalenius.bounds.trees.boxes import plant
 from dalenius.bounds.trees.choices import Choices, obvious
 from dalenius.bounds.unwritten_rows import Points
+from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
 from dalenius.search import ascent_chunked
@@ -58,6 +61,8 @@ class SecretAudit(Bracket):
     known: WarmStart = field(default_factory=WarmStart)
     # The order of the channel's rows, where their likelihood ratios are monotone.
     order: Order | None = None
+    # A joint release of a sum and a local randomiser, of which one record is asked about.
+    beside: SharedBeside | None = None
     # Whether it was tried on points.
     pointed: bool = False
     # Over very many cells: how many ascents there were, and whether the convex bound is done.
@@ -200,9 +205,20 @@ class SecretAudit(Bracket):
             self.points(deadline, _rng)
             if not self.open:
                 return
+        if self.order.rate is None and self.cells.lumped.channel.min() <= TINY:
+            # Chains begin from logarithms of the outermost rows. Where floats are too short for them, only noise that
+            # falls by one factor a step leads to the same end: a Gaussian count of 1316 with sigma 5 ended below L.
+            return
         closing = self.few_cells and self.cells.size <= self.cells.settings.monotone.closing_cells
         scan = Scan(self.cells, self.order, deadline, closing=closing)
         found = scan.run(self.pi, self.s, self.lower, self.tolerance)
+        if found is not None:
+            self.keep_upper(found)
+
+    def beside_records(self, deadline: Deadline, _rng: np.random.Generator) -> None:
+        """A release of a sum beside local randomisers."""
+        assert self.beside is not None  # noqa: S101 - for the type checker: the stage's condition
+        found = self.beside.best(self.cells.knowledge, self.cells.settings.locals, deadline)
         if found is not None:
             self.keep_upper(found)
 
@@ -359,6 +375,7 @@ BEFORE_ASCENTS = (
     Stage(_wide_and_many, SecretAudit.convex_of_many, "convex"),
     Stage(lambda audit: not audit.cells.many and audit.choices_affordable(), SecretAudit.few_choices, "choices"),
     # Ascents on so many rows take seconds, and these bounds do not need them.
+    Stage(lambda audit: audit.worth_more and audit.beside is not None, SecretAudit.beside_records, "beside"),
     Stage(_many_answers, SecretAudit.points, "monotone"),
 )
 FROM_ASCENTS_ON = (

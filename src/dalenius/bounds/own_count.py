@@ -6,9 +6,13 @@ r = sum_b U_b / k and s > 1
     I(A;Y) <= s K + (s-1) log sum_t rho(t|a) exp( Psi(t) / (s-1) ),
     Psi(t) = sum_y q(y|t) log( U_a(y) / r(y) ) - h(t) + log Z,
 
-up to counts above `top`, which a share epsilon of the reference bounds. Beyond all counts the law of geometric and
-Laplace noise falls by the same factor for each of them, so that the outputs above `top` are as good as one. All sums
-are over one value's count and the multiset of the others: count vectors and outputs up to order.
+up to counts above `top`. Count vectors with such a count are revealed, which can only tell more: at them
+
+    Psi(t) = log( k F(t_a) / sum_b F(t_b) ) - h(t) + log Z,       F(t) = t exp( h(t) - g(t) ),
+
+with h = log k and g as at `top` for far counts. Or a share epsilon of the reference bounds them. Beyond all counts the
+law of geometric and Laplace noise falls by the same factor for each of them, so that the outputs above `top` are as
+good as one. All sums are over one value's count and the multiset of the others: count vectors and outputs up to order.
 """
 
 import math
@@ -66,8 +70,8 @@ class OwnCount(Formula):
                 if deadline.expired():
                     return best
                 told = table.divergences(h, g)
-                for outside in settings.own_outside if table.top < table.n else (0.0,):
-                    upper = table.bound(told, s, outside, knowledge)
+                for outside in (0.0, *settings.own_outside) if table.top < table.n else (0.0,):
+                    upper = table.bound(told, (h, g), s, outside, knowledge)
                     if best is None or upper < best.upper:
                         best = cls(upper, s, outside, tuple(h[1:].tolist()), tuple(g.tolist()), table.top)
                 h, g = table.next_tilt(h, g, told, s, settings)
@@ -78,6 +82,11 @@ def _outputs(n: int, top: int, k: int) -> int:
     """Outputs up to order: the own one, and the multiset of the others."""
     high = min(n, top + 1)
     return math.comb(high + k - 1, k - 1) * (high + 1)
+
+
+def _vectors(n: int, k: int) -> float:
+    """Count vectors as own count and multiset of the others, at least: the others' orders are (k-1)! at most."""
+    return math.comb(n + k - 1, k - 1) / math.factorial(k - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +101,14 @@ class _Table:
     @classmethod
     def of(cls, mechanism: NoisyHistogram, settings: ClosedForms) -> "_Table | None":
         n, k = mechanism.n, mechanism.k
-        tail = np.cumsum(np.exp(log_binomial(n, (1 - 1 / k, 1 / k)))[::-1])[::-1]
-        top = min(n, int(np.searchsorted(-tail, -settings.own_rare)))
-        # Beyond all counts other noise still tells them apart; and s near 1 needs all counts.
-        if not isinstance(mechanism.noise, (Geometric, Laplace)) or _outputs(n, n, k) <= settings.own_outputs:
-            top = n
-        if _outputs(n, top, k) > settings.own_outputs:
+        # Beyond all counts other noise still tells them apart.
+        falling = isinstance(mechanism.noise, (Geometric, Laplace)) and _vectors(n, k) <= settings.own_vectors
+        tops = [n] if _outputs(n, n, k) <= (settings.own_few if falling else settings.own_outputs) else []
+        if falling:
+            tail = np.cumsum(np.exp(log_binomial(n, (1 - 1 / k, 1 / k)))[::-1])[::-1]
+            tops += [min(n, int(np.searchsorted(-tail, -rare))) for rare in settings.own_rare]
+        top = next((top for top in tops if _outputs(n, top, k) <= settings.own_outputs), None)
+        if top is None:
             return None
         high = min(n, top + 1)
         noise = cast("Clamped", mechanism.noise)
@@ -145,13 +156,44 @@ class _Table:
     @cached_property
     def classes(self) -> tuple[Ints, Floats]:
         """Count vectors up to order as (own count, rising others), and log rho(t|a) of all their orders together."""
-        listed = list(self._listed((), self.n))
-        counts = np.array(listed, dtype=np.int64)
+        return self._weighed(np.array(list(self._listed((), self.n)), dtype=np.int64))
+
+    @cached_property
+    def far(self) -> tuple[Ints, Floats]:
+        """The same of those with a count above `top`."""
+        if self.top == self.n:
+            return np.zeros((0, self.k), dtype=np.int64), np.zeros(0)
+        everything = _Table(self.n, self.k, self.n, self.rows)
+        counts = np.array(list(everything._listed((), self.n)), dtype=np.int64)
+        return self._weighed(counts[counts.max(axis=1) > self.top])
+
+    def _weighed(self, counts: Ints) -> tuple[Ints, Floats]:
         orders = gammaln(float(self.k))
-        for t in range(self.top + 1):
+        for t in range(self.n + 1):
             orders = orders - gammaln((counts[:, 1:] == t).sum(axis=1) + 1.0)
         log_rho = gammaln(float(self.n)) - (self.n - 1) * math.log(self.k) + orders
         return counts, log_rho - gammaln(counts[:, 0]) - gammaln(counts[:, 1:] + 1.0).sum(axis=1)
+
+    def farther(self, h: Floats, g: Floats) -> tuple[Floats, Floats]:
+        """Tilts of all counts: beyond `top` log k, and as at `top`."""
+        more = self.n - self.top
+        return np.append(h, np.full(more, math.log(self.k))), np.append(g, np.full(more, g[-1]))
+
+    def revealed(self, h: Floats, g: Floats) -> Floats:
+        """Psi less log Z of far count vectors, where they are told."""
+        h, g = self.farther(h, g)
+        counts, tilted = self.far[0], np.arange(self.n + 1) * np.exp(h - g)
+        told = np.log(self.k * tilted[counts[:, 0]] / tilted[counts].sum(axis=1))
+        return np.asarray(told - h[counts[:, 0]] - g[counts[:, 1:]].sum(axis=1))
+
+    def log_z(self, h: Floats, g: Floats) -> tuple[float, float]:
+        """Log Z within `top`, and of all count vectors."""
+        (near, log_near), (far, log_far) = self.classes, self.far
+        inside = float(logsumexp(log_near + h[near[:, 0]] + g[near[:, 1:]].sum(axis=1)))
+        if not len(far):
+            return inside, inside
+        h, g = self.farther(h, g)
+        return inside, float(np.logaddexp(inside, logsumexp(log_far + h[far[:, 0]] + g[far[:, 1:]].sum(axis=1))))
 
     def span(self, counts: tuple[int, ...]) -> range:
         """The counts that may come next, so that all that follow fit."""
@@ -171,10 +213,10 @@ class _Table:
             yield from self._listed((*counts, t), left - t)
 
     def divergences(self, h: Floats, g: Floats) -> Floats:
-        """sum_y q(y|t) log( U_a(y) / r(y) ) - h(t) + log Z for every class."""
-        counts, log_rho = self.classes
+        """sum_y q(y|t) log( U_a(y) / r(y) ) - h(t) + log Z within `top` for every class there."""
+        counts, _ = self.classes
         tilt = h[counts[:, 0]] + g[counts[:, 1:]].sum(axis=1)
-        log_z = float(logsumexp(log_rho + tilt))
+        log_z, _ = self.log_z(h, g)
         t = np.arange(1, self.top + 1)
         weight = np.exp(h[1:] - log_z + gammaln(float(self.n)) - (self.n - 1) * math.log(self.k) - gammaln(t))
         u = (self.others(g)[:, self.n - t] * weight) @ self.rows[1:]
@@ -200,10 +242,14 @@ class _Table:
         for j, count in enumerate(span):
             self._descend((*counts, count), columns[:, j], found)
 
-    def bound(self, told: Floats, s: float, outside: float, knowledge: float) -> float:
+    def bound(self, told: Floats, tilts: tuple[Floats, Floats], s: float, outside: float, knowledge: float) -> float:
         """The bound, far counts included."""
         total = float(logsumexp(self.classes[1] + (told - math.log1p(-outside)) / (s - 1)))
-        if self.top < self.n:
+        if self.top < self.n and outside == 0:
+            inside, everywhere = self.log_z(*tilts)
+            far = self.far[1] + (self.revealed(*tilts) + everywhere) / (s - 1)
+            total = float(logsumexp([total + (everywhere - inside) / (s - 1), logsumexp(far)]))
+        elif self.top < self.n:
             far = log_binomial(self.n - 1, (1 - 1 / self.k, 1 / self.k))[self.top :]
             t, power = np.arange(self.top + 1, self.n + 1), 1 / (s - 1)
             most = max(self.n - self.top - 1, 1)

@@ -1,13 +1,13 @@
-"""Entropy power: Gaussian noise on a count, of any number of records (docs/mathematics.md 4.13)."""
+"""Entropy power: Gaussian or discrete Gaussian noise on a count of any number of bits (docs/mathematics.md 4.13)."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dalenius.bounds.closed_forms import Formula
 from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.noise import Gaussian
+from dalenius.model.channels.noise import DiscreteGaussian, Gaussian
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Sum
@@ -30,10 +30,15 @@ class Power(Formula):
 
     @classmethod
     def best(cls, mechanism: Additive, knowledge: float, reference: Reference, settings: ClosedForms) -> "Power | None":
-        """Find the maximum; None where the noise is too narrow, or it is not Gaussian noise on a count of bits."""
+        """Find the maximum; None where the noise is too narrow, or it is not Gaussian noise on a count of bits.
+
+        Discrete Gaussian noise is, but for a small chance, rounded normal noise of a variance that is 1/12 less.
+        """
         noise, statistic = mechanism.noise, mechanism.statistic
         bits = isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus is None
-        if not (isinstance(noise, Gaussian) and bits and mechanism.n > 1 and str(mechanism.query).startswith("count")):
+        if not isinstance(noise, (Gaussian, DiscreteGaussian)):
+            return None
+        if not (bits and mechanism.n > 1 and str(mechanism.query).startswith("count")):
             return None
         # Where the square of sigma is not a float, nothing leaks anyway.
         if noise.sigma > 1e150 or noise.sigma**2 <= settings.power_s1:  # noqa: PLR2004 - root of the largest float
@@ -41,8 +46,24 @@ class Power(Formula):
         p = math.exp(float(reference.log_law_of(0, 2)[1]))
         if not 0 < p < 1:
             return None
-        curve = _Curve(mechanism.n - 1, p, noise.sigma, knowledge, settings.power_s1)
-        return curve.highest(settings.power_width)
+        if isinstance(noise, Gaussian):
+            return _Curve(mechanism.n - 1, p, noise.sigma, knowledge, settings.power_s1).highest(settings.power_width)
+        return _of_discrete(mechanism.n - 1, p, noise.sigma, knowledge, settings)
+
+
+def _of_discrete(others: int, p: float, sigma: float, knowledge: float, settings: ClosedForms) -> Power | None:
+    """The bound of rounded normal noise, which a share of the discrete noise is, and all of one bit else."""
+    variance = sigma**2 / 2 * (1 + math.sqrt(max(0.0, 1 - 1 / (3 * sigma**2))))
+    if variance <= settings.power_s1:
+        return None
+    found = _Curve(others, p, math.sqrt(variance), knowledge, settings.power_s1).highest(settings.power_width)
+    kept = math.sqrt(variance) / (sigma * _kernel(sigma**2))
+    return None if found is None else replace(found, upper=kept * found.upper + (1 - kept) * math.log(2))
+
+
+def _kernel(variance: float) -> float:
+    """The sum of a normal density over all integers, by its Fourier series."""
+    return 1 + 2 * sum(math.exp(-2 * math.pi**2 * variance * k * k) for k in range(1, 40))
 
 
 @dataclass(frozen=True)
@@ -87,7 +108,7 @@ class _Curve:
     def highest(self, width: float) -> Power | None:
         """The maximum between two places this share of it apart, and the tangent there."""
         alpha, beta = self.alpha, self.beta
-        total = 1 + 2 * sum(math.exp(-2 * math.pi**2 * self.s1 * k * k) for k in range(1, 40))
+        total = _kernel(self.s1)
 
         def parts(m: float) -> tuple[float, float]:
             exponent = 2 * (alpha + beta * m - self.knowledge)

@@ -54,7 +54,7 @@ def ordered(mechanism: Mechanism, merged: Merged, limits: Limits, slack: float =
     if (merged.channel <= 0).any():
         return None
     written = mechanism.written()
-    if (parts := _parts(written.labels)) is not None and (merged.outputs >= 0).all():
+    if (parts := parts_of(written.labels)) is not None and (merged.outputs >= 0).all():
         return _joint(written.rows[merged.first], parts, slack)
     rows, columns = _found(merged.channel)
     if not _ascending(merged.channel[rows][:, columns], slack):
@@ -78,7 +78,7 @@ def by_name(mechanism: Mechanism) -> bool:
     return bool((np.diff(np.asarray(query.answers)) >= 0).all())
 
 
-def _parts(labels: tuple[object, ...]) -> list[Ints] | None:
+def parts_of(labels: tuple[object, ...]) -> list[Ints] | None:
     """The rank of every output in each part of a joint release, where all tuples of parts are there."""
     tuples = [label for label in labels if isinstance(label, tuple)]
     if len(tuples) < len(labels) or len({len(label) for label in tuples}) != 1:

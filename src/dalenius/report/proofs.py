@@ -61,6 +61,11 @@ KINDS = {
         "What an adversary learns who chooses the law of each bit after seeing the outputs so far.",
         "4.12",
     ),
+    "beside": Kind(
+        "the bound of a release beside local randomisers",
+        "Randomised records are seen first, which contracts what is known; then the release, given how many say yes.",
+        "4.12",
+    ),
     "symmetric": Kind(
         "the symmetric-channel bound",
         "The capacity of a record whose value is kept, or replaced by any other value with equal chance.",

@@ -399,7 +399,7 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         parts = [_part(partial(_one_row, row, each, shape)) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
     if "tree" not in proof:
-        known = {"grid": _grid, "monotone": _chains, "window": _window}
+        known = {"grid": _grid, "monotone": _chains, "window": _window, "beside": _beside_records}
         return known[kind](proof, shape) if kind in known else Work()
     tree = _tree_of(proof)
     if kind == "simplices":
@@ -477,6 +477,14 @@ def _window(proof: dict[str, Any], shape: Shape) -> Work:
     small = Shape(rows, wide, rows * wide, shape.values, rows)
     kept = Work(COST.link * rows * wide, COST.operation * (shape.cells * shape.outputs + rows * wide / 8))
     return kept + _part(lambda: _proof(proof["proof"], small))
+
+
+def _beside_records(proof: dict[str, Any], shape: Shape) -> Work:
+    """Every entry beside that of the product of both parts, and two chains for every value and number of ones."""
+    rows = len(proof["release"])
+    step = 2 * COST.product * rows * len(proof["release"][0]) + COST.function * (rows + len(proof["release"][0]))
+    chains = 4 * rows * (abs(int(proof["rounds"])) + 2) * step
+    return Work(2 * COST.ball * shape.outputs, 4 * COST.operation * shape.classes * shape.outputs + chains)
 
 
 def _groups(nested: Iterable[Sequence[int]]) -> int:

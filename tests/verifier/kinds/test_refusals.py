@@ -13,7 +13,7 @@ from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import moved_counts
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.contraction import _minimiser, contracts
-from dalenius.verifier.kinds import bellman, boxes, grid, monotone, posteriors, power, product, ratios, rows
+from dalenius.verifier.kinds import bellman, beside, boxes, grid, monotone, posteriors, power, product, ratios, rows
 from dalenius.verifier.limits import sized
 from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.reading import Refused
@@ -60,6 +60,17 @@ def _precision() -> Iterator[None]:
         ("moved", {"adversary.knowledge": 0.0}, "tilts counts where the reference is the only prior"),
         ("moved", {"adversary.knowledge": 0.1}, "has divergence"),
         ("moved", {"witness.window": [0, 0], "witness.tilt": [0.0]}, "leave the others more or fewer records"),
+        ("beside", {"proofs.0.mu": 0.0}, "mu above 0 and at most 1 - sigma"),
+        ("beside", {"proofs.0.mu": 1.0}, "mu above 0 and at most 1 - sigma"),
+        ("beside", {"proofs.0.sigma": 1.0}, "sigma must be below 1"),
+        ("beside", {"proofs.0.eta": 0.1}, "is not shown to contract divergence"),
+        ("beside", {"proofs.0.sigma": 0.2}, "is not shown to keep sigma"),
+        ("beside", {"proofs.0.first": 1}, "'first' must be true or false"),
+        ("beside", {"proofs.0.first": False}, "exceeds"),
+        ("beside", {"proofs.0.local.0": [1.0, 0.0]}, "every entry of a row of 'local' must be above 0"),
+        ("beside", {"proofs.0.release": [[1.0], [1.0], [1.0]]}, "do not make the outputs of the channel"),
+        ("beside", {"proofs.0.local": [[0.5, 0.5], [0.5, 0.5]], "proofs.0.sigma": 0.0}, "exceeds"),
+        ("beside", {"problem.rows.0": [0.0, *[1 / 11] * 11], "lower": 0.0}, "are not what the channel is made of"),
         ("window", {"proofs.0.proof.kind": "boxes"}, "which is not posteriors"),
         ("window", {"proofs.0.rows": [9, 3]}, "end before they begin"),
         ("window", {"proofs.0.rows": [0, 20], "proofs.0.upper": 0.514, "upper": 0.514}, "not shown to bound"),
@@ -235,3 +246,22 @@ def test_moved_counts_are_for_noise_and_for_values_that_are_equally_likely(
 
 def test_a_secret_of_one_value_has_no_posterior_but_one() -> None:
     assert posteriors.Box([], []).rest(2) == ([1.0, 1.0], [1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("records", "secret", "reference", "words"),
+    [
+        ([2, 2], Group((0, 1)), UNIFORM, "about one record"),
+        ([4], Group((0,)), UNIFORM, "two records or more, all of them bits"),
+        ([2, 2], Group((0,)), Product(((0.5, 0.5), (0.4, 0.6))), "independent records of one law"),
+        ([2, 2], Group((0,)), Product(((1.0, 0.0),)), "a probability above 0"),
+    ],
+)
+def test_a_release_beside_local_randomisers_is_about_one_bit_among_bits_of_one_law(
+    records: list[int], secret: Group, reference: Reference, words: str
+) -> None:
+    data = golden("beside")
+    channel = rebuild({**data["problem"], "records": records})
+    question = Question(channel, secret, Knowledge(arb(0.3), none=False, free=False), reference)
+    with pytest.raises(Refused, match=words):
+        next(beside.bounds(question, data["proofs"][0], "it"))

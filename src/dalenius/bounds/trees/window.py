@@ -126,7 +126,7 @@ class WindowBound(Bound):
         """Whether rows and outputs stand in the order of the answers, and a window of them is small."""
         cells, settings = bracket.cells, bracket.cells.settings.portfolio
         order = getattr(bracket, "order", None)
-        if order is None or order.rate is None or cells.many or cells.n_secrets > settings.window_values:
+        if order is None or order.answers.size == 0 or cells.many or cells.n_secrets > settings.window_values:
             return False
         rows = np.arange(len(order.rows))
         # An output for every answer: none was merged with another.

@@ -213,16 +213,27 @@ def _tuples(channel: Channel, columns: list[list[int]]) -> list[int]:
 
 def _part(channel: Channel, listed: list[int], part: list[int], where: str) -> list[list[Ball]]:
     """The laws of one part, rows in order, with log ratios that never fall."""
-    result: list[list[Ball]] = []
-    before: list[Ball] = []
-    ratios: list[Ball] = []
-    for i, t in enumerate(listed):
+    laws: list[list[Ball]] = []
+    for t in listed:
         law = [ZERO] * (max(part) + 1)
         for k, q in zip(part, channel.rows[t], strict=True):
             if k >= 0:
                 law[k] = law[k] + q
         if any(not x > 0 for x in law):
             refuse(f"{where}, row {t}: a probability is not above 0, and monotone rows need all of them to be")
+        laws.append(law)
+    return never_falling(laws, listed, where)
+
+
+def never_falling(laws: Sequence[Sequence[Ball]], listed: Sequence[int], where: str) -> list[list[Ball]]:
+    """Laws next to these positive ones whose log ratios of neighbouring outputs never fall from one to the next.
+
+    listed: their names. Log ratios are those of the first law, and grow as the given ones do, but for what is rounding.
+    """
+    result: list[list[Ball]] = []
+    before: list[Ball] = []
+    ratios: list[Ball] = []
+    for i, (t, law) in enumerate(zip(listed, laws, strict=True)):
         logs = [x.log() for x in ticking(law)]
         steps = [b - a for a, b in pairwise(logs)]
         if i == 0:

@@ -16,6 +16,12 @@ Adding s ( K - D(pi || rho) ) >= 0 with s > 1 and maximising over each w_a (Gibb
 
     I(A;Y) <= s K + (s-1) log sum_t rho_a(t) exp( Psi_a(t) / (s-1) ) .
 
+Where e = 0 and top < n, count vectors beyond `top` are revealed instead: who sees Y and, of those, t itself, knows no
+less. w0_a has all count vectors then, h(t) = log k and g(t) = g(top) for t > top; r0 = sum_b U_b / k of those within
+`top`, and r(t) = sum_b w0_b(t) / k beyond it. Within it nothing changes but Z; beyond it, with F(t) = t exp(h - g)(t),
+
+    Psi_a(t) = log( w0_a(t) / r(t) ) - h(t_a) - sum g(t_b) + log Z,       w0_a(t) / r(t) = k F(t_a) / sum_b F(t_b) .
+
 Within `top` the first part of J_a gives Psi_a(t) <= sum_y q(y|t) log( U_a(y) / r0(y) ) - h(t_a) - sum g(t_b) + log Z
 - log(1-e); beyond it the second gives Psi_a(t) <= log( k t_a / (n e) ), and some count is above `top`: the own one, or
 one of the k-1 others, when t_a <= n - top - 1.
@@ -26,7 +32,8 @@ be divided among them in that proportion, and nothing above changes. Where outpu
 All sums run over t_a, or y_a, and the others up to order.
 """
 
-from itertools import combinations_with_replacement
+from collections.abc import Iterator
+from itertools import combinations_with_replacement, pairwise
 from math import comb, factorial, prod
 from typing import Any
 
@@ -54,11 +61,13 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
         refuse(f"{where}: s must be above 1")
     # Only these have outputs beyond the counts that may be put together.
     proportional = channel.noise.family in ("geometric", "laplace")
-    if not 1 <= top <= n or (top < n and (share == 0 or not proportional)):
+    if not 1 <= top <= n or (top < n and not proportional):
         refuse(f"{where}: a tilt of {top} counts does not cover {n} records with this noise and 'outside' {share!r}")
     wide = min(n, top + 1) + 1
     if comb(wide + k - 2, k - 1) * wide > (most := largest().own_outputs):
         refuse(f"{where}: outputs up to order are too many to check; at most {most}")
+    if top < n and share == 0 and comb(n + k - 1, k - 1) > factorial(k - 1) * (most := largest().own_vectors):
+        refuse(f"{where}: count vectors beyond its tilt are too many to check; at most {most}")
     table = _Table(n, k, top, _rows(channel.noise, top, wide))
     total = table.total([ZERO, *map(arb, own)], list(map(arb, others)), s, share)
     return s * knowledge + (s - 1) * total.log()
@@ -66,17 +75,25 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
 
 def _rows(noise: Any, top: int, wide: int) -> list[list[Ball]]:  # noqa: ANN401 - of unwritten_histograms.Noisy
     """P(output | count): what falls below 0 counts as 0, and what falls beyond the last output as that one."""
-
-    def below(d: int) -> Ball:
-        return noise.tail(-d) if d < 0 else 1 - noise.tail(d + 1)
-
-    with precision(4 * PRECISION):  # differences of nearby tails
-        cuts = {d: below(d) for d in range(-top - 1, wide + 1)}
+    # Differences of nearby tails. Tails of noise are known to all bits however small they are, one less a tail is not.
+    with precision(4 * PRECISION):
+        tails = [noise.tail(d) for d in range(1, max(top, wide) + 2)]
+        beyond = [ONE - tails[0], *tails]  # P(noise >= d), d = 0, 1, ...
+        inside = [ONE - 2 * tails[0], *((x - y).nonnegative_part() for x, y in pairwise(tails))]
         rows = []
         for t in range(top + 1):
-            inside = [(cuts[y - t] - cuts[y - t - 1]).nonnegative_part() for y in range(1, wide - 1)]
-            rows.append([cuts[-t], *inside, 1 - cuts[wide - 2 - t]])
+            middle = [inside[abs(y - t)] for y in range(1, wide - 1)]
+            rows.append([beyond[t], *middle, beyond[wide - 1 - t]])
     return rows
+
+
+def _rising(counts: Counts, left: int, size: int) -> Iterator[Counts]:
+    """All rising lists of so many counts with this sum."""
+    if size == 1:
+        yield (*counts, left)
+        return
+    for t in range(counts[-1] if counts else 0, left // size + 1):
+        yield from _rising((*counts, t), left - t, size - 1)
 
 
 class _Table:
@@ -96,7 +113,10 @@ class _Table:
 
     def total(self, h: list[Ball], g: list[Ball], s: Ball, share: float) -> Ball:
         """At least sum_t rho_a(t) exp( Psi_a(t) / (s-1) )."""
-        log_z = self._normaliser(h, g).log()
+        # Counts whose vectors are revealed: none of very many records.
+        far = self.n - self.top if share == 0 else 0
+        all_h, all_g = [*h, *[arb(self.k).log()] * far], [*g, *[g[-1]] * far]
+        log_z = self._normaliser(all_h, all_g).log()
         by_own = self._by_own(self._ratios(h, g, log_z))
         power, inside = 1 / (s - 1), (1 - arb(share)).log()
         total = ZERO
@@ -108,7 +128,24 @@ class _Table:
                 ways = factorial(self.k - 1) // prod(factorial(others.count(b)) for b in set(others))
                 below = factorial(own - 1) * prod(map(factorial, others))
                 total += scale * ways / below * (power * psi).exp()
-        return total + self._far(power, share)
+        return total + (self._revealed(all_h, all_g, log_z, power) if far else self._far(power, share))
+
+    def _revealed(self, h: list[Ball], g: list[Ball], log_z: Ball, power: Ball) -> Ball:
+        """Count vectors beyond top that are told: sum of rho_a(t) exp( Psi_a(t) power )."""
+        scale = self._scale()
+        tilted = [t * (x - y).exp() for t, (x, y) in enumerate(zip(h, g, strict=True))]
+        total = ZERO
+        for own in range(1, self.n + 1):
+            for others in _rising((), self.n - own, self.k - 1):
+                if max(own, others[-1]) <= self.top:
+                    continue
+                tick()
+                told = self.k * tilted[own] / (tilted[own] + sum((tilted[b] for b in others), ZERO))
+                psi = told.log() - h[own] - sum((g[b] for b in others), ZERO) + log_z
+                ways = factorial(self.k - 1) // prod(factorial(others.count(b)) for b in set(others))
+                below = factorial(own - 1) * prod(map(factorial, others))
+                total += scale * ways / below * (power * psi).exp()
+        return total
 
     def _by_own(self, ratios: list[list[Ball]]) -> list[list[Ball]]:
         """The sums over the own output, for every own count from 1 on; it uses the table up, a part at a time."""
@@ -127,10 +164,10 @@ class _Table:
         return result
 
     def _normaliser(self, h: list[Ball], g: list[Ball]) -> Ball:
-        """Z: sum of rho_a(t) exp( h(t_a) + sum g(t_b) ) within top."""
+        """Z: sum of rho_a(t) exp( h(t_a) + sum g(t_b) ) within the counts that have tilts."""
         weights = [x.exp() / factorial(t) for t, x in enumerate(g)]
         power = arb_poly(weights) ** (self.k - 1)
-        terms = (h[t].exp() / factorial(t - 1) * power[self.n - t] for t in range(1, self.top + 1))
+        terms = (h[t].exp() / factorial(t - 1) * power[self.n - t] for t in range(1, len(h)))
         return sum(terms, ZERO) * self._scale()
 
     def _scale(self) -> Ball:

@@ -449,18 +449,21 @@ def _noisy(channel: Large, knowledge: Knowledge, where: str) -> unwritten_rows.N
 
 
 def _power(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
-    """The bound of kinds/power.py, for Gaussian noise on a count of bits."""
+    """The bound of kinds/power.py, for Gaussian or discrete Gaussian noise on a count of bits."""
     statistic, sigma = channel.statistic, channel.noise.parameter
-    count = (
-        statistic.contributions == (0, 1) and list(channel.answers[:2]) == [0, 1] and channel.width == statistic.n + 1
-    )
-    if channel.noise.family != "gaussian" or sigma is None or not count or len(channel.records) > 1:
+    family = channel.noise.family
+    count = statistic.contributions == (0, 1) and all(t == f for t, f in enumerate(channel.answers))
+    normal = family in ("gaussian", "discrete_gaussian")
+    if not normal or sigma is None or not count or len(channel.records) > 1:
         refuse(f"{where}: entropy power is for one record of a count of bits with Gaussian noise")
     listed = sequence(field(proof, "m", where), f"m of {where}", 2)
     low, high = (number(m, f"m of {where}", 0.0) for m in listed)
     s1, centre = (number(field(proof, key, where), f"{key} of {where}") for key in ("s1", "centre"))
     law = channel.reference.law(0, 2)
     given = power.Given(s1, centre, (low, high))
+    if family == "discrete_gaussian":
+        return power.discrete(statistic.n, (law[0], law[1]), sigma, knowledge, given, where)
+    # The parameter of Gaussian noise is sigma sqrt(2).
     return power.power(statistic.n, (law[0], law[1]), sigma / arb(2).sqrt(), knowledge, given, where)
 
 

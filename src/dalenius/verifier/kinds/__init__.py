@@ -9,7 +9,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dalenius.verifier.balls import Ball
-from dalenius.verifier.kinds import boxes, choices, closed_forms, grid, monotone, posteriors, rows, simplices, window
+from dalenius.verifier.kinds import (
+    beside,
+    boxes,
+    choices,
+    closed_forms,
+    grid,
+    monotone,
+    posteriors,
+    rows,
+    simplices,
+    window,
+)
 from dalenius.verifier.question import Question
 
 Bounds = Iterator[tuple[str, Ball]]
@@ -28,4 +39,5 @@ KINDS: dict[str, Kind] = {
     "monotone": monotone.bounds,
     "grid": grid.bounds,
     "window": window.bounds,
+    "beside": beside.bounds,
 }

@@ -1,4 +1,4 @@
-"""Entropy power: "power", for Gaussian noise on a count of bits, rounded and clamped or not.
+"""Entropy power: "power", for Gaussian and discrete Gaussian noise on a count of bits, rounded and clamped or not.
 
 Y = T + N(0, sigma^2), T the number of ones among n bits, one of which is the secret A; rounding and clamping only lower
 I(A;Y). Given A = a the others are j = T - a, binomial on N = n - 1 bits. For any c let
@@ -19,6 +19,13 @@ sqrt(B)/2, B = Var E(T - c_A | A) <= m - E Var(T|A); an integer of variance v ha
 In m the bound is concave: the root is that of a concave function, E is the exponential of a linear one, and
 log(e^x + const) is convex. So with a slope >= 0 at m- and <= 0 at m+ its maximum is between them, and it is at most the
 tangent at m- there.
+
+Discrete Gaussian noise, P(d) = exp(-d^2/(2 sigma^2)) / Z with 3 sigma^2 > 1. Let v be the larger root of
+1/v - 1/(12 v^2) = 1/sigma^2. Normal noise of variance v, rounded, has at d the chance phi_v(d) times the integral of
+exp(-d e/v - e^2/(2v)) over |e| <= 1/2, at most phi_v(d) sinh(x)/x, x = d/(2v), and sinh(x)/x <= exp(x^2/6): that is at
+most exp(-d^2/(2 sigma^2)) / sqrt(2 pi v). As Z is sqrt(2 pi) sigma times the sum of the density of N(0, sigma^2) over
+the integers, at most S, a share kept = sqrt(v) / (sigma S) of the noise is rounded normal noise, by a coin that does
+not depend on the data. Who sees it knows no less: I <= kept times the bound at variance v + (1 - kept) log 2.
 """
 
 from flint import arb
@@ -56,6 +63,15 @@ def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "
     if not (low < high and slope >= 0 and last <= 0):
         refuse(f"{where}: the maximum is not shown to lie between its two variances")
     return value + slope * (high - low)
+
+
+def discrete(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0913, PLR0917 - the same
+    """The bound for discrete Gaussian noise."""
+    if not 3 * sigma**2 > 1:
+        refuse(f"{where}: it needs sigma^2 above 1/3")
+    v = sigma**2 / 2 * (1 + (1 - 1 / (3 * sigma**2)).sqrt())
+    kept = v.sqrt() / (sigma * _kernel(sigma**2))
+    return kept * power(n, law, v.sqrt(), knowledge, given, where) + (1 - kept) * arb(2).log()
 
 
 class Given:

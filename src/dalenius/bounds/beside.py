@@ -1,0 +1,256 @@
+"""A release of a sum beside local randomisers, from above (docs/mathematics.md 4.12, kind `beside`).
+
+Bits of one law rho, each through its own W, and C, which depends on their sum. With j ones among the outputs of the m
+others, rho_j the law of their sum given j, P(j) its chance, laws r_j0, r_j1 of C, and eta, sigma, u, D_a of 4.12,
+
+    g_aj = D_a + max_w { sum_y W(y|a) D(w C_a || r_jy) - mu D(w || rho_j) },     lam = mu + eta (1 - sigma - mu),
+    L <= lam K + tau log sum_a u_a^(sigma/tau) rho(a)^(lam/tau) e^(h_a/tau)
+         + (1-sigma) log sum_j P(j) e^(G_j/(1-sigma)),
+
+tau = sigma + lam, G_j = max_a (g_aj - h_a), 0 < mu <= 1 - sigma. The maximum over w is that of monotone rows (4.11).
+All j are worked on at once.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.products import contraction, expansion
+from dalenius.bounds.proof import Rounding
+from dalenius.model.counting import log_binomial
+from dalenius.numerics.deferred import xlogy
+from dalenius.numerics.information import lse, safe_log
+from dalenius.numerics.least import least_between
+from dalenius.numerics.types import Floats
+from dalenius.reductions.beside import Beside
+from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.search.deadline import Deadline
+from dalenius.settings import Locals
+
+
+@dataclass(frozen=True)
+class BesideRecords(Formula):
+    """The bound at one mu, with a law of C for every j and every own output."""
+
+    kind = "beside"
+    parts: Beside | None = None
+    eta: float = 1.0
+    sigma: float = 0.0
+    mu: float = 1.0
+    law: Floats = field(default_factory=lambda: np.full(2, 0.5))
+    heights: Floats = field(default_factory=lambda: np.zeros(2))
+    # (m+1, 2, R) log r_jy.
+    log_r: Floats = field(default_factory=lambda: np.zeros((1, 2, 1)))
+    rounds: int = 0
+
+    def claim(self, rounding: Rounding) -> float:
+        """A verifier adds what the matrix is off its two parts, some roundings for each record."""
+        return super().claim(rounding) + 1e-11 * (1 + self.upper)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - it has its own
+        """Return both parts, the numbers of the formula, and the laws."""
+        assert self.parts is not None  # noqa: S101 - for the type checker: `best` gives it
+        return {
+            "first": self.parts.first,
+            "local": self.parts.local.tolist(),
+            "release": self.parts.release.tolist(),
+            "eta": self.eta,
+            "sigma": self.sigma,
+            "mu": self.mu,
+            "law": self.law.tolist(),
+            "heights": self.heights.tolist(),
+            "laws": self.log_r.tolist(),
+            "rounds": self.rounds,
+        }
+
+
+def best(parts: Beside, law: Floats, knowledge: float, settings: Locals, deadline: Deadline) -> BesideRecords | None:
+    """Choose mu by a line search; None where a value of a record never occurs or the time is over."""
+    if knowledge <= 0 or law.min() <= 0:
+        return None
+    search = _Search(parts, law, knowledge, settings, deadline)
+    low, high = np.log(settings.beside_least), np.log(1 - search.sigma)
+    least_between(lambda log_mu: search.at(float(np.exp(log_mu))), float(low), float(high), settings.beside_accuracy)
+    return search.found
+
+
+@dataclass(eq=False)
+class SharedBeside:
+    """The bound of every record of a release: records are alike, and it is found once."""
+
+    parts: Beside
+    law: Floats
+    found: BesideRecords | None = None
+
+    def best(self, knowledge: float, settings: Locals, deadline: Deadline) -> BesideRecords | None:
+        """The bound as far as the time allows."""
+        if self.found is None and not deadline.expired():
+            self.found = best(self.parts, self.law, knowledge, settings, deadline)
+        return self.found
+
+
+@dataclass(eq=False)
+class _Search:
+    """The bound as a function of mu; it keeps the best."""
+
+    parts: Beside
+    law: Floats
+    knowledge: float
+    settings: Locals
+    deadline: Deadline
+    found: BesideRecords | None = None
+
+    @cached_property
+    def eta(self) -> float:
+        return contraction(self.parts.local, self.law, self.settings)
+
+    @cached_property
+    def sigma(self) -> float:
+        return expansion(self.parts.local, self.law, self.settings)
+
+    @cached_property
+    def told(self) -> Floats:
+        """D_a, with u = rho."""
+        w = self.parts.local
+        return np.asarray((xlogy(w, w) - w * np.log(self.law @ w)).sum(axis=1))
+
+    @cached_property
+    def rows(self) -> Floats:
+        """(2, m+1, R) the rows of C for a and the sum of the others."""
+        n = self.parts.n
+        return np.stack([self.parts.release[a : a + n] for a in range(2)])
+
+    @cached_property
+    def log_rho(self) -> Floats:
+        """(j, sum) log rho_j: the others' bits are independent given their outputs."""
+        joint = self.law[:, None] * self.parts.local
+        chance = joint[1] / joint.sum(axis=0)
+        m = self.parts.n - 1
+        found = np.ones((m + 1, 1))
+        for i in range(m):
+            p = np.where(np.arange(m + 1) > i, chance[1], chance[0])[:, None]
+            empty = np.zeros((m + 1, 1))
+            found = np.hstack([found * (1 - p), empty]) + np.hstack([empty, found * p])
+        return safe_log(found)
+
+    @cached_property
+    def log_chance(self) -> Floats:
+        """log P(j)."""
+        out = self.law @ self.parts.local
+        return log_binomial(self.parts.n - 1, (float(out[0]), float(out[1])))
+
+    def at(self, mu: float) -> float:
+        """The bound at mu; infinite where the time is over."""
+        if self.deadline.expired():
+            return np.inf
+        log_r = self._laws(mu)
+        gains, rounds = self._gains(log_r, mu)
+        heights = self._heights(gains)
+        most = (gains - heights).max(axis=1)
+        sigma, lam = self.sigma, self._lam(mu)
+        tau = sigma + lam
+        own = float(lse(self._log_prior(heights, mu)))
+        upper = lam * self.knowledge + tau * own + (1 - sigma) * float(lse(self.log_chance + most / (1 - sigma)))
+        if self.found is None or upper < self.found.upper:
+            self.found = BesideRecords(
+                upper, self.parts, self.eta, sigma, mu, self.law, heights, log_r, rounds + self.settings.beside_spare
+            )
+        return upper
+
+    def _laws(self, mu: float) -> Floats:
+        """(j, y, R) laws of C at which one value of the secret gains as much more than the other for every j.
+
+        How much more follows from the law of the secret that is best then; it is found for one chance of the value 1,
+        the same for all j, and then that chance is halved in for every j.
+        """
+        many = self.parts.n
+        # The others lean towards the secret's value.
+        lean = np.linspace(-1.0, 1.0, many)
+        log_w = self.log_rho[:, None, :] + np.stack([-lean, lean])
+        log_w -= lse(log_w)[..., None]
+        v, more = np.full(many, self.law[1]), 0.0
+        log_r = np.zeros((many, 2, self.parts.release.shape[1]))
+        for _ in range(self.settings.beside_balances):
+            log_r, log_w = self._settled(v, log_w, mu)
+            heights = self._heights(self._gained(log_r, log_w, mu))
+            more = float(heights[1] - heights[0])
+            log_p = self._log_prior(heights, mu)
+            v = (v + np.exp(log_p[1] - lse(log_p))) / 2
+        low, high = np.full(many, 1e-3), np.full(many, 1 - 1e-3)
+        for _ in range(self.settings.beside_halvings):
+            log_r, log_w = self._settled(v, log_w, mu)
+            gain = self._gained(log_r, log_w, mu)
+            short = gain[:, 1] - gain[:, 0] > more
+            low, high = np.where(short, v, low), np.where(short, high, v)
+            v = (low + high) / 2
+        return log_r
+
+    def _gained(self, log_r: Floats, log_w: Floats, mu: float) -> Floats:
+        """(j, a) what conditionals gain at these laws of C."""
+        w = np.exp(log_w)
+        u = self._combined(w)
+        divergence = (w * (log_w - self.log_rho[:, None, :])).sum(axis=2)
+        told = (xlogy(u, u) - u * (self.parts.local @ log_r)).sum(axis=2)
+        return np.asarray(self.told + told - mu * divergence)
+
+    def _heights(self, gains: Floats) -> Floats:
+        """What a value gains on average."""
+        return np.asarray(np.exp(self.log_chance) @ gains)
+
+    def _log_prior(self, heights: Floats, mu: float) -> Floats:
+        """The summands of the middle term: u = rho, so that rho has the power one."""
+        return np.asarray(np.log(self.law) + heights / (self.sigma + self._lam(mu)))
+
+    def _lam(self, mu: float) -> float:
+        return mu + self.eta * (1 - self.sigma - mu)
+
+    def _settled(self, v: Floats, log_w: Floats, mu: float) -> tuple[Floats, Floats]:
+        """Alternate between the laws of C that the conditionals w have, and the w that gain most from these."""
+        local = self.parts.local
+        weights = np.stack([1 - v, v], axis=1)[:, :, None] * local
+        share = weights / weights.sum(axis=1, keepdims=True)
+        log_r = np.zeros((len(v), 2, self.parts.release.shape[1]))
+        for _ in range(self.settings.beside_steps):
+            u = self._combined(np.exp(log_w))
+            log_r = safe_log(share.transpose(0, 2, 1) @ u)
+            log_w = self._tilted(safe_log(u) - local @ log_r, mu)
+        return log_r, log_w
+
+    def _tilted(self, log_ratio: Floats, mu: float) -> Floats:
+        """Log w ~ log rho_j + C_a log_ratio / mu."""
+        x = self.log_rho[:, None, :] + self._means(log_ratio) / mu
+        return np.asarray(x - lse(x)[..., None])
+
+    def _gains(self, log_r: Floats, mu: float) -> tuple[Floats, int]:
+        """(j, a) g_aj by both chains of monotone rows, and how many steps they took."""
+        mean = self.parts.local @ log_r
+        ends = [safe_log(np.broadcast_to(self.rows[:, k], mean.shape)) for k in (-1, 0)]
+        up, down = (self._increments(log_u - mean, mu) for log_u in ends)
+        rounds = 0
+        while rounds < self.settings.beside_rounds and (up - down).sum(axis=2).max() > self.settings.beside_close:
+            up, down = (self._increments(self._outputs(d) - mean, mu) for d in (up, down))
+            rounds += 1
+        middle = (up + down) / 2
+        gained = self._means(self._outputs(middle) - mean) / mu
+        radius = np.maximum(up - middle, middle - down).sum(axis=2)
+        return self.told + mu * lse(self.log_rho[:, None, :] + gained) + radius**2 / 8, rounds
+
+    def _increments(self, log_ratio: Floats, mu: float) -> Floats:
+        return np.asarray(np.diff(self._means(log_ratio) / mu, axis=2))
+
+    def _outputs(self, increments: Floats) -> Floats:
+        """Log of the output laws of increments."""
+        start = np.zeros((*increments.shape[:2], 1))
+        x = self.log_rho[:, None, :] + np.concatenate([start, np.cumsum(increments, axis=2)], axis=2)
+        return safe_log(self._combined(np.exp(x - lse(x)[..., None])))
+
+    def _means(self, vectors: Floats) -> Floats:
+        """(j, a, sum) the mean of a vector over C of every (j, a), for every sum."""
+        return np.asarray((self.rows[None] @ vectors[..., None])[..., 0])
+
+    def _combined(self, weights: Floats) -> Floats:
+        """(j, a, R) the rows of every (j, a), added up with these weights."""
+        return np.asarray((weights[:, :, None, :] @ self.rows[None])[:, :, 0, :])
