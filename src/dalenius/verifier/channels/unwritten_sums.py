@@ -719,8 +719,8 @@ class _Noise:
         answers = channel.seen_answers
         self.consecutive = list(answers) == list(range(answers[0], answers[0] + len(answers)))
         self.consecutive = self.consecutive and 2 * reach < largest().sum_chances
-        # P(noise <= k) for k = reach, ..., -reach: answers that follow each other meet a part of this list.
-        self.falling = [self._chance(k) for k in ticking(range(reach, -reach - 1, -1))] if self.consecutive else []
+        # P(noise <= k) for k = -reach, ..., reach: answers that follow each other meet a part of this list.
+        self.rising = [self._chance(k) for k in ticking(range(-reach, reach + 1))] if self.consecutive else []
         self.reach = reach
 
     def _chance(self, k: int) -> Ball:
@@ -729,12 +729,8 @@ class _Noise:
 
     def chances(self, cut: int, low: int, high: int) -> list[Ball]:
         """P(noise <= cut - 1 - f) for the answers f of the classes low..high-1, all within the range of the noise."""
-        answers = self.channel.seen_answers
-        if self.consecutive:
-            first = self.reach - (cut - 1 - answers[low]) if low < high else 0
-            return self.falling[first : first + high - low]
         found = []
-        for f in answers[low:high]:
+        for f in self.channel.seen_answers[low:high]:
             k = cut - 1 - f
             if k not in self.known:
                 if len(self.known) >= largest().sum_chances:
@@ -767,15 +763,15 @@ class _Noise:
     def _carried(self, weights: list[Ball], first: int, last: int, met: list[tuple[int, int]]) -> Iterator[Ball]:
         """sum_t weights(t) P(Y < c | t) over the classes that each cut meets.
 
-        Where answers follow each other this is one product of polynomials: with chances[k] = P(noise <= reach - k), the
-        answer a + i meets the cut c at k = reach - c + 1 + a + i.
+        Where answers follow each other this is one product of polynomials: with rising[k] = P(noise <= k - reach) the
+        answer a + i, of weight i, meets the cut c at k = reach + c - 1 - a - i.
         """
         if not self.consecutive:
             for cut, (low, high) in zip(self.cuts, met, strict=True):
                 tick()
                 yield sum(map(mul, weights[low:high], self.chances(cut, low, high)), ZERO)
             return
-        product = arb_poly(weights[first:last]) * arb_poly(self.falling[::-1])
+        product = arb_poly(weights[first:last]) * arb_poly(self.rising)
         start = self.channel.seen_answers[first]
         for cut in ticking(self.cuts):
             place = self.reach + cut - 1 - start
