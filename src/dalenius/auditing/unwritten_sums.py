@@ -32,7 +32,7 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
-from dalenius.search.ascent import ascend, climb
+from dalenius.search.ascent import ascend, climb, feasible
 from dalenius.search.deadline import Deadline
 
 
@@ -135,6 +135,11 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
         pi, value, _ = climb(cells, starts, deadline, rounds, still=still)
         best = int(np.argmax(value))
         audit.pi, audit.lower = pi[best], float(value[best])
+        if problem.relative > 0:
+            # Room for masses of few digits, of which a certificate consists: knowledge, and what they leak.
+            room = settings.closed_forms.digits_share * problem.relative
+            audit.pi = feasible(cells, pi[best : best + 1], room)[0]
+            audit.lower = (1 - room) * float(cells.leakage(audit.pi[None])[0])
     audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
     return audit, lift, grid
