@@ -614,8 +614,8 @@ class MonotoneRows(_Checked):
     # Multipliers as multiples of the best prior's; shares of a flat law in its output law. Counts of 10 to 50 close at
     # the first pair; wide noise wants a larger s, and much knowledge a share.
     factors: tuple[float, ...] = (1.0, 1.02, 1.05, 1.1, 1.2)
-    # The same where a quick answer will do, the largest first: it takes the fewest steps. On count(n=10^5) 1.1 times the
-    # best s costs 8 % of the bound. Those that are too large are seen in a few steps.
+    # The same where a quick answer will do, the largest first, which takes the fewest steps. 1.1 times the best s costs
+    # 8 % of the bound on count(n=10^5). Those that are too large are seen in a few steps.
     factors_quick: tuple[float, ...] = (1.2, 1.15, 1.1, 1.07, 1.05, 1.02, 1.0)
     shares: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2)
     # Cells x outputs up to which only the first pair is tried: a small tree takes less time than twenty pairs, 0.13 s
