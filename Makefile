@@ -107,7 +107,7 @@ cover: setup
 COVERED = test_golden.py test_refusals.py test_saved.py test_process.py test_independent.py test_limits.py test_joint.py \
   test_power.py test_contraction.py test_design_reference.py kinds/test_refusals.py kinds/test_grid.py \
   channels/test_refusals.py channels/test_rebuilding.py channels/test_real_records.py channels/test_real.py \
-  channels/test_symmetric.py
+  channels/test_symmetric.py channels/test_quick_sums.py
 
 docs: .venv/.ready-docs
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -d out/doctrees docs out/docs

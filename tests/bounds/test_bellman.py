@@ -58,11 +58,18 @@ def test_no_prior_is_above_it(knowledge: float, reference: list[float] | None) -
 
 def test_eight_bits_are_known_to_three_per_cent() -> None:
     mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=8), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=0.5, relative=0.05, verify=False)
+    audit = dl.audit(mechanism, knowledge=0.5, relative=0.031, verify=False)
     assert audit.upper_by == "bellman"
     assert audit.stopped == "gap"
     assert audit.upper < 0.1948
     assert audit.upper - audit.lower < 0.031 * audit.upper
+    # A larger share is had with fewer lines.
+    coarse = dl.audit(mechanism, knowledge=0.5, relative=0.05, verify=False)
+    assert coarse.stopped == "gap"
+    assert audit.upper < coarse.upper <= coarse.lower / 0.95
+    few, many = (len(found.certificate.data["proofs"][0]["nodes"]) for found in (coarse, audit))
+    assert few < many
+    assert dl.verify(coarse).verified
 
 
 def test_it_is_left_out_where_a_setting_says_so_and_where_the_time_is_over() -> None:

@@ -93,7 +93,7 @@ def test_a_pair_is_hopeless_only_where_its_bound_is_above_the_goal(s: float) -> 
     assert order is not None
     scan = Scan(cells, order, Deadline(20))
     log_r = np.log(cells.rho @ cells.q)
-    bound = scan._keep(scan._try(log_r, s, 1e-9, 1000))
+    bound = scan._keep(scan._try(log_r, s, 1e-9, 1000, 0.0))
     assert not scan._hopeless(cells.rho, log_r, s, bound + 1e-9)
     assert scan._hopeless(cells.rho, log_r, s, 0.5 * bound)
 

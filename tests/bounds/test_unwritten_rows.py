@@ -151,3 +151,19 @@ def test_points_that_make_no_sense_are_refused() -> None:
     forged = copy.deepcopy(data)
     forged["problem"]["mechanism"] = "gaussian(sigma=3)"
     assert not dl.verify(forged).verified
+
+
+def test_where_a_share_is_asked_for_a_verifier_has_less_to_repeat() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=20_000), epsilon=0.01)
+    rough, small, fine = (dl.audit(mechanism, knowledge=0.3, relative=x, verify=False) for x in (0.1, 0.03, 0.0))
+    work = [
+        len(proof["rho"]) * proof["rounds"]
+        for proof in (audit.certificate.data["proofs"][0] for audit in (rough, small, fine))
+    ]
+    assert 4 * work[0] < work[2]
+    assert work[0] < work[1]
+    for audit, share in ((rough, 0.1), (small, 0.03)):
+        assert audit.stopped == "gap"
+        assert fine.lower <= audit.upper <= audit.lower / (1 - share)
+    answer = dl.verify(rough, mechanism)
+    assert answer.verified, answer.reason

@@ -1,3 +1,4 @@
+import copy
 import math
 
 import numpy as np
@@ -22,3 +23,20 @@ def test_masses_are_listed_as_they_are_however_many_are_zero(density: float) -> 
     rng = np.random.default_rng(0)
     masses = rng.random((7, 30)) * (rng.random((7, 30)) < density)
     assert listed(masses) == masses.tolist()
+
+
+def test_a_witness_on_blocks_has_as_few_digits_as_a_share_leaves_room_for() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=6000), epsilon=0.5)
+    rough, fine = (dl.audit(mechanism, knowledge=0.3, relative=share, verify=False) for share in (0.1, 0.0))
+    few, many = (
+        max(len(f"{x!r}".partition("e")[0].replace(".", "").strip("0")) for row in data["masses"] for x in row)
+        for data in (audit.certificate.data["witness"] for audit in (rough, fine))
+    )
+    assert few <= 8 < many
+    assert fine.lower * (1 - 1e-4) <= rough.lower <= fine.lower
+    assert rough.upper - rough.lower <= 0.1 * rough.upper
+    assert dl.verify(rough, mechanism).verified
+    # As much as the prior with all its digits leaks is more than the one with few does.
+    forged = copy.deepcopy(rough.certificate.data)
+    forged["lower"] = fine.lower * (1 + 1e-9)
+    assert not dl.verify(forged).verified

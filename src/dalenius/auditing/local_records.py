@@ -75,7 +75,10 @@ def _step_by_step(
     settings = problem.settings.locals
     tried = "formulas" in problem.settings.portfolio.opening and audit.worth_more
     if tried and bellman.possible(mechanism, members, problem.knowledge, settings) and not deadline.expired():
-        found = bellman.best(mechanism, members[0], problem.knowledge, problem.reference, settings, deadline)
+        asked = problem.knowledge, problem.reference, settings, deadline
+        share = min(problem.relative, 0.5)
+        enough = audit.lower * (1 + settings.bellman_goal * share / (1 - share)) if share > 0 else 0.0
+        found = bellman.best(mechanism, members[0], *asked, enough=enough)
         if found is not None:
             audit.keep_upper(found)
 

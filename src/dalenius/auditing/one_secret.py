@@ -210,8 +210,12 @@ class SecretAudit(Bracket):
             # falls by one factor a step leads to the same end: a Gaussian count of 1316 with sigma 5 ended below L.
             return
         closing = self.few_cells and self.cells.size <= self.cells.settings.monotone.closing_cells
-        scan = Scan(self.cells, self.order, deadline, closing=closing)
-        found = scan.run(self.pi, self.s, self.lower, self.tolerance)
+        settings = self.cells.settings.monotone
+        # Where a share of the bound is asked for, a verifier is to have as little to repeat as that allows.
+        quick = settings.least_allowed <= self.relative < 1 and not closing
+        allowed = settings.allowed_goal * self.relative / (1 - self.relative) * self.lower if quick else 0.0
+        scan = Scan(self.cells, self.order, deadline, closing=closing, quick=quick)
+        found = scan.run(self.pi, self.s, self.lower, max(self.tolerance, allowed))
         if found is not None:
             self.keep_upper(found)
 

@@ -32,7 +32,7 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
-from dalenius.search.ascent import ascend, climb
+from dalenius.search.ascent import ascend, climb, feasible
 from dalenius.search.deadline import Deadline
 
 
@@ -53,7 +53,7 @@ def audit_large(
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.monotone.lost * audit.upper
     hope = audit.worth_more and audit.gap > lost and not deadline.expired()
-    if hope and (rows := _monotone(problem, mechanism, about, deadline)) is not None:
+    if hope and (rows := _monotone(problem, mechanism, about, deadline, audit.lower)) is not None:
         audit.keep_upper(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     return audit, lift, grid
@@ -85,7 +85,9 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
     return [*proofs, *OutputLaw.below(mechanism, knowledge, deadline, reference, settings, known=least)]
 
 
-def _monotone(problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline) -> PointRows | None:
+def _monotone(
+    problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline, known: float
+) -> PointRows | None:
     """Monotone rows on points, for noise whose rows are mixtures of theirs."""
     settings, rate = problem.settings, rate_of(mechanism)
     log_joint = problem.reference.log_joint(mechanism.statistic, about)
@@ -94,7 +96,7 @@ def _monotone(problem: AuditProblem, mechanism: Additive, about: Secret, deadlin
     if rate is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
         return None
     answers = np.asarray(mechanism.answers)
-    return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative).best()
+    return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative, known).best()
 
 
 def from_below(  # noqa: PLR0913 - a problem, and what is known of it
@@ -133,6 +135,11 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
         pi, value, _ = climb(cells, starts, deadline, rounds, still=still)
         best = int(np.argmax(value))
         audit.pi, audit.lower = pi[best], float(value[best])
+        if problem.relative > 0:
+            # Room for masses of few digits, of which a certificate consists: knowledge, and what they leak.
+            room = settings.closed_forms.digits_share * problem.relative
+            audit.pi = feasible(cells, pi[best : best + 1], room)[0]
+            audit.lower = (1 - room) * float(cells.leakage(audit.pi[None])[0])
     audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
     return audit, lift, grid

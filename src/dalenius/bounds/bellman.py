@@ -55,9 +55,19 @@ def possible(mechanism: Local, members: tuple[int, ...], knowledge: float, setti
 
 
 def best(  # noqa: PLR0913, PLR0917 - a problem, and how it is solved
-    mechanism: Local, member: int, knowledge: float, reference: Reference, settings: Locals, deadline: Deadline
+    mechanism: Local,
+    member: int,
+    knowledge: float,
+    reference: Reference,
+    settings: Locals,
+    deadline: Deadline,
+    *,
+    enough: float = 0.0,
 ) -> Bellman | None:
-    """The best multiplier on few nodes, then more of them; None where the time is over."""
+    """The best multiplier on few nodes, then more of them; None where the time is over.
+
+    enough: an upper bound that will do. A verifier goes through all pairs of lines, so the fewest nodes are taken.
+    """
     laws = [np.exp(reference.log_law_of(i, 2)) for i in range(mechanism.n)]
     own, others = laws[member], [law for i, law in enumerate(laws) if i != member]
     if min(law.min() for law in laws) <= 0:
@@ -82,6 +92,10 @@ def best(  # noqa: PLR0913, PLR0917 - a problem, and how it is solved
 
     low, high = map(math.log, settings.bellman_s)
     log_s, _ = least_between(upper, low, high, settings.bellman_accuracy)
+    for many in settings.bellman_fewer if enough > 0 else ():
+        found = at(math.exp(log_s), many)
+        if found is None or found.upper <= enough:
+            return found
     return at(math.exp(log_s), settings.bellman_nodes)
 
 

@@ -187,8 +187,8 @@ class Scan:
         r, mixed = pi @ q, self.cells.rho @ q + 1 / q.shape[1]
         budget = settings.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
-        few, reached = self.most < settings.rounds, dict.fromkeys(settings.factors, 0.0)
-        factors, shares = settings.factors[::-1] if self.quick else settings.factors, settings.shares
+        few, reached = self.most < settings.rounds, dict.fromkeys(settings.factors + settings.factors_quick, 0.0)
+        factors, shares = settings.factors_quick if self.quick else settings.factors, settings.shares
         trees = "simplices" in self.cells.settings.portfolio.bounds
         if trees and self.cells.size * q.shape[1] <= settings.small:
             factors, shares = settings.factors[:1], settings.shares[:1]
@@ -203,7 +203,9 @@ class Scan:
                 log_r = log_r - lse(log_r)
                 if self.closing and self._left_out(pi, log_r, factor * s, floor + tolerance):
                     continue
-                chains = self._try(log_r, factor * s, tolerance, budget)
+                if self.quick and factor > 1 and self._hopeless(pi, log_r, factor * s, floor + tolerance):
+                    continue
+                chains = self._try(log_r, factor * s, tolerance, budget, floor + tolerance)
                 budget -= chains.rounds + 1
                 reached[factor] = self._keep(chains)
                 if self.best is not None and self.best.upper <= floor + tolerance:
@@ -235,8 +237,8 @@ class Scan:
             w = cells.row_laws(log_rho + cells.dot_rows(cells.q, log_ratio[None])[0] / s)[0]
         return False
 
-    def _try(self, log_r: Floats, s: float, tolerance: float, most: int) -> Chains:
-        """Run the chains at (r, s) until they meet or no longer come nearer."""
+    def _try(self, log_r: Floats, s: float, tolerance: float, most: int, goal: float) -> Chains:
+        """Run the chains at (r, s) until they meet or come no nearer; to the goal, where a quick answer will do."""
         settings = self.settings
         chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
         patience = settings.patience_closing if self.closing else settings.patience
@@ -244,7 +246,8 @@ class Scan:
         mark, close = np.inf, (settings.close_quick if self.quick else settings.close) * tolerance
         for k in range(min(most, settings.rounds, self.most)):
             cost = chains.costs().max()
-            if cost <= close or self.deadline.expired():
+            near = cost <= (tolerance if self.quick else close)
+            if (near and (cost <= close or self._value(chains) <= goal)) or self.deadline.expired():
                 break
             if k % patience == patience - 1:
                 if cost > progress * mark:
@@ -255,9 +258,13 @@ class Scan:
 
     def _keep(self, chains: Chains) -> float:
         """Keep the bound of chains if it is the best, and return it."""
-        s = chains.s
-        upper = s * float(lse((self.cells.log_rows + chains.values() / s)[None])[0]) + s * self.cells.knowledge
+        s, upper = chains.s, self._value(chains)
         if self.best is None or upper < self.best.upper:
             repaired = 0 if self.order.parts is None else chains.channel.size
             self.best = Monotone(upper, s, chains.log_r, chains.stated, self.order, repaired)
         return upper
+
+    def _value(self, chains: Chains) -> float:
+        """The bound of chains."""
+        s = chains.s
+        return s * float(lse((self.cells.log_rows + chains.values() / s)[None])[0]) + s * self.cells.knowledge

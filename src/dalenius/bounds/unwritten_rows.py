@@ -5,8 +5,11 @@ With noise of rate c an answer f between the points x and x + step has the row
     q_f = A q_x + B q_(x+step) + (1 - A - B) (a law between the points),     A = sinh(c (x + step - f)) / sinh(c step),
 
 B the same from the other side. With 1 - A - B made the same b for all f, L <= (1 - b) L' + b S. L' is about the points
-alone, on which the noise is geometric with factor exp(-c step); S is what the answer itself tells at most. Answers
-beyond the outermost points are told apart in full: they are so rare that it costs nothing.
+alone, on which the noise is geometric with factor exp(-c step); S is what the answer itself tells at most. Where an
+answer is beyond the outermost points, it or the secret is told in full: that is so rare that it costs nothing.
+
+A verifier repeats every step of the chains at every point. Where a share of the bound is asked for, points are as few,
+and the multiplier as large, as the share allows.
 """
 
 import math
@@ -47,6 +50,8 @@ class PointRows(Formula):
     beyond: float = 0.0
     # Sibson's order, where his information is the bound on what answers tell.
     order: float | None = None
+    # Whether the secret is told beyond the points, in place of the answer.
+    tells: bool = False
 
     def claim(self, rounding: Rounding) -> float:
         """Rounding as for written rows; there are far more classes than points."""
@@ -64,6 +69,7 @@ class PointRows(Formula):
             "s": self.rows.s,
             "rounds": self.rows.rounds,
         }
+        data |= {"told": "secret"} if self.tells else {}
         return data if self.order is None else {**data, "order": self.order}
 
 
@@ -81,6 +87,8 @@ class Points:
     deadline: Deadline
     # The share of the bound that may be lost, where that is more than the settings allow.
     allowed: float = 0.0
+    # The best lower bound, where it was found already; else 0.
+    known: float = 0.0
 
     def __post_init__(self) -> None:
         self.log_p = logsumexp(self.log_joint, axis=1)
@@ -106,12 +114,35 @@ class Points:
         reach = settings.spreads * self.spread
         fine = max(1, int(self.spread / settings.points_per_spread), math.ceil(2 * reach / self.most))
         place: Place | None = Place(fine, reach)
+        if self.coarse:
+            per_spread = min(settings.points_per_spread, settings.points_per_spread_quick)
+            place = Place(max(1, int(self.spread / per_spread)), settings.spreads_quick * self.spread)
         for _ in range(settings.refinements):
             if place is None or self.deadline.expired():
                 break
             tried, place = self._bound_at(place)
             found = tried if found is None or (tried is not None and tried.upper < found.upper) else found
         return found
+
+    @cached_property
+    def coarse(self) -> bool:
+        """Whether points are chosen for the verifier's sake. Of a small share nothing is left when they lost theirs."""
+        return self.settings.monotone.least_allowed <= self.allowed < 1
+
+    def _goal(self, value: float) -> float:
+        """An upper bound that will do, where a prior on the points leaks so much: the share asked for from below."""
+        settings = self.settings.monotone
+        if not self.coarse:
+            return math.inf
+        lower = self.known if self.known > 0 else settings.found_from_below * value
+        return lower * (1 + settings.allowed_goal * self.allowed / (1 - self.allowed))
+
+    @cached_property
+    def beyond(self) -> float:
+        """The share of the output law that answers beyond the points have; a bound grows by as much."""
+        settings = self.settings.monotone
+        most = settings.beyond_share * self.allowed * min(self.known, settings.beyond_of)
+        return max(settings.beyond, most) if self.coarse else settings.beyond
 
     def _bound_at(self, place: "Place") -> "tuple[PointRows | None, Place | None]":
         """The bound on these points, and points that would bring a better one; None where there are none."""
@@ -121,27 +152,35 @@ class Points:
         if s <= settings.least_s:
             return None, None
         outside = int((~inside).sum())
-        reach = self.spread * math.sqrt(2 * (self._price(outside) / s + settings.beyond_nats)) if outside else 0.0
+        nats = settings.beyond_nats_quick if self.coarse else settings.beyond_nats
+        reach = self.spread * math.sqrt(2 * (self._price(outside) / s + nats)) if outside else 0.0
         if reach > place.reach < self.whole:
             return None, place.farther(min(reach, self.whole), self.most)
-        quick = self.allowed > 0
+        between = between_points(self.rate, place.step)
+        told, by_order = self.told if between > 0 else (0.0, None)
+        # What the rows may come to, so that the whole bound is at the goal: more than that is not looked for.
+        goal = self._goal(value)
+        enough = (goal - between * told) / (1 - between) - 2 * self.beyond
+        finer = Place(place.step // 2, place.reach) if place.step > 1 and 2 * cells.n_outputs <= self.most else None
+        if enough <= value and finer is not None:
+            return None, finer
+        quick, near = self.allowed > 0, max(settings.near, self.allowed * settings.allowed_near) * value
         most = (settings.chain_work_quick if quick else settings.chain_work) // cells.size
         scan = Scan(cells, Order(np.arange(len(cells.lumped.channel))), self.deadline, most, self.even, quick)
-        rows = scan.run(pi, s, value, max(settings.near, self.allowed * settings.allowed_near) * value)
+        rows = scan.run(pi, s, value, max(near, enough - value) if self.coarse else near)
         if rows is None:
             return None, None
         upper, rare = self._with_outside(rows, inside)
-        between = between_points(self.rate, place.step)
-        told, by_order = self.told if between > 0 else (0.0, None)
-        beyond = settings.beyond if outside else 0.0
-        tried = PointRows((1 - between) * upper + between * told, rows, first, place.step, beyond, by_order)
+        beyond = self.beyond if outside else 0.0
+        tried = PointRows(
+            (1 - between) * upper + between * told, rows, first, place.step, beyond, by_order, self._tells(outside)
+        )
         share = max(settings.lost, self.allowed * settings.allowed_lost) * tried.upper
         # The reference becomes wider, too.
         blurred = between * (told - upper) + upper * (place.step / self.spread) ** 2 / 6
         if rare > share and place.reach < self.whole:
             return tried, place.farther(min(settings.farther * place.reach, self.whole), self.most)
-        finer = blurred > share and place.step > 1 and 2 * cells.n_outputs <= self.most
-        return tried, Place(place.step // 2, place.reach) if finer else None
+        return tried, finer if blurred > share and not tried.upper <= goal < math.inf else None
 
     @cached_property
     def even(self) -> bool:
@@ -153,8 +192,12 @@ class Points:
         return bool((ends == ends[0]).all() and alike.all())
 
     def _price(self, outside: int) -> float:
-        """log(N / kappa), what an answer beyond the points may tell."""
-        return math.log(outside) - math.log(self.settings.monotone.beyond)
+        """log(N / kappa), what an answer beyond the points may tell: itself, or the secret."""
+        return math.log(len(self.log_p) if self._tells(outside) else outside) - math.log(self.beyond)
+
+    def _tells(self, outside: int) -> bool:
+        """Whether the values of the secret are fewer than the answers beyond, and are all that it has to tell."""
+        return self.settings.monotone.counts_values and len(self.log_p) < outside
 
     def _cells(self, place: "Place") -> tuple[Cells, Bools, int]:
         """The problem on points, which classes have answers between them, and the first point."""
@@ -204,7 +247,7 @@ class Points:
         near = rows.upper / s - self.knowledge + float(logsumexp(self.log_joint[:, inside]))
         if not outside:
             return s * (near + self.knowledge), 0.0
-        near -= math.log1p(-self.settings.monotone.beyond) / s
+        near -= math.log1p(-self.beyond) / s
         both = float(np.logaddexp(near, float(logsumexp(self.log_joint[:, ~inside])) + self._price(outside) / s))
         return s * (both + self.knowledge), s * (both - near)
 

@@ -19,9 +19,13 @@ from dalenius.model.prior import Prior
 from dalenius.model.secret import Secret
 from dalenius.model.tied import TiedPrior
 from dalenius.numerics.types import Floats
+from dalenius.reductions.coarse import Grid
 from dalenius.reductions.outputs import OriginalOutputs
 
 MARGIN_DOWN, MARGIN_UP = 1e-12, 1e-11
+# Digits of a witness on blocks, the fewest first; and how far within its knowledge it is to be, as a share.
+DIGITS = (5, 6, 7, 8)
+FEASIBLE = 1e-9
 MARGIN_COARSE = 1e-10  # more, where a verifier leaves out the far tails of the noise
 ROUNDING = 2e-15
 
@@ -105,15 +109,34 @@ def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
         return {"uniform": True}
     if isinstance(witness.mechanism, LocalPart):
         return _some_records(witness, witness.mechanism.looked_at)
-    grid = next((item.grid for item in found if item.secret == witness.secret), None)
-    if grid is None:
+    item = next((item for item in found if item.secret == witness.secret), None)
+    if item is None or (grid := item.grid) is None:
         return {"masses": listed(witness.masses)}
     if isinstance(witness, TiedPrior):
         return _tied(witness)
-    masses = np.add.reduceat(witness.masses, grid.starts, axis=1)
+    masses = _in_few_digits(np.add.reduceat(witness.masses, grid.starts, axis=1), item, grid)
     part = witness.mechanism.part
     cell = {} if part is None else {"cell": part}
     return {**cell, "blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
+
+
+def _in_few_digits(masses: Floats, item: Audited, grid: Grid) -> Floats:
+    """Masses by value and block with the fewest digits that leave the prior feasible, and what it leaks as claimed.
+
+    Only where a share was asked for there is room for that.
+    """
+    cells = item.audit.cells
+    cell = np.maximum.reduceat(item.lift.cell_of, grid.starts, axis=1)
+    held = cell >= 0
+    for digits in DIGITS if item.audit.relative > 0 else ():
+        short = np.array([float(f"{x:.{digits - 1}e}") for x in masses.ravel()]).reshape(masses.shape)
+        pi = np.zeros((1, cells.size))
+        pi[0, cell[held]] = short[held]
+        pi /= pi.sum()
+        inside = cells.divergence(pi)[0] <= (1 - FEASIBLE) * cells.knowledge
+        if inside and cells.leakage(pi)[0] >= item.audit.lower:
+            return short
+    return masses
 
 
 def _some_records(witness: Prior, part: Part) -> dict[str, Any]:

@@ -40,7 +40,8 @@ and by Gibbs and Jensen I <= s K + s log int rho_i(da) exp( sum_k P(k|a) g_k/s )
 e^(g_k/s).
 Bounds by log|A|, and trees whose leaves have their own r and s, are about grid points only, and are refused: digits of
 X_i may be tied to the others, and tell more than log(m+1). So are monotone rows that use log|A| for a share of the
-release: those of tables, which are repaired, and those on points without an order, unless every answer is a point.
+release: those of tables, which are repaired, those on points without an order, unless every answer is a point, and
+those on points that tell the secret beyond them.
 Where outputs of discrete Gaussian noise were put together, they tell at most what the sum of n records does, log(nm+1).
 *The others together*: others.py rounds their sum by one coin, and b does not grow with n.
 
@@ -421,10 +422,10 @@ def _one_point(audit: dict[str, Any], where: str) -> None:
 
 
 def _counts_values(proof: dict[str, Any]) -> bool:
-    """Whether a proof by monotone rows uses log|A|: of repaired rows, or between points without an order."""
+    """Whether a proof by monotone rows uses log|A|: of repaired rows, or of points, between or beyond them."""
     if "first" not in proof:
         return "order" in proof or "ranks" in proof
-    return "order" not in proof and proof.get("step") != 1
+    return "told" in proof or ("order" not in proof and proof.get("step") != 1)
 
 
 def _ball(value: Fraction | int) -> Ball:

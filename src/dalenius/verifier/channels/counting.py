@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import accumulate, combinations, pairwise, product
-from operator import mul, or_
+from operator import mul, or_, sub
 
 from flint import arb, arb_poly, fmpz_poly
 
@@ -22,6 +22,21 @@ from dalenius.verifier.reading import refuse
 from dalenius.verifier.reference import UNIFORM, Law, Product, Reference, Uniform, Weights, normalised
 
 Shares = dict[int, Ball]  # class -> rho(a, class), classes without mass left out
+
+
+# Bits from which on a law of their sum is also had near its mean only, and how many standard deviations from it: beyond
+# these there is a chance of 2^-256 or so.
+LONG = 4096
+SPREADS = 19
+
+
+@dataclass(frozen=True)
+class Near:
+    """Values of a sum with their probabilities, and a bound on the chance of any other value."""
+
+    values: range
+    masses: list[Ball]
+    left: Ball
 
 
 @dataclass(frozen=True)
@@ -51,11 +66,21 @@ class Sum:
 
     def law(self, reference: Uniform | Product, without: Sequence[int]) -> dict[int, Ball]:
         """The law of the sum of all records but some; values of positive probability only."""
+        if not reference.common:
+            return self._law_without(reference, without)
+        key = (reference, len(without))
+        if key not in self._laws:
+            self._laws[key] = self._law_without(reference, without)
+        return self._laws[key]
+
+    @cached_property
+    def _laws(self) -> dict[tuple[Uniform | Product, int], dict[int, Ball]]:
+        """What `law` has found, by the reference and how many records are left out."""
+        return {}
+
+    def _law_without(self, reference: Uniform | Product, without: Sequence[int]) -> dict[int, Ball]:
         many = self.n - len(without)
-        q, p = ZERO, ZERO
-        if self._ones and reference.common:
-            law = reference.law(0, len(self.contributions))
-            q, p = (sum((x for c, x in zip(self.contributions, law, strict=True) if c == v), ZERO) for v in (0, 1))
+        q, p = self._bits(reference)
         if q > 0 and p > 0:
             if self.modulus is not None and many > largest().folded:
                 return dict(enumerate(_cyclic(many, self.modulus, q, p)))
@@ -71,12 +96,37 @@ class Sum:
             folded[value % self.modulus] = folded.get(value % self.modulus, ZERO) + x
         return folded
 
+    def _bits(self, reference: Uniform | Product) -> tuple[Ball, Ball]:
+        """The chances of contributing 0 and 1, where that is all that a record may do and all have one law; else 0."""
+        if not (self._ones and reference.common):
+            return ZERO, ZERO
+        pairs = list(zip(self.contributions, reference.law(0, len(self.contributions)), strict=True))
+        q, p = (sum((x for c, x in pairs if c == v), ZERO) for v in (0, 1))
+        return q, p
+
+    def near(self, reference: Uniform | Product, without: Sequence[int]) -> "Near | None":
+        """The law of the sum of all records but some, near its mean; None where that is not a part of a long law."""
+        many, (q, p) = self.n - len(without), self._bits(reference)
+        if self.modulus is not None or many < LONG or not (q > 0 and p > 0):
+            return None
+        middle, reach = many * float(p), math.ceil(SPREADS * math.sqrt(many * float(p) * float(q))) + SPREADS
+        low, high = max(0, math.floor(middle) - reach), min(many, math.ceil(middle) + reach)
+        return _near(many, q, p, range(low, high + 1)) if 2 * (high - low) < many else None
+
     @cached_property
     def values(self) -> Sequence[int]:
         if self._ones and self.modulus is None:
             return range(self.n + 1)
+        added = sorted(set(self.contributions))
+        if (
+            self.modulus is None
+            and dense(self.others)
+            and max(map(sub, added[1:], added), default=0) <= len(self.others)
+        ):
+            # Runs of others' sums, one for each contribution, without a gap between them.
+            return range(min(self.others) + added[0], max(self.others) + added[-1] + 1)
         sums: set[int] = set()
-        for c in set(self.contributions):
+        for c in added:
             tick()
             sums.update(map(c.__add__, self.others))
         return sorted(sums if self.modulus is None else set(map(self._reduced, sums)))
@@ -320,6 +370,30 @@ def _binomial(n: int, q: Ball, p: Ball) -> list[Ball]:
         x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds
         law.append(x)
     return law
+
+
+def dense(law: dict[int, Ball]) -> bool:
+    """Whether there is no gap between the values of a law."""
+    return max(law) - min(law) + 1 == len(law)
+
+
+def _near(n: int, q: Ball, p: Ball, kept: range) -> Near:
+    """C(n,j) q^(n-j) p^j for some j, and what is left for all others.
+
+    The ratio of neighbours, (n-j) p / ((j+1) q) from j to j + 1, falls with j. So beyond the last of them the law falls
+    at least by its ratio r there a step, and all that is beyond is at most r / (1-r) times the last; before the first
+    in the same way. Where r is not below 1, it is at most 1 all the same.
+    """
+    first, last = kept[0], kept[-1]
+    ways = arb(n + 1).lgamma() - arb(first + 1).lgamma() - arb(n - first + 1).lgamma()
+    x, odds = (ways + first * p.log() + (n - first) * q.log()).exp(), p / q
+    law = [x]
+    for j in ticking(kept[:-1]):
+        x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds
+        law.append(x)
+    before, after = first / ((n - first + 1) * odds), (n - last) * odds / (last + 1)
+    left = sum((end * r / (1 - r) if r < 1 else ONE for end, r in ((law[0], before), (law[-1], after))), ZERO)
+    return Near(kept, law, left)
 
 
 def _power(n: int, contributions: tuple[int, ...]) -> dict[int, Ball]:

@@ -18,7 +18,8 @@ that; let points be x_j = first + j step, j = 0..m.
    points, where row i has W_j exp(-c |x_i - x_j|) at x_j; as rows sum to 1, this is geometric noise with the factor
    exp(-c step), clamped to the points: L' is at most its leakage, with the reference mass rho(a, x_j) that answers give
    to points by A / (A + B) and B / (A + B).
-3. Answers beyond. Who is told every answer below x_0 or above x_m, N of them, knows no less. With the output law
+3. Answers beyond. Who is told every answer below x_0 or above x_m, N of them, knows no less; nor does who is told the
+   secret itself there, one of |A| values: N is that number where the proof says so ("told"). With the output law
    (1 - kappa) r on points and kappa / N on each of these, and m the chance of an answer beyond given a,
        D <= (1-m) ( D(w q || r) - log(1-kappa) ) + m log(N/kappa),
    and -s D(. || rho_a) is (1-m) and m times those inside, less s times the divergence of (1-m, m) from the
@@ -30,7 +31,7 @@ that; let points be x_j = first + j step, j = 0..m.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import mul
+from operator import add, mul
 from typing import Any
 
 from flint import arb
@@ -52,9 +53,11 @@ Chains = Callable[[Recursions, list[Ball], list[Ball], Ball, Sequence[list[Ball]
 class Noisy:
     """Answers from low to high with noise of this rate, and the reference.
 
-    laws: of every secret value with mass rho(a), and the name of its law of answers. law: of a name, answers f that do
-    not fall and their rho(f|a). told: a bound on I(A;T) by the order of Sibson's information. twins: of a name, the
-    name of the law that mirror - f has where f has the law of the name.
+    laws: of every secret value with mass rho(a), and the name of its law of answers. law: of a name and two answers,
+    the answers f between them, which do not fall, their rho(f|a), and that of all that are not between them. told: a
+    bound on I(A;T) by the order of Sibson's information. twins: of a name, the name of the law that mirror - f has
+    where f has the law of the name. left: what answers that a law does not list have at most; they count as beyond the
+    points.
     """
 
     rate: Ball
@@ -62,10 +65,11 @@ class Noisy:
     high: int
     answers: Sequence[int]
     laws: Sequence[tuple[Ball, int]]
-    law: Callable[[int], tuple[Sequence[int], Sequence[Ball]]]
+    law: Callable[[int, int, int], tuple[Sequence[int], Sequence[Ball], Ball]]
     told: Callable[[float], Ball]
     twins: Mapping[int, int]
     mirror: int | None = None
+    left: Ball = ZERO
 
 
 def mirror(statistic: Sum, answers: Sequence[int], reference: Reference) -> int | None:
@@ -76,7 +80,7 @@ def mirror(statistic: Sum, answers: Sequence[int], reference: Reference) -> int 
     """
     added = sorted(statistic.contributions)
     sums = {x + y for x, y in zip(added, reversed(added), strict=True)}
-    ends = {f + g for f, g in zip(answers, reversed(answers), strict=True)}
+    ends = {answers[0] + answers[-1]} if isinstance(answers, range) else set(map(add, answers, reversed(answers)))
     alike = isinstance(reference, Uniform) and len(sums) == 1 and len(ends) == 1
     return ends.pop() if alike else None
 
@@ -107,24 +111,45 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str, chai
         if even and name not in known and given.twins.get(name) in known:
             known[name] = known[given.twins[name]]
         if name not in known:
-            inside, laws, beyond = points.cells(*given.law(name))
+            answers, law, beyond = given.law(name, first, points.last)
+            inside, laws = points.cells(answers, law)
             g = chains(points.rows(laws), list(laws.values()), log_r, s, points.ends(laws), rounds)
             known[name] = inside.log(), g, beyond
         log_inside, g, beyond = known[name]
         terms.append(p.log() + log_inside + g / s)
-        far += p * beyond
+        far += p * (beyond + given.left)
     near = log_sum_exp(terms) - (1 - kappa).log() / s
-    outside = len({f for f in given.answers if f < first or f > points.last})
-    if outside:
+    low, end = bisect_left(given.answers, first), bisect_right(given.answers, points.last)
+    outside = len({*given.answers[:low], *given.answers[end:]})
+    if outside or not given.left.is_zero():
         if not kappa > 0:
             refuse(f"{where}: {outside} answers are beyond the points, and 'beyond' leaves them nothing")
-        near = log_sum_exp([near, far.log() + (arb(outside) / kappa).log() / s])
+        told_there = _told_beyond(given, proof, outside, where)
+        near = log_sum_exp([near, far.log() + (arb(told_there) / kappa).log() / s])
     if "order" in proof:
         told = given.told(number(proof["order"], f"the order of {where}", 1.0))
     else:
         told = arb(len(given.laws)).log()
     between = points.between()
     return (1 - between) * s * (near + knowledge) + between * told
+
+
+def _told_beyond(given: Noisy, proof: dict[str, Any], outside: int, where: str) -> int:
+    """How many things may be told beyond the points: the values of the secret, if the proof says so, or answers."""
+    if "told" in proof:
+        if proof["told"] != "secret":
+            refuse(f"{where}: 'told' must be \"secret\" if it is there")
+        return len(given.laws)
+    # Answers that a law does not list may be any.
+    return outside if given.left.is_zero() else len(given.answers)
+
+
+def inside(
+    answers: Sequence[int], law: Sequence[Ball], low: int, high: int
+) -> tuple[Sequence[int], Sequence[Ball], Ball]:
+    """Ascending answers from low to high, their rho(f|a), and that of all others."""
+    i, j = bisect_left(answers, low), bisect_right(answers, high)
+    return answers[i:j], law[i:j], sum(law[:i], ZERO) + sum(law[j:], ZERO)
 
 
 class _Points:
@@ -144,14 +169,13 @@ class _Points:
         """Guarantee: result >= 1 - A - B for every answer; integers come no nearer to the middle than that."""
         return 1 - (self.rate * (self.step % 2) / 2).cosh() / (self.rate * self.step / 2).cosh()
 
-    def cells(self, answers: Sequence[int], law: Sequence[Ball]) -> tuple[Ball, dict[int, Ball], Ball]:
-        """rho(points | a), the law of points given a and that, and rho(beyond | a), from that of ascending answers.
+    def cells(self, answers: Sequence[int], law: Sequence[Ball]) -> tuple[Ball, dict[int, Ball]]:
+        """rho(points | a), and the law of points given a and that, from that of ascending answers between the points.
 
         A law of few values leaves points without mass; they are no cells.
         """
         masses: dict[int, Ball] = {}
-        low, end = bisect_left(answers, self.first), bisect_right(answers, self.last)
-        beyond = sum(law[:low], ZERO) + sum(law[end:], ZERO)
+        low, end = 0, len(answers)
         for j in ticking(range(self.many)):
             point = self.first + j * self.step
             high = bisect_left(answers, point + self.step, low, end)
@@ -164,7 +188,7 @@ class _Points:
         if len(masses) < 2 or any(not x > 0 for x in masses.values()):  # noqa: PLR2004 - chains go from point to point
             refuse("the points leave a value of the secret with fewer than two of them")
         inside = sum(masses.values(), ZERO)
-        return inside, {j: masses[j] / inside for j in sorted(masses)}, beyond
+        return inside, {j: masses[j] / inside for j in sorted(masses)}
 
     def rows(self, cells: Mapping[int, Ball]) -> Recursions:
         """The noise around these points."""

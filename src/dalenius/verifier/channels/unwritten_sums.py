@@ -9,33 +9,41 @@ them: pi(a,t) = pi(a,B) rho(a,t) / rho(a,B). Then D(pi || rho) is that of the bl
 between two cuts I(A;Y) >= I(A;G), which is what is computed. Where the secret is a function of the group's values, its
 labels, masses are those of a label and a block, and rho(a,t) adds up over the values that have the label a. Classes so
 far from a cut that the noise hardly reaches it, and classes with hardly any mass, are not added up but enclosed.
+
+Of a count of very many records all but a small part of the classes has hardly any mass. So it is first tried to do
+with those near the mean (`Large.quick`): rho(t|a) of all others together is at most `left`, which is added as a ball
+wherever they would count. Where the answer is the sum itself, and geometric or Laplace noise is on it, running sums
+serve in place of classes (`running_sums.py`). Only where that does not suffice all classes are gone through.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from functools import cached_property
 from itertools import accumulate, pairwise, repeat
-from operator import mul
+from operator import add, mul
 from typing import Any
 
-from flint import arb
+from flint import arb, arb_poly
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, short, xlogx
 from dalenius.verifier.kinds import monotone, power
 from dalenius.verifier.limits import largest, tick, ticking
 from dalenius.verifier.proofs import compare, twice
 from dalenius.verifier.question import Knowledge, held
-from dalenius.verifier.reading import field, mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights
 from dalenius.verifier.secret import Group, Secret
 
 from . import named, unwritten_rows
-from .counting import Shares, Sum
+from .counting import Near, Shares, Sum, dense
+from .running_sums import Runs, window_sums
 
 # Tails of the noise and of the prior that are enclosed.
 HIDDEN = arb(2) ** -64
+# Proofs that can do with classes near the mean.
+QUICK = ("sibson", "monotone")
 # A class this rare counts as the sum of its terms: no mean of any order could matter.
 RARE = arb(2) ** -100
 
@@ -55,6 +63,9 @@ class Large:
     lost: Ball = default(default_factory=lambda: ZERO)
     # Of every value of the records, where the secret is a function of them.
     labels: tuple[int, ...] = ()
+    # The law of the sum of the others near its mean, where no more of it is looked at; whether running sums will do.
+    near: Near | None = None
+    running: bool = False
 
     @cached_property
     def values(self) -> list[tuple[int, Ball]]:
@@ -68,8 +79,49 @@ class Large:
 
     @cached_property
     def others(self) -> dict[int, Ball]:
-        """The law of the sum of the records that are not asked about."""
+        """The law of the sum of the records that are not asked about; near its mean, the rest is `left`."""
+        if self.near is not None:
+            return dict(zip(self.near.values, self.near.masses, strict=True))
         return self.statistic.law(self.reference, self.records)
+
+    @property
+    def left(self) -> Ball:
+        """Guarantee: given any value of the secret, classes that are not seen have at most this chance."""
+        return ZERO if self.near is None else self.near.left
+
+    @cached_property
+    def seen(self) -> range:
+        """The classes that are looked at; where only some are, a class is the sum itself."""
+        if self.near is None:
+            return range(len(self.answers))
+        return range(self.near.values[0], self.near.values[-1] + max(c for c, _ in self.values) + 1)
+
+    @cached_property
+    def seen_answers(self) -> Sequence[int]:
+        """Their answers."""
+        return self.answers[self.seen.start : self.seen.stop]
+
+    @cached_property
+    def quick(self) -> "Large | None":
+        """The same with classes near the mean only, or with running sums; None where neither is a help."""
+        near = self.statistic.near(self.reference, self.records)
+        narrow = self if near is None else replace(self, near=near)
+        running = self.steady and narrow.plain
+        return None if near is None and not running else replace(narrow, running=running)
+
+    @property
+    def plain(self) -> bool:
+        """Whether answers are the sums themselves, and those of the others follow each other without a gap."""
+        values = self.statistic.values if self.near is None else self.seen
+        return list(self.seen_answers) == list(range(values[0], values[-1] + 1)) and dense(self.others)
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Running sums."""
+        assert self.noise.parameter is not None  # noqa: S101 - for the type checker: the noise is steady
+        first = min(self.others)
+        law = [self.others[k] for k in range(first, first + len(self.others))]
+        return Runs(first, law, self.noise.parameter, self.noise.tail(1))
 
     def difference(self, other: "Large") -> str | None:
         """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
@@ -142,12 +194,30 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
         refuse(f"the witness has {len(cuts)} cuts for {values} values of the secret, too many to check")
     if values * len(starts) > largest().sum_blocks:
         refuse(f"the witness has {len(starts)} blocks for {values} values of the secret, too many to check")
-    reference = _labelled(channel, _reference(channel, starts))
-    given = _masses(field(witness, "masses", "the witness"), reference, len(starts))
-    prior = held(given, reference, knowledge, "the witness")
-    density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
-    density = [density[a] for a in channel.labels] or density
-    twice(lambda: _leaks(_information(channel, density, starts, cuts), lower))
+    masses = field(witness, "masses", "the witness")
+
+    def check(channel: Large) -> None:
+        reference = _labelled(channel, _reference(channel, starts))
+        prior = held(_masses(masses, reference, len(starts)), reference, knowledge, "the witness")
+        density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
+        density = [density[a] for a in channel.labels] or density
+        twice(lambda: _leaks(_information(channel, density, starts, cuts), lower))
+
+    _quick_first(channel, check)
+
+
+def _quick_first(channel: Large, check: Callable[[Large], None]) -> None:
+    """Take the quick way, and where that shows nothing look at all classes.
+
+    Balls hold the true numbers in either case, so that either will do.
+    """
+    quick = channel.quick
+    if quick is not None:
+        try:
+            return check(quick)
+        except Refused:
+            tick()
+    return check(channel)
 
 
 def _leaks(leaked: Ball, lower: float) -> None:
@@ -185,8 +255,16 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
     Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable.
     """
     upper = number(field(proof, "upper", where), f"'upper' of {where}")
-    _ = channel.values, channel.others  # with all bits
-    twice(lambda: _compare(channel, knowledge, proof, upper, where))
+
+    def check(channel: Large) -> None:
+        if field(proof, "kind", where) != "power":
+            _ = channel.values, channel.others  # with all bits
+        twice(lambda: _compare(channel, knowledge, proof, upper, where))
+
+    if proof.get("kind") in QUICK:
+        _quick_first(channel, check)
+    else:
+        check(channel)
     return upper
 
 
@@ -250,10 +328,22 @@ def _masses(value: object, reference: list[Shares], blocks: int) -> list[Shares]
 
 def _reference(channel: Large, starts: list[int]) -> list[Shares]:
     """rho(a, block), blocks without mass left out."""
-    sums = {
-        c: {b: sum(part, ZERO) for b, part in _parts(_law(channel, c), starts)} for c in {c for c, _ in channel.values}
-    }
-    return [{b: x * p for b, x in sums[c].items() if x * p > 0} for c, p in channel.values]
+    inside = _inside(channel, starts)
+    rest = [ZERO if whole else channel.left * arb(0.5, 0.5) for whole in inside]
+    sums = {c: list(map(add, _block_masses(channel, c, starts), rest)) for c in {c for c, _ in channel.values}}
+    return [{b: x * p for b, x in enumerate(sums[c]) if x * p > 0} for c, p in channel.values]
+
+
+def _block_masses(channel: Large, c: int, starts: list[int]) -> list[Ball]:
+    """rho(block | a), of the classes that are seen."""
+    if channel.running:
+        return channel.runs.masses(c, _borders(channel, starts))
+    return [sum(part, ZERO) for part in _parts(channel, _law(channel, c), starts)]
+
+
+def _borders(channel: Large, starts: list[int]) -> list[int]:
+    """The answers with which blocks begin, where answers are sums, and the one after the last."""
+    return [channel.answers[0] + i for i in (*starts, len(channel.answers))]
 
 
 def _labelled(channel: Large, shares: list[Shares]) -> list[Shares]:
@@ -268,17 +358,26 @@ def _labelled(channel: Large, shares: list[Shares]) -> list[Shares]:
 
 
 def _law(channel: Large, c: int) -> list[Ball]:
-    """rho(t|a) of every class t, a contributing c: P(sum of the others = value - c); ZERO where there is no mass."""
+    """rho(t|a) of every class t that is seen, a contributing c: P(sum of the others = value - c); ZERO without mass."""
     if c not in channel.laws:
         tick()
-        places = map((-c).__add__, channel.statistic.values)
+        values = channel.statistic.values if channel.near is None else channel.seen
+        places = map((-c).__add__, values)
         channel.laws[c] = list(map(channel.others.get, places, repeat(ZERO)))
     return channel.laws[c]
 
 
-def _parts(law: list[Any], starts: list[int]) -> Iterator[tuple[int, list[Any]]]:
-    """The classes of each block."""
-    return ((b, law[i:j]) for b, (i, j) in enumerate(pairwise([*starts, len(law)])))
+def _parts(channel: Large, law: list[Any], starts: list[int]) -> Iterator[list[Any]]:
+    """The classes of each block, of those that are seen."""
+    first = channel.seen.start
+    ends = [max(0, i - first) for i in (*starts, len(channel.answers))]
+    return (law[i:j] for i, j in pairwise(ends))
+
+
+def _inside(channel: Large, starts: list[int]) -> list[bool]:
+    """Whether all classes of each block are seen."""
+    seen, ends = channel.seen, pairwise([*starts, len(channel.answers)])
+    return [channel.near is None or (seen.start <= i and j <= seen.stop) for i, j in ends]
 
 
 def _given_by_value(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
@@ -307,26 +406,31 @@ def _greatest(balls: list[Ball]) -> Ball:
 def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge (see proofs.py).
 
-    Where rho(t|a) is tiny for all a, the sum stands for the mean of the order, which it bounds.
+    Where rho(t|a) is tiny for all a, the sum stands for the mean of the order, which it bounds. So it does for what is
+    not seen: (x + y)^(1/alpha) is at most the sum of the two powers, y being the part of classes that are not seen.
     """
     if order <= 1:
         refuse("the order must be above 1")
     alpha, others = arb(order), channel.others
     values = [(c, p) for c, p in channel.values if not p.is_zero()]
     rare = {k for k, x in others.items() if x < RARE}
-    # A class that no value gives often: its x together are at least their mean.
-    total = sum((others[k] for k in rare), ZERO) * len(values)
-    powers: dict[int, Ball] = {}
-    for value in ticking(sorted({k + c for k in others.keys() - rare for c, _ in values})):
-        powered = ZERO
-        for c, p in values:
-            k = value - c
-            if k in others:
-                if k not in powers:
-                    powers[k] = (others[k].log() * alpha).exp()
-                powered += p * powers[k]
+    # What no value gives often: its x together are at least their mean.
+    total = (sum((others[k] for k in rare), ZERO) + channel.left) * len(values)
+    powers = {k: (x.log() * alpha).exp() for k, x in ticking(others.items()) if k not in rare}
+    for powered in _powered(channel, powers, values):
         total += (powered.log() / alpha).exp()
     return alpha / (alpha - 1) * (knowledge + total.log())
+
+
+def _powered(channel: Large, powers: dict[int, Ball], values: list[tuple[int, Ball]]) -> Iterator[Ball]:
+    """sum_a rho(a) rho(t|a)^alpha of every class t where that is not 0; powers: of the others' sum."""
+    added = [c for c, _ in values]
+    if isinstance(channel.reference, Uniform) and added == list(range(added[0], added[-1] + 1)) and dense(powers):
+        # One law for all values: runs of the powers.
+        yield from (x * values[0][1] for x in window_sums([powers[k] for k in sorted(powers)], len(added)))
+        return
+    for value in ticking(sorted({k + c for k in powers for c in added})):
+        yield sum((p * powers[value - c] for c, p in values if value - c in powers), ZERO)
 
 
 def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
@@ -432,8 +536,10 @@ def _noisy(channel: Large, knowledge: Knowledge, where: str) -> unwritten_rows.N
     laws = [(p, c) for c, p in channel.values if not p.is_zero()]
     ends = min(c for c, _ in channel.values) + max(c for c, _ in channel.values)
 
-    def law(c: int) -> tuple[Sequence[int], list[Ball]]:
-        return channel.answers, _law(channel, c)
+    def law(c: int, low: int, high: int) -> tuple[Sequence[int], Sequence[Ball], Ball]:
+        if channel.running:
+            return channel.runs.inside(c, low, high)
+        return unwritten_rows.inside(channel.seen_answers, _law(channel, c), low, high)
 
     return unwritten_rows.Noisy(
         channel.noise.parameter,
@@ -445,6 +551,7 @@ def _noisy(channel: Large, knowledge: Knowledge, where: str) -> unwritten_rows.N
         lambda order: _sibson(channel, knowledge.most, order),
         {c: ends - c for _, c in laws},
         unwritten_rows.mirror(channel.statistic, channel.answers, channel.reference),
+        channel.left,
     )
 
 
@@ -509,27 +616,39 @@ def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball
 
 def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
     """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
-    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
-    joint, secret = [], []
+    passed = _passed(channel, starts, cuts)
+    joint, secret, inside = [], [], _inside(channel, starts)
     for (c, share), ratios in zip(channel.values, density, strict=True):
         tick()
-        law = _law(channel, c)
-        weights: list[Ball] = []
-        for b, part in _parts(law, starts):
-            ratio = ratios.get(b, ZERO) * share
-            weights += [ZERO] * len(part) if ratio.is_zero() else [p * ratio for p in part]
-        below = chances.below(weights)
-        total = sum(weights, ZERO)
-        joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, total])])
-        secret.append(total)
+        # What classes have that are not seen, somewhere between nothing and all of it on either side of a cut.
+        rest = sum((x for b, x in ratios.items() if not inside[b]), ZERO) * share * channel.left * arb(0.5, 0.5)
+        below = [x + rest for x in passed(c, [ratios.get(b, ZERO) * share for b in range(len(starts))])]
+        joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below])])
+        secret.append(below[-1])
     if channel.labels:
         alike: list[list[int]] = [[] for _ in range(max(channel.labels) + 1)]
         for a, label in enumerate(channel.labels):
             alike[label].append(a)
         joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
         secret = [sum((secret[a] for a in values), ZERO) for values in alike]
-    inside = sum((xlogx(z) for row in joint for z in row), ZERO) - sum(map(xlogx, secret), ZERO)
-    return inside - sum((xlogx(sum(column, ZERO)) for column in zip(*joint, strict=True)), ZERO)
+    told = sum((xlogx(z) for row in joint for z in row), ZERO) - sum(map(xlogx, secret), ZERO)
+    return told - sum((xlogx(sum(column, ZERO)) for column in zip(*joint, strict=True)), ZERO)
+
+
+def _passed(channel: Large, starts: list[int], cuts: list[int]) -> Callable[[int, list[Ball]], list[Ball]]:
+    """Of what a value adds, and of densities on blocks: the masses below every cut, and all of it."""
+    if channel.running:
+        borders = _borders(channel, starts)
+        return lambda c, densities: channel.runs.below(c, borders, densities, cuts)
+    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
+
+    def passed(c: int, densities: list[Ball]) -> list[Ball]:
+        weights: list[Ball] = []
+        for density, part in zip(densities, _parts(channel, _law(channel, c), starts), strict=True):
+            weights += [ZERO] * len(part) if density.is_zero() else [p * density for p in part]
+        return [*chances.below(weights), sum(weights, ZERO)]
+
+    return passed
 
 
 def _band(answers: Sequence[int], cut: int, reach: int) -> tuple[int, int]:
@@ -547,7 +666,7 @@ class _Steady:
     def __init__(self, channel: Large, cuts: list[int]) -> None:
         """Take the noise, and the cuts in ascending order."""
         assert channel.noise.parameter is not None  # noqa: S101 - for the type checker: the noise is steady
-        self.answers, self.cuts, self.rate = channel.answers, cuts, channel.noise.parameter
+        self.answers, self.cuts, self.rate = channel.seen_answers, cuts, channel.noise.parameter
         self.tail = channel.noise.tail(1)
         self.known: list[Ball] = []
 
@@ -596,15 +715,15 @@ class _Noise:
         """Find the classes that the noise carries across each cut."""
         reach = channel.reach()
         self.channel, self.cuts = channel, cuts
-        self.bands = [_band(channel.answers, c, reach) for c in cuts]
+        self.bands = [_band(channel.seen_answers, c, reach) for c in cuts]
         self.beyond = channel.noise.tail(reach + 1)
         self.known: dict[int, Ball] = {}
         self.terms = 0
-        answers = channel.answers
+        answers = channel.seen_answers
         self.consecutive = list(answers) == list(range(answers[0], answers[0] + len(answers)))
         self.consecutive = self.consecutive and 2 * reach < largest().sum_chances
-        # P(noise <= k) for k = reach, ..., -reach: answers that follow each other meet a part of this list.
-        self.falling = [self._chance(k) for k in ticking(range(reach, -reach - 1, -1))] if self.consecutive else []
+        # P(noise <= k) for k = -reach, ..., reach: answers that follow each other meet a part of this list.
+        self.rising = [self._chance(k) for k in ticking(range(-reach, reach + 1))] if self.consecutive else []
         self.reach = reach
 
     def _chance(self, k: int) -> Ball:
@@ -613,12 +732,8 @@ class _Noise:
 
     def chances(self, cut: int, low: int, high: int) -> list[Ball]:
         """P(noise <= cut - 1 - f) for the answers f of the classes low..high-1, all within the range of the noise."""
-        answers = self.channel.answers
-        if self.consecutive:
-            first = self.reach - (cut - 1 - answers[low]) if low < high else 0
-            return self.falling[first : first + high - low]
         found = []
-        for f in answers[low:high]:
+        for f in self.channel.seen_answers[low:high]:
             k = cut - 1 - f
             if k not in self.known:
                 if len(self.known) >= largest().sum_chances:
@@ -640,14 +755,30 @@ class _Noise:
         self.terms += sum(high - low for low, high in met)
         if self.terms > (most := largest().sum_terms):
             refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {most}")
+        carried = self._carried(weights, first, last, met)
         found = []
-        for cut, (low, high) in zip(self.cuts, met, strict=True):
-            tick()
-            chances = self.chances(cut, low, high)
+        for (low, high), sum_met in zip(met, carried, strict=True):
             outside = before[low - first] + (before[-1] - before[high - first])
             doubt = arb(0, (left + self.beyond * outside).upper())
-            found.append(before[low - first] + sum(map(mul, weights[low:high], chances), ZERO) + doubt)
+            found.append(before[low - first] + sum_met + doubt)
         return found
+
+    def _carried(self, weights: list[Ball], first: int, last: int, met: list[tuple[int, int]]) -> Iterator[Ball]:
+        """sum_t weights(t) P(Y < c | t) over the classes that each cut meets.
+
+        Where answers follow each other this is one product of polynomials: with rising[k] = P(noise <= k - reach) the
+        answer a + i, of weight i, meets the cut c at k = reach + c - 1 - a - i.
+        """
+        if not self.consecutive:
+            for cut, (low, high) in zip(self.cuts, met, strict=True):
+                tick()
+                yield sum(map(mul, weights[low:high], self.chances(cut, low, high)), ZERO)
+            return
+        product = arb_poly(weights[first:last]) * arb_poly(self.rising)
+        start = self.channel.seen_answers[first]
+        for cut in ticking(self.cuts):
+            place = self.reach + cut - 1 - start
+            yield product[place] if place >= 0 else ZERO
 
 
 def _held(weights: list[Ball]) -> tuple[int, int]:

@@ -166,9 +166,10 @@ def _noisy(question: Question, where: str) -> unwritten_rows.Noisy:
     totals = [sum(cell.values(), ZERO) for cell in question.cells]
     named = [names.setdefault(_key(cell), a) for a, cell in enumerate(question.cells)]
 
-    def law(a: int) -> tuple[list[int], list[Ball]]:
+    def law(a: int, low: int, high: int) -> tuple[Sequence[int], Sequence[Ball], Ball]:
         cell = question.cells[a]
-        return [answers[t] for t in cell], [rho / totals[a] for rho in cell.values()]
+        listed = [rho / totals[a] for rho in cell.values()]
+        return unwritten_rows.inside([answers[t] for t in cell], listed, low, high)
 
     def told(order: float) -> Ball:
         return next(sibson(question, {"order": order}, where))[1]
