@@ -190,7 +190,7 @@ def test_points_on_a_law_near_its_mean_are_verified_and_less_is_refused(points: 
 
 
 def test_the_secret_told_costs_no_more_than_every_answer_told(points: Json) -> None:
-    """Beyond the points the smaller of two numbers counts: answers there, or values of the secret."""
+    """Beyond the points the values of the secret count, where the proof says so; else all answers that may be there."""
     channel = asked("geometric(epsilon=0.05)", "count(n=5000)")
     proof, knowledge = points["proofs"][0], Knowledge(arb(0.3), none=False, free=False)
     given = unwritten_sums._noisy(channel, knowledge, "it")
@@ -200,3 +200,9 @@ def test_the_secret_told_costs_no_more_than_every_answer_told(points: Json) -> N
         for way in (given, more)
     )
     assert few < many
+    assert proof["told"] == "secret"
+    silent = {key: value for key, value in proof.items() if key != "told"}
+    chains = unwritten_sums.monotone.chains
+    assert few < unwritten_sums.unwritten_rows.bound(given, arb(0.3), silent, "it", chains)
+    with pytest.raises(Refused, match="'told' must be"):
+        unwritten_sums.unwritten_rows.bound(given, arb(0.3), {**proof, "told": "answer"}, "it", chains)

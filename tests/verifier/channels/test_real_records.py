@@ -292,6 +292,13 @@ def test_digits_of_a_record_that_are_tied_to_the_others_tell_more_than_its_steps
     assert "log|A|" in verdict.reason or "exceeds claimed" in verdict.reason
 
 
+def test_the_value_on_the_grid_is_not_the_record_and_may_not_be_told_in_its_place() -> None:
+    served = {**POINTS, "order": 50.0}
+    continuous._one_point({"proofs": [served]}, "it")
+    with pytest.raises(Refused, match="about records on a grid"):
+        continuous._one_point({"proofs": [{**served, "told": "secret"}]}, "it")
+
+
 def test_points_that_sibsons_order_serves_hold_for_real_valued_records_too() -> None:
     verdict = verify(about_digits({**POINTS, "order": 50.0}, 4.0))
     assert verdict.verified, verdict
