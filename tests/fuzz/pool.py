@@ -125,9 +125,9 @@ def sampled(**options: Json) -> Sample:
     return Sample(found.data, above.lower, 0.0)
 
 
-def unwritten(mechanism: str, **options: Json) -> Sample:
-    """A noisy count that is never written out; what is true of it is known from the same channel with its rows."""
-    return beside(*large_samples.both(mechanism, "count(n=12)"), **options)
+def unwritten(mechanism: str, query: str = "count(n=12)", **options: Json) -> Sample:
+    """A noisy sum that is never written out; what is true of it is known from the same channel with its rows."""
+    return beside(*large_samples.both(mechanism, query), **options)
 
 
 def unlisted(mechanism: str, **options: Json) -> Sample:
@@ -208,7 +208,7 @@ def samples() -> dict[str, Sample]:
         "large, sibson": unwritten("gaussian(sigma=0.3)", knowledge=0.05),
         "large, reference": unwritten("geometric(epsilon=0.7)", knowledge=0.2, reference=[0.8, 0.2]),
         "blend": unwritten("gaussian(sigma=2)", knowledge=0.01),
-        "centre": unwritten("discrete_gaussian(sigma=12)", knowledge=0.01),
+        "centre": unwritten("discrete_gaussian(sigma=12)", "total(n=8, values=[0, 1, 2])", knowledge=0.01),
         "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
