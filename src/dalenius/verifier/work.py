@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .balls import PRECISION
-from .channels import named, samples
+from .channels import named, own_count, samples
 from .channels.counting import Histogram, Sum, Table
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
 from .reading import AUDIT, DESIGN, JOINT, Refused
@@ -567,11 +567,18 @@ def _unwritten(proof: dict[str, Any], n: int, classes: int, k: int, values: int)
 
 
 def _own_count(proof: dict[str, Any], n: int, values: int) -> Work:
-    """Outputs up to order: a logarithm and a few operations each, and once more for every count; counts beyond."""
+    """Outputs up to order: a logarithm and a few operations each, and once more for every count; counts beyond.
+
+    Where nothing is left outside, count vectors beyond the tilt are revealed one by one; too many are refused at once.
+    """
     wide = min(n, len(proof["tilt"]) + 1) + 1
     outputs = math.comb(wide + min(values, 64) - 2, min(values, 64) - 1) * wide
     each = 2 * COST.function + 6 * COST.operation + len(proof["tilt"]) * (COST.make + 2 * COST.product)
-    return Work(outputs * (2 * COST.ball + COST.held), outputs * each + 4 * COST.function * n)
+    beyond = 4.0 * COST.function * n
+    if proof["outside"] == 0 and len(proof["tilt"]) < n:
+        many = own_count.vectors(n, values)
+        beyond = many * (4 * COST.function + 2 * COST.operation * values) if many <= largest().own_vectors else 0.0
+    return Work(outputs * (2 * COST.ball + COST.held), outputs * each + beyond)
 
 
 def _moved(proof: dict[str, Any], n: int, values: int) -> Work:

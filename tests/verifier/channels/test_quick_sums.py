@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -157,6 +157,80 @@ def test_a_prior_far_out_is_looked_at_with_all_classes() -> None:
     unwritten_sums.check_witness(witness, channel, FREE, 0.69)
     with pytest.raises(Refused, match="the witness leaks"):
         unwritten_sums.check_witness(witness, channel, FREE, math.log(2))
+
+
+NONE = Knowledge(ZERO, none=True, free=False)
+ENDS = [
+    ("geometric(epsilon=8)", UNIFORM, (0,), ()),
+    ("gaussian(sigma=0.3)", UNIFORM, (0,), ()),
+    ("laplace(epsilon=8)", SKEWED, (0, 1), ()),
+    ("geometric(epsilon=8)", UNIFORM, (0, 1), (0, 1, 1, 0)),
+    # Where only the rarer of two values with one label is seen, the other has more.
+    ("geometric(epsilon=8)", Product(((0.99, 0.01),)), (0, 1), (0, 1, 1, 0)),
+]
+
+
+@pytest.fixture(params=ENDS)
+def nearer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], list[Large]]:
+    """A count of so many records with this many standard deviations of its law, and with all of it."""
+    mechanism, reference, records, labels = request.param
+    monkeypatch.setattr(counting, "LONG", 1)
+
+    def both(n: int, spreads: int) -> list[Large]:
+        monkeypatch.setattr(counting, "SPREADS", spreads)
+        channel = replace(asked(mechanism, f"count(n={n})", reference, records), labels=labels)
+        assert channel.quick is not None
+        assert channel.quick.near is not None
+        return [channel.quick, channel]
+
+    return both
+
+
+def test_what_is_not_seen_counts_wherever_it_is(nearer: Callable[[int, int], list[Large]]) -> None:
+    """With one standard deviation a part of the law is not seen, and balls that leave it out do not hold the truth.
+
+    Blocks begin where classes begin or end to be seen, which depends on the secret.
+    """
+    ways = nearer(200, 1)
+    seen, rng = ways[0].seen, np.random.default_rng(0)
+    assert ways[0].left > 1e-3
+    places = [end + d for end in (seen.start, seen.stop) for d in (-2, -1, 0, 1, 2)]
+    cuts = [seen.start, seen.stop - 1]
+    for _ in range(20):
+        starts = [0, *sorted(rng.choice(places, 4, replace=False).tolist())]
+        known, truth = (unwritten_sums._reference(way, starts) for way in ways)
+        masses = [[rng.random() if b in law else 0.0 for b in range(len(starts))] for law in known]
+        for some, whole in zip(known, truth, strict=True):
+            assert all(some[b].overlaps(whole[b]) for b in some)
+        told = [
+            unwritten_sums._information(way, unwritten_sums._density(way, masses, FREE, starts), starts, cuts)
+            for way in ways
+        ]
+        assert told[0].overlaps(told[1])
+
+
+def test_the_reference_is_not_what_is_seen_of_it(nearer: Callable[[int, int], list[Large]]) -> None:
+    """Who knows nothing holds all of it: what is left of it would tell something by its mass alone."""
+    ways = nearer(2000, 8)
+    seen, told = ways[0].seen, []
+    starts, cuts = [0, seen.start, seen.stop], [seen.start, seen.stop - 1]
+    for way in ways:
+        rho = unwritten_sums._reference(way, starts)
+        masses = [[float(law.get(b, ZERO)) for b in range(3)] for law in rho]
+        told.append(unwritten_sums._information(way, unwritten_sums._density(way, masses, NONE, starts), starts, cuts))
+    assert told[0].overlaps(told[1])
+    assert told[0].rad() < 1e-8
+
+
+def test_the_reference_has_mass_also_where_running_sums_do_not_show_it() -> None:
+    """Between 0 and 4 there is 2e-200 beside a half on either side: a difference that is lost."""
+    law = (0.5, 1e-200, 1e-200, 0.5)
+    quick = asked("geometric(epsilon=1)", "total(n=2, values=[0, 1, 2, 3])", Product((law,))).quick
+    assert quick is not None
+    rho = unwritten_sums._reference(quick, [0, 1, 3])
+    assert 1 not in rho[0]
+    masses = [[float(x.get(b, ZERO)) for b in range(3)] for x in rho]
+    assert unwritten_sums._density(quick, masses, NONE, [0, 1, 3]) == [dict.fromkeys(range(3), ONE)] * 4
 
 
 def test_distances_that_are_too_many_to_remember_are_computed_again() -> None:

@@ -10,6 +10,7 @@ import pytest
 from damage import GONE, Described, damaged, golden, reason
 from flint import arb
 
+from dalenius.verifier import work
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import moved_counts, own_count, unwritten_histograms, unwritten_sums
 from dalenius.verifier.limits import NotChecked, sized, within
@@ -254,6 +255,29 @@ def asked_about(proof: dict[str, Any], law: list[float] | None = None) -> Any:  
     channel = unwritten_histograms.rebuild(golden("own-count")["problem"])
     reference = UNIFORM if law is None else Product((tuple(law),))
     return own_count.bound(unwritten_histograms.ask(channel, Group((0,)), reference), arb("0.05"), proof, "it")
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (7, 2), (9, 3), (8, 5), (6, 11)])
+def test_revealed_count_vectors_are_counted_exactly(n: int, k: int) -> None:
+    listed = [(own, *others) for own in range(1, n + 1) for others in own_count._rising((), n - own, k - 1)]
+    assert len(set(listed)) == len(listed) == own_count.vectors(n, k)
+
+
+@pytest.mark.parametrize(("n", "k"), [(60, 64), (400, 64), (2**18, 2)])
+def test_revealed_count_vectors_of_many_values_are_too_many(n: int, k: int) -> None:
+    """There are fewer vectors than orders of the others, so that dividing by these says nothing."""
+    channel = unwritten_histograms.rebuild({"query": f"histogram(n={n}, k={k})", "mechanism": "geometric(epsilon=1)"})
+    proof = {"kind": "own-count", "s": 2.0, "outside": 0.0, "tilt": [0.0], "others": [0.0, 0.0]}
+    with pytest.raises(Refused, match="count vectors beyond its tilt are too many"):
+        own_count.bound(unwritten_histograms.ask(channel, Group((0,)), UNIFORM), arb("0.05"), proof, "it")
+    assert work._own_count(proof, n, k).seconds < 1
+
+
+def test_what_is_revealed_counts_as_work() -> None:
+    proof = {"tilt": [0.0], "others": [0.0, 0.0], "outside": 0.0}
+    # Below a second on a quiet core; the outputs alone take a few thousandths.
+    assert 0.2 < work._own_count(proof, 34, 16).seconds < 10
+    assert work._own_count({**proof, "outside": 1e-3}, 34, 16).seconds < 0.1
 
 
 def test_own_counts_are_for_values_that_are_equally_likely() -> None:

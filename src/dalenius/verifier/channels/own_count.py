@@ -66,11 +66,27 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     wide = min(n, top + 1) + 1
     if comb(wide + k - 2, k - 1) * wide > (most := largest().own_outputs):
         refuse(f"{where}: outputs up to order are too many to check; at most {most}")
-    if top < n and share == 0 and comb(n + k - 1, k - 1) > factorial(k - 1) * (most := largest().own_vectors):
+    if top < n and share == 0 and vectors(n, k) > (most := largest().own_vectors):
         refuse(f"{where}: count vectors beyond its tilt are too many to check; at most {most}")
     table = _Table(n, k, top, _rows(channel.noise, top, wide))
     total = table.total([ZERO, *map(arb, own)], list(map(arb, others)), s, share)
     return s * knowledge + (s - 1) * total.log()
+
+
+def vectors(n: int, k: int) -> int:
+    """How many count vectors there are, as own count and the others up to order; where they are too many, too many.
+
+    Rising lists of k - 1 counts with the sum m are the partitions of m into parts of at most k - 1.
+    """
+    if n > largest().own_vectors:
+        return n
+    ways = [1] + [0] * (n - 1)
+    for part in ticking(range(1, k)):
+        for m in range(part, n):
+            ways[m] += ways[m - part]
+        if sum(ways) > largest().own_vectors:
+            break
+    return sum(ways)
 
 
 def _rows(noise: Any, top: int, wide: int) -> list[list[Ball]]:  # noqa: ANN401 - of unwritten_histograms.Noisy

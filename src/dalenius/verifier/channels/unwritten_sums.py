@@ -86,7 +86,7 @@ class Large:
 
     @property
     def left(self) -> Ball:
-        """Guarantee: given any value of the secret, classes that are not seen have at most this chance."""
+        """Guarantee: given any value of the secret, what `_law` does not list has at most this chance."""
         return ZERO if self.near is None else self.near.left
 
     @cached_property
@@ -95,6 +95,14 @@ class Large:
         if self.near is None:
             return range(len(self.answers))
         return range(self.near.values[0], self.near.values[-1] + max(c for c, _ in self.values) + 1)
+
+    @cached_property
+    def whole(self) -> range:
+        """The classes of which all is seen, whatever the secret is: at both ends of `seen` that depends on it."""
+        if self.near is None:
+            return self.seen
+        added = [c for c, _ in self.values]
+        return range(self.near.values[0] + max(added), self.near.values[-1] + min(added) + 1)
 
     @cached_property
     def seen_answers(self) -> Sequence[int]:
@@ -197,13 +205,21 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     masses = field(witness, "masses", "the witness")
 
     def check(channel: Large) -> None:
-        reference = _labelled(channel, _reference(channel, starts))
-        prior = held(_masses(masses, reference, len(starts)), reference, knowledge, "the witness")
-        density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
-        density = [density[a] for a in channel.labels] or density
+        density = _density(channel, masses, knowledge, starts)
         twice(lambda: _leaks(_information(channel, density, starts, cuts), lower))
 
     _quick_first(channel, check)
+
+
+def _density(channel: Large, masses: object, knowledge: Knowledge, starts: list[int]) -> list[Shares]:
+    """The prior of a witness over the reference on every block, for every value of the records."""
+    reference = _reference(channel, starts)
+    prior = held(_masses(masses, reference, len(starts)), reference, knowledge, "the witness")
+    if prior is reference:
+        # It has mass also where that is not known to be above 0.
+        return [dict.fromkeys(range(len(starts)), ONE) for _ in channel.values]
+    density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
+    return [density[a] for a in channel.labels] or density
 
 
 def _quick_first(channel: Large, check: Callable[[Large], None]) -> None:
@@ -327,11 +343,11 @@ def _masses(value: object, reference: list[Shares], blocks: int) -> list[Shares]
 
 
 def _reference(channel: Large, starts: list[int]) -> list[Shares]:
-    """rho(a, block), blocks without mass left out."""
-    inside = _inside(channel, starts)
-    rest = [ZERO if whole else channel.left * arb(0.5, 0.5) for whole in inside]
+    """rho(a, block), a being a label where there are labels; blocks that are not known to have mass left out."""
+    rest = [ZERO if whole else channel.left * arb(0.5, 0.5) for whole in _inside(channel, starts)]
     sums = {c: list(map(add, _block_masses(channel, c, starts), rest)) for c in {c for c, _ in channel.values}}
-    return [{b: x * p for b, x in enumerate(sums[c]) if x * p > 0} for c, p in channel.values]
+    shares = _labelled(channel, [{b: x * p for b, x in enumerate(sums[c])} for c, p in channel.values])
+    return [{b: x for b, x in share.items() if x > 0} for share in shares]
 
 
 def _block_masses(channel: Large, c: int, starts: list[int]) -> list[Ball]:
@@ -375,9 +391,9 @@ def _parts(channel: Large, law: list[Any], starts: list[int]) -> Iterator[list[A
 
 
 def _inside(channel: Large, starts: list[int]) -> list[bool]:
-    """Whether all classes of each block are seen."""
-    seen, ends = channel.seen, pairwise([*starts, len(channel.answers)])
-    return [channel.near is None or (seen.start <= i and j <= seen.stop) for i, j in ends]
+    """Whether all of each block is seen."""
+    whole, ends = channel.whole, pairwise([*starts, len(channel.answers)])
+    return [whole.start <= i and j <= whole.stop for i, j in ends]
 
 
 def _given_by_value(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
