@@ -12,6 +12,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOM = Path("src/dalenius/numerics")
+# As numerics/compiled.py looks for it: the package itself is not there yet.
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 # No contraction of products and sums into one rounding: answers are then the same whatever the compiler likes.
 FLAGS = ("-O2", "-std=c11", "-shared", "-fPIC", "-ffp-contract=off")

@@ -141,9 +141,7 @@ class _Table:
             for others, value in self._contracted((), own, by_own[own - 1]):
                 tick()
                 psi = value - h[own] - sum((g[b] for b in others), ZERO) + log_z - inside
-                ways = factorial(self.k - 1) // prod(factorial(others.count(b)) for b in set(others))
-                below = factorial(own - 1) * prod(map(factorial, others))
-                total += scale * ways / below * (power * psi).exp()
+                total += scale * self._share(own, others) * (power * psi).exp()
         return total + (self._revealed(all_h, all_g, log_z, power) if far else self._far(power, share))
 
     def _revealed(self, h: list[Ball], g: list[Ball], log_z: Ball, power: Ball) -> Ball:
@@ -158,10 +156,13 @@ class _Table:
                 tick()
                 told = self.k * tilted[own] / (tilted[own] + sum((tilted[b] for b in others), ZERO))
                 psi = told.log() - h[own] - sum((g[b] for b in others), ZERO) + log_z
-                ways = factorial(self.k - 1) // prod(factorial(others.count(b)) for b in set(others))
-                below = factorial(own - 1) * prod(map(factorial, others))
-                total += scale * ways / below * (power * psi).exp()
+                total += scale * self._share(own, others) * (power * psi).exp()
         return total
+
+    def _share(self, own: int, others: Counts) -> Ball:
+        """rho_a of all count vectors with this own count and these others in any order, but for `_scale`."""
+        ways = factorial(self.k - 1) // prod(factorial(others.count(b)) for b in set(others))
+        return arb(ways) / (factorial(own - 1) * prod(map(factorial, others)))
 
     def _by_own(self, ratios: list[list[Ball]]) -> list[list[Ball]]:
         """The sums over the own output, for every own count from 1 on; it uses the table up, a part at a time."""
