@@ -1,10 +1,12 @@
 """The adversary under whose prior the records are independent: closed forms, brute force, certificates, refusals."""
 
+import copy
 import json
 import math
 from itertools import product
 from typing import Any
 
+import damage
 import numpy as np
 import pytest
 from cases import random_channel
@@ -376,11 +378,8 @@ def test_forged_certificates_of_unwritten_releases_are_refused() -> None:
     assert dl.verify(counted)
     assert dl.verify(leaning)
     for data, path, value in spoiled:
-        forged = json.loads(json.dumps(data))
-        inside: Any = forged
-        for key in path[:-1]:
-            inside = inside[key]
-        inside[path[-1]] = value
+        forged = copy.deepcopy(data)
+        damage.put(forged, ".".join(map(str, path)), value)
         assert not dl.verify(forged), path
 
 

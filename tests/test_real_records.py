@@ -1,5 +1,6 @@
 """Real-valued records: the inequalities, the brackets against quadrature and brute force, and what is refused."""
 
+import copy
 import json
 import math
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import damage
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -487,9 +489,6 @@ def test_forged_steps_are_refused() -> None:
         (["witness", "cells"], 3),
     ]
     for path, value in spoiled:
-        forged = json.loads(json.dumps(data))
-        inside: Any = forged
-        for key in path[:-1]:
-            inside = inside[key]
-        inside[path[-1]] = value
+        forged = copy.deepcopy(data)
+        damage.put(forged, ".".join(map(str, path)), value)
         assert not dl.verify(forged), path
