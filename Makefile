@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 setup: .venv/.ready
 
 # The stamps stand inside .venv, newer than pyproject.toml once the installation is whole. Installing compiles the kernels.
-KERNELS = hatch_build.py src/dalenius/numerics/kernels.c
+KERNELS = hatch_build.py src/dalenius/numerics/kernels.c src/dalenius/numerics/tree.c
 .venv/.ready: pyproject.toml constraints.txt $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "dalenius needs Python 3.11 or later as $(PYTHON); install it, or say: make PYTHON=/path/to/python3.11" >&2; exit 1; }

@@ -1,6 +1,7 @@
 """Compile the kernels in C where there is a compiler. The package works without them, by NumPy alone."""
 
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -14,8 +15,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ROOM = Path("src/dalenius/numerics")
 # As numerics/compiled.py looks for it: the package itself is not there yet.
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-# No contraction of products and sums into one rounding: answers are then the same whatever the compiler likes.
-FLAGS = ("-O2", "-std=c11", "-shared", "-fPIC", "-ffp-contract=off")
+SOURCES = ("kernels.c", "tree.c")
+# No contraction of products and sums into one rounding: answers are then the same whatever the compiler likes. Never
+# fast-math: it simplifies away how tree.c rounds to whole numbers.
+FLAGS = ("-O3", "-std=c11", "-shared", "-fPIC", "-ffp-contract=off", "-fopenmp-simd")
+# The same for processors with wider vectors, beside the one for all: twice as fast on a thousand cells.
+LIBRARIES = {"_kernels": (), "_kernels_wide": ("-mavx2",)}
 
 
 class Kernels(BuildHookInterface):  # type: ignore[type-arg, misc] # a hook of any builder
@@ -24,23 +29,28 @@ class Kernels(BuildHookInterface):  # type: ignore[type-arg, misc] # a hook of a
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile before the files are collected."""
         del version
-        library = Path(self.root, ROOM, f"_kernels{SUFFIX}")
-        if os.environ.get("DALENIUS_COMPILED") == "0" or not self._compile(library):
-            # One of an earlier build must not stand in for it.
-            library.unlink(missing_ok=True)
-            return
-        build_data["artifacts"].append(f"/{ROOM.as_posix()}/{library.name}")
-        build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        wanted = os.environ.get("DALENIUS_COMPILED") != "0"
+        for name, flags in LIBRARIES.items():
+            library = Path(self.root, ROOM, f"{name}{SUFFIX}")
+            if not wanted or not self._compile(library, flags):
+                # One of an earlier build must not stand in for it.
+                library.unlink(missing_ok=True)
+                continue
+            build_data["artifacts"].append(f"/{ROOM.as_posix()}/{library.name}")
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 
-    def _compile(self, library: Path) -> bool:
+    def _compile(self, library: Path, flags: tuple[str, ...]) -> bool:
+        if flags and platform.machine().lower() not in ("x86_64", "amd64"):
+            return False
         compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
         if shutil.which(compiler[0]) is None:
             self.app.display_info("no C compiler: the kernels are left out, and small problems take longer")
             return False
         # Two environments may be installed at once: each replaces a whole file.
         new = library.with_name(f"{library.name}.{os.getpid()}")
-        command = [*compiler, *FLAGS, "-o", str(new), str(Path(self.root, ROOM, "kernels.c")), "-lm"]
+        sources = [str(Path(self.root, ROOM, name)) for name in SOURCES]
+        command = [*compiler, *FLAGS, *flags, "-o", str(new), *sources, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the system's compiler
         if done.returncode:
             new.unlink(missing_ok=True)

@@ -113,7 +113,7 @@ def audit(  # noqa: PLR0913 - the public surface
         tolerance: gap at which the search ends.
         relative: the search also ends at a gap of this share of the upper bound; 0.01 is one per cent.
         nodes: most nodes of trees, a limit that is the same on every machine.
-        jobs: number of processes that bound the nodes of long trees, or a Dask client. The certificate does not depend
+        jobs: number of threads that bound the nodes of long trees. The certificate does not depend
             on it.
         time_limit: seconds after which the best bracket so far is returned; Ctrl-C does the same. 60 by default; with
             `nodes` and no time limit no clock decides.
@@ -195,7 +195,7 @@ def _solved(
     interrupted: bool,  # noqa: FBT001 - as `solve`
 ) -> Audit:
     """Answer an audit of a channel that is known."""
-    crew = _crew_of(options)
+    crew = Crew(options.jobs)
     limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew, interrupted=interrupted)
     with crew, limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
@@ -212,16 +212,6 @@ def _solved(
         if problem.mechanism.route == "symmetric":
             return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
         return short_answer(problem, run) or certified_answer(problem, deadline, run, known)
-
-
-def _crew_of(options: Options) -> Crew:
-    """Who bounds the nodes of trees."""
-    trees = options.settings.trees
-    if options.jobs == 1:
-        return Crew(trees.round_nodes, trees.round_batches)
-    from dalenius.search import processes  # noqa: PLC0415 - only here
-
-    return processes.crew_of(options.jobs, trees.round_nodes, trees.round_batches)
 
 
 def _curve_points(

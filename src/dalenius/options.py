@@ -69,8 +69,8 @@ class Options:
     # A gap of this share of the upper bound will do.
     relative: float = 0.0
     nodes: float = math.inf
-    # Processes that bound nodes, or a Dask client.
-    jobs: Any = 1
+    # Threads that bound nodes.
+    jobs: int = 1
 
     @classmethod
     def from_user(  # noqa: PLR0913 - one for each option of the public functions
@@ -104,7 +104,7 @@ class Options:
             settings=checked(settings),
             relative=checks.real("relative", relative, 0.0, 0.99),
             nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
-            jobs=jobs if hasattr(jobs, "submit") else checks.jobs(jobs),
+            jobs=checks.jobs(jobs),
         )
 
     @property

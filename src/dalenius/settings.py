@@ -199,26 +199,20 @@ class Trees(_Checked):
 
     # Nodes that are split in one batch, where memory allows.
     box_batch: int = 192
-    posterior_batch: int = 192
     simplex_batch: int = 256
     choice_batch: int = 64
     # A tree of so many nodes has so many batches under way, which several processes may share. Fewer nodes end before
     # other processes have started; eight batches keep eight processes busy, and cost no nodes in a tree that closes.
-    round_nodes: int = 4000
-    round_batches: int = 8
     # Nodes of the choices at most.
     choice_nodes: int = 4000
     # A split stays this share of the width away from the ends of a box; of an edge of a simplex, from its ends.
     box_edge: float = 0.2
-    posterior_edge: float = 0.15
     simplex_edge: float = 0.25
     # Width below which a box is not split, and the weight of the width where excesses are equal.
     narrow: float = 1e-9
     tie: float = 1e-12
     # A box of posteriors counts as empty where its ends cross by this share of the odds, and ends that ratios gave are
     # good to the second share: a verifier's boxes are wider by rounding.
-    crossed: float = 1e-9
-    carried: float = 2e-14
     # The same for edges that the relaxation hardly uses.
     unused_edge: float = 1e-9
     # The numbers of a leaf are rounded to this share of the tolerance.
@@ -290,18 +284,11 @@ class Newton(_Checked):
     negligible_tau: float = 1e-7
 
     # Posteriors. Rounds at the root and at children.
-    posterior_root_rounds: int = 60
-    posterior_rounds: int = 15
     # The same where every output is a group by itself and cells are many, with the first rounding of corners there: a
     # part that is still open after so many rounds is cut again. A record of a 64 x 8 matrix, to 3.5 %: 15 rounds 38,700
     # nodes, 5.1 s; 5 rounds, from a sharper corner, 39,700 nodes, 2.8 s; 4 rounds 41,600, 2.7 s.
-    quick_rounds: int = 5
-    quick_rounding: float = 0.01
     # A warm start with a smaller sigma freezes; but no child begins above this share of the best prior's s: at 0.02
     # count(20) at epsilon 0.3, b = 0.3 stalled at 1.4 %. The root starts at no less than the last share of the hint.
-    posterior_start_sigma: float = 0.02
-    posterior_start_below: float = 1.0
-    posterior_start_share: float = 0.1
     # Range of sigma, and log p0(a), as -x, of secret values that the relaxation hardly uses.
     sigma_range: tuple[float, float] = (1e-5, 1e3)
     rarest_log_p: float = 200.0
@@ -318,9 +305,6 @@ class Newton(_Checked):
     last_floor: float = 0.05
     # Longest step of log sigma; factor by which each try is shorter than the last; share of its promise to be kept.
     longest_log_sigma: float = 1.0
-    posterior_shorter: float = 0.25
-    posterior_descent: float = 1e-4
-    posterior_ridge: float = 1e-10
     # A node whose next step promises no more than this share of the way to its target is split.
     hopeless: float = 0.1
     # Updates of pi0 for every step of Newton's.
@@ -896,16 +880,7 @@ class Portfolio(_Checked):
         _ROWS,
         Turn("boxes", 2),
     )
-    # Far more cells than outputs, and posteriors of few dimensions: matrices without structure, votes. Their trees come
-    # first; finding groups of outputs took three quarters of the time of a 256 x 4 matrix, and found none.
-    shallow: Plan = (_ROWS, Turn("posteriors", 64, doubles=True), Turn("boxes", 2), Turn("simplices", 2))
-    # A binary secret whose posteriors have fewer dimensions than its conditionals.
-    narrow: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), Turn("simplices", 8, doubles=True), Turn("boxes", 2))
-    # The same where a secret value has more cells than there are outputs.
-    narrow_and_tall: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), Turn("boxes", 8), Turn("simplices", 8))
-    # More cells than outputs: boxes branch on fewer numbers than simplices.
-    tall: Plan = (_ROWS, Turn("boxes", 8, doubles=True), Turn("posteriors", 2), Turn("simplices", 8))
-    general: Plan = (_ROWS, Turn("simplices", 8, 32, doubles=True), Turn("posteriors", 2), Turn("boxes", 2))
+    general: Plan = (_ROWS, Turn("posteriors", 16, doubles=True))
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
     # More outputs than a tree takes: of those that matter there may be few enough.
@@ -932,15 +907,17 @@ class Portfolio(_Checked):
     window_values: int = 4
     # Multipliers of all posteriors beyond which a Newton step over them is too dear.
     most_posteriors: int = 256
-    # Shallow: the least number of cells for each output, and the largest number of posteriors.
-    shallow_cells: float = 6.0
-    shallow_posteriors: int = 24
-    # Posteriors for each dimension of the conditionals up to which they are the better tree.
-    narrowness: float = 0.8
+    # Numbers of a tree of posteriors, leaves x numbers of a leaf, above which it does not grow: 1.6 GB.
+    most_tree_numbers: int = 200_000_000
 
     # Shares of the best prior's s that contraction within groups of outputs may take, one after the other.
     box_shares: tuple[float, ...] = (0.9, 0.45, 0.0)
-    posterior_shares: tuple[float, ...] = (0.95, 0.55, 0.3, 0.0)
+    # Trees of posteriors: outputs up to which they are not put in groups; the share of s that contraction within groups
+    # may take; and the tangents, as shares of the tilt from the reference to the best prior. With the last one alone a
+    # count of 100 stayed 30 % open, with all four it closes to 1 % in a fifth of the time that single outputs take.
+    ungrouped_outputs: int = 12
+    grouped_share: float = 0.3
+    tangent_tilts: tuple[float, ...] = (1.0, 0.6, 0.3, 0.0)
     # Least s that a tree is planned for, and that it begins with.
     least_s: float = 1e-3
     least_hint: float = 1e-3
@@ -1023,16 +1000,13 @@ class Portfolio(_Checked):
     # short costs a little. With 64, eight of ten records of a 1024 x 8 matrix kept their first bound after 60 s.
     quick_record_batches: int = 4
     other_batches: int = 16
-    # Very many cells: batches of the first record before others begin, from its tree. A 2^16 x 4 matrix of 16 records
-    # took 75 s without.
-    pilot_batches: int = 64
     # A formula without rows must be below this times the best bound so far to be worth a coarse audit.
     worth_coarse: float = 1.05
 
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("first", "few", "shallow", "designed", "narrow", "narrow_and_tall", "tall", "general", "many", "wide")
+        lines = ("first", "few", "designed", "general", "many", "wide")
         return {line: getattr(self, line) for line in lines}
 
     def table(self) -> str:

@@ -301,15 +301,12 @@ def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: b
     """
     settings = found[0].audit.cells.settings.portfolio
     spent, turn, open_ones = 0, settings.record_batches if others else settings.quick_record_batches, found
-    # Of very many cells the first record's tree serves the others: it gets ahead.
-    ahead = settings.pilot_batches if found[0].audit.cells.many else 0
     while open_ones:
         still = []
         for item in open_ones:
-            most, ahead = max(turn, ahead), 0
-            done = _finish(item, found, deadline, max(bracket(found)[0], enough), most)
+            done = _finish(item, found, deadline, max(bracket(found)[0], enough), turn)
             spent += done
-            if done == most:  # else it is closed, left, exhausted, or the time is over
+            if done == turn:  # else it is closed, left, exhausted, or the time is over
                 still.append(item)
         open_ones, turn = still, 2 * turn
     if others and bracket(found)[1] > enough + found[0].audit.tolerance:

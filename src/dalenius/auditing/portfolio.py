@@ -13,8 +13,7 @@ from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.boxes import BoxBound, ConvexBound
 from dalenius.bounds.trees.grid_rows import GridBound
-from dalenius.bounds.trees.posterior_bound import shallow
-from dalenius.bounds.trees.posteriors import PosteriorBound, problems
+from dalenius.bounds.trees.posteriors import PosteriorBound
 from dalenius.bounds.trees.rows import RowBound
 from dalenius.bounds.trees.simplices import SimplexBound
 from dalenius.bounds.trees.window import WindowBound
@@ -55,7 +54,8 @@ def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], Non
     plans = bracket.cells.settings.portfolio.plans
     if not bracket.few_cells:
         yield from take_turns(routes(plans["first"], bracket, deadline), bracket, report_progress)
-    yield from take_turns(routes(plans[class_of(bracket)], bracket, deadline), bracket, report_progress)
+    plan = plans["few" if bracket.few_cells else "general"]
+    yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 
 def of_many(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
@@ -74,25 +74,6 @@ def has_grid(bracket: Bracket) -> bool:
     """Whether very many cells are brought down to grid rows."""
     turns = bracket.cells.settings.portfolio.plans["many"]
     return any(turn.bound == "grid" for turn in turns) and BOUNDS["grid"].possible(bracket)
-
-
-def class_of(bracket: Bracket) -> str:
-    """Return the line of the table that a problem belongs to.
-
-    Narrow: the posteriors of a binary secret have fewer dimensions than its conditionals. Tall: some secret value has
-    more cells than there are outputs. Shallow: so many more that posteriors are the way, with every output by itself.
-    """
-    cells, settings = bracket.cells, bracket.cells.settings.portfolio
-    if bracket.few_cells:
-        return "few"
-    if shallow(cells):
-        return "shallow"
-    tall = bool(np.bincount(cells.secret).max() > cells.n_outputs)
-    coarsest = next(problems(bracket), None) if cells.n_secrets == 2 else None  # noqa: PLR2004 - a binary secret
-    narrow = coarsest is not None and coarsest.n_groups <= settings.narrowness * (cells.size - cells.n_secrets)
-    return {(True, True): "narrow_and_tall", (True, False): "narrow", (False, True): "tall"}.get(
-        (narrow, tall), "general"
-    )
 
 
 def routes(plan: Plan, bracket: Bracket, deadline: Deadline) -> list[Route]:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes that share the work on long search trees.",
+    help="Threads that share the work on long search trees.",
 )
 @click.option("--at-most", type=float, metavar="L", help="A budget; exit code 0: kept, 1: exceeded, 3: undecided.")
 @CERTIFICATE

@@ -19,23 +19,81 @@ from dalenius.settings import Ascent, Newton
 
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = Path(__file__).with_name(f"_kernels{SUFFIX}")
+WIDE = Path(__file__).with_name(f"_kernels_wide{SUFFIX}")
 # Leaves the kernels out if it is 0: for comparisons, and where one machine of a cluster has none.
 VARIABLE = "DALENIUS_COMPILED"
 # Of the interface: a library that was compiled from another state of kernels.c is left alone.
-VERSION = 1
+VERSION = 2
 
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The kernels, or None where they were not built or are switched off."""
-    if os.environ.get(VARIABLE) == "0" or not LIBRARY.exists():
+    """The kernels, those for wider vectors where the processor has them; None where none were built, or all are off."""
+    if os.environ.get(VARIABLE) == "0":
         return None
+    found = _loaded(LIBRARY)
+    wide = _loaded(WIDE) if found is not None and found.dalenius_wide() else None
+    return wide or found
+
+
+def _loaded(path: Path) -> ctypes.CDLL | None:
     try:
-        found = ctypes.CDLL(str(LIBRARY))
-        found.dalenius_kernels.restype = ctypes.c_int64
+        found = ctypes.CDLL(str(path))
+        for name in ("dalenius_kernels", "dalenius_wide", "dalenius_pass", "dalenius_round"):
+            getattr(found, name).restype = ctypes.c_int64
         return found if found.dalenius_kernels() == VERSION else None
     except (OSError, AttributeError):
         return None
+
+
+class Tree(ctypes.Structure):
+    """A tree of posteriors as tree.c has it (bounds/trees/posterior_problem.py)."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("secrets", "outputs", "cells", "tangents")),
+        *((name, ctypes.c_void_p) for name in ("first", "q", "log_rho", "g", "least", "most")),
+        *((name, ctypes.c_double) for name in ("knowledge", "eta", "least_s", "most_s")),
+        ("evaluations", ctypes.c_int64),
+    )
+    arrays: list[Any]
+
+    def limited(self, limits: tuple[float, float, int]) -> "Tree":
+        """A copy with the limits of a node."""
+        own = Tree.from_buffer_copy(self)
+        own.least_s, own.most_s, own.evaluations = limits
+        return own
+
+
+def tree_pass(
+    tree: Tree, leaves: Floats, target: float, nodes: int, limits: tuple[float, float, int]
+) -> tuple[Floats, int, int]:
+    """Bring leaves to the target: leaves that they became, how many were taken, and how many nodes that took."""
+    kernels = library()
+    assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
+    # A node adds one leaf at most.
+    out, counts = np.empty((len(leaves) + nodes + 4, leaves.shape[1])), np.zeros(4)
+    sizes = len(leaves), len(out)
+    held = np.ascontiguousarray(leaves)
+    written = kernels.dalenius_pass(
+        ctypes.byref(tree.limited(limits)), *map(_argument, (held, sizes[0], out, sizes[1], target, nodes, counts))
+    )
+    if written < 0:
+        raise MemoryError
+    return out[:written].copy(), int(counts[0]), int(counts[1])
+
+
+def tree_round(
+    tree: Tree, leaves: Floats, upper: float, limits: tuple[float, float, int]
+) -> tuple[Ints, Floats]:
+    """Round leaves as a certificate has them, those that are searched again in their place: codes, and what they prove."""
+    kernels = library()
+    assert kernels is not None  # noqa: S101 - the same
+    boxes = (leaves.shape[1] - 5) // 3
+    codes, proved = np.empty((len(leaves), boxes + 2), dtype=np.int32), np.empty(len(leaves))
+    given = leaves, len(leaves), upper, codes, proved
+    if kernels.dalenius_round(ctypes.byref(tree.limited(limits)), *map(_argument, given)):
+        raise MemoryError
+    return codes, proved
 
 
 def maximise(

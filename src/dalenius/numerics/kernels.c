@@ -16,7 +16,17 @@
 #define TINY 1e-300
 
 /* Told apart from a library that an older state of this file was compiled to: numerics/compiled.py has the same number. */
-int64_t dalenius_kernels(void) { return 1; }
+int64_t dalenius_kernels(void) { return 2; }
+
+/* Whether the processor has the wider vectors that a second library was compiled for. */
+int64_t dalenius_wide(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    return __builtin_cpu_supports("avx2") != 0;
+#else
+    return 0;
+#endif
+}
 
 /* How large a problem is. */
 typedef struct {

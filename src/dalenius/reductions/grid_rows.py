@@ -104,8 +104,6 @@ class SharedGrids:
     known: dict[int, GridRows] = field(default_factory=dict)
     # The finest grid that a record stayed at; 0 before there is one.
     served: int = 0
-    # By fineness and values of the secret: the tree of the first record, from which those of others begin.
-    pilots: dict[tuple[int, int], Any] = field(default_factory=dict)
     # Whether the row bound promised too little for an earlier record.
     rows_fail: bool = False
 

@@ -7,27 +7,23 @@ A tree is a domain of this loop. It says what its regions are and how they are b
     bound(regions, parents)      a bound for every region, what proves it, and what a later split will need
     relaxed(regions, proofs)     the priors at which the relaxation attains its bound
 
-Boxes, posteriors, simplices and choices are the domains; rows are boxes, one tree per secret value.
+Boxes, simplices and choices are the domains; rows are boxes, one tree per secret value. Trees of posteriors have a loop
+of their own (bounds/trees/posterior_tree.py).
 """
 
-import copy
 import heapq
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from dalenius.numerics.types import Floats
-from dalenius.search.crew import Task
 from dalenius.search.deadline import Deadline
 
 Proof = TypeVar("Proof")
 Region = TypeVar("Region")
 Batch = TypeVar("Batch")
 Cut = tuple[int, int, float]
-_numbers = count()
 
 
 class Leaf(NamedTuple):
@@ -46,8 +42,7 @@ Parts = tuple[list[Cut], list[Leaf]]
 class SearchTree(Generic[Proof, Region]):
     """A binary tree of splits whose leaves cover the root, with the leaves still open in a heap.
 
-    `leaf[k]` holds the bound of leaf k and what proves it. Leaf 0 is the root before any split. Leaves whose parts are
-    being bounded are under way: neither in the heap nor split yet, so that the tree is a proof at every moment.
+    `leaf[k]` holds the bound of leaf k and what proves it. Leaf 0 is the root before any split.
     """
 
     split: dict[int, tuple[Cut, int, int]] = field(default_factory=dict)
@@ -55,20 +50,16 @@ class SearchTree(Generic[Proof, Region]):
     heap: list[tuple[float, int, Region]] = field(default_factory=list)
     closed: float = -float("inf")
     size: int = 1
-    under_way: deque[Task] = field(default_factory=deque)
-    # Tells trees apart, also after they are gone.
-    number: int = field(default_factory=_numbers.__next__)
 
     @property
     def open(self) -> bool:
         """Whether a leaf may still be split."""
-        return bool(self.heap or self.under_way)
+        return bool(self.heap)
 
     @property
     def upper(self) -> float:
         """The largest bound of a leaf."""
-        taken = max((task.worst for task in self.under_way), default=self.closed)
-        return max(-self.heap[0][0] if self.heap else self.closed, taken, self.closed)
+        return max(-self.heap[0][0] if self.heap else self.closed, self.closed)
 
     def file(self, node: int, bound: float, proof: Proof, region: Region | None) -> None:
         """Enter a leaf; one with a region stays open."""
@@ -132,8 +123,6 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
     tolerance: float
     nodes: SearchTree[Proof, Region]
     counts_root: ClassVar[bool] = True
-    # Whether bounding a batch changes nothing but what it returns; else it is bounded here, and at once.
-    bounded_elsewhere: ClassVar[bool] = True
     # The kind of proof, as certificates state it.
     kind: ClassVar[str]
 
@@ -163,29 +152,16 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
         deadline.nodes += int(self.counts_root)
 
     def step(self, deadline: Deadline) -> int:
-        """Split the worst nodes, and bound their parts; returns how many batches that were: one, or none.
-
-        A long tree has several batches under way, each taken before those ahead of it are filed, so that other
-        processes may bound them meanwhile. Which nodes a batch takes, and which target it has, depends on the batches
-        filed before, never on who bounded them.
-        """
-        nodes, most, crew = self.nodes, max(1, self.batch), deadline.crew
-        ahead = crew.batches_of(nodes.size) if self.bounded_elsewhere else 1
-        # Batches beyond the first are whole: a tree that is nearly closed would have many of a few nodes.
-        while len(nodes.under_way) < ahead and (len(nodes.heap) >= most or not nodes.under_way):
-            taken = nodes.pop(most, self.target)
-            if not taken:
-                break
-            parents = [nodes.leaf[node] for node, _ in taken]
-            domain = self.without_nodes() if ahead > 1 else self
-            nodes.under_way.append(Task(domain, nodes.number, taken, parents))
-        if not nodes.under_way:
+        """Split the worst nodes, and bound their parts; returns how many batches that were: one, or none."""
+        nodes = self.nodes
+        taken = nodes.pop(max(1, self.batch), self.target)
+        if not taken:
             return 0
-        cuts, leaves = crew.bounded(nodes.under_way, deadline)
-        task = nodes.under_way.popleft()
-        grown = [nodes.grow(node, cut) for (node, _), cut in zip(task.taken, cuts, strict=True)]
+        parents = [nodes.leaf[node] for node, _ in taken]
+        cuts, leaves = self.parts([region for _, region in taken], parents, deadline)
+        grown = [nodes.grow(node, cut) for (node, _), cut in zip(taken, cuts, strict=True)]
         self._file([left for left, _ in grown] + [right for _, right in grown], leaves)
-        # Not before: a limit of nodes that is reached meanwhile would cut a batch short, here alone.
+        # Not before: a limit of nodes that is reached meanwhile would cut a batch short.
         deadline.nodes += 2 * len(grown)
         return 1
 
@@ -194,12 +170,6 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
         cuts, parts = self.split(regions)
         leaves = self.bound(parts, parents * 2, deadline)
         return cuts, [leaf if leaf.bound > self.target else leaf._replace(region=None) for leaf in leaves]
-
-    def without_nodes(self) -> Self:
-        """The domain alone, as it is now: what bounding a batch takes."""
-        domain = copy.copy(self)
-        domain.nodes = SearchTree()
-        return domain
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst nodes of the heap, which has one: starts for the lower bound, (B, C)."""

@@ -1,4 +1,4 @@
-"""One owner of limits, progress and interruption, and of the processes that help."""
+"""One owner of limits, progress and interruption, and of the threads that help."""
 
 import math
 import signal
@@ -46,7 +46,7 @@ class Deadline:
     parent: "Deadline | None" = None
     # A limit on work that is the same on every machine, however busy.
     most_nodes: float = math.inf
-    # Who bounds the batches of trees.
+    # Who works off the parts of trees.
     crew: Crew = field(default_factory=Crew)
     _previous: Any = None
 

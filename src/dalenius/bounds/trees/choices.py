@@ -41,8 +41,6 @@ class Choices(BestFirst[Bools, Node, Floats]):
     prior: Floats = field(default_factory=lambda: np.empty(0))
     nodes: SearchTree[Floats, Node] = field(default_factory=SearchTree)
     counts_root: ClassVar[bool] = False
-    # It raises `lower`.
-    bounded_elsewhere: ClassVar[bool] = False
 
     @property
     def batch(self) -> int:

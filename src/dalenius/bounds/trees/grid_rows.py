@@ -9,8 +9,9 @@ import numpy as np
 
 from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.proof import Proof, Rounding
-from dalenius.bounds.trees.posterior_bound import PosteriorProblem
+from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.bounds.trees.posterior_tree import PosteriorTree
+from dalenius.bounds.trees.posteriors import descend
 from dalenius.bounds.trees.rows import Rows, promising
 from dalenius.numerics.information import TINY
 from dalenius.reductions.cells import Cells
@@ -81,7 +82,7 @@ class GridBound(Bound):
     def possible(self, bracket: Bracket) -> bool:
         """Whether rows were given as numbers, and outputs are few."""
         cells, settings = bracket.cells, bracket.cells.settings.portfolio
-        few = (cells.n_secrets - 1) * cells.n_outputs <= settings.most_posteriors
+        few = cells.n_secrets * cells.n_outputs <= settings.most_posteriors
         return bracket.grids.given is not None and few and finest(cells.n_outputs, settings.grid_rows) > 1
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
@@ -133,23 +134,18 @@ class GridBound(Bound):
         bracket.keep_finished(proof)
 
     def _run(self, bracket: Bracket, grid: GridRows, inner: Inner, deadline: Deadline) -> Iterator[Proof]:
-        """Grow the tree on grid rows, from that of an earlier record if there is one."""
-        problem = PosteriorProblem(inner.cells, np.arange(inner.cells.n_outputs), 0.0)
+        """Grow the tree on grid rows."""
+        problem = PosteriorProblem(inner.cells, np.arange(inner.cells.n_outputs))
         hint = bracket.cells.settings.portfolio.least_hint
-        tree = PosteriorTree(problem, inner.floor, inner.tolerance, max(bracket.s, inner.s, hint))
+        tree = PosteriorTree(problem, max(bracket.s, inner.s, hint))
         proof = OnGrid(grid.k, tree)
-        alike = (grid.k, bracket.cells.n_secrets)
-        pilot = bracket.grids.pilots.setdefault(alike, tree)
-        if pilot is not tree:
-            tree.open_like(pilot, deadline)
         known = inner.lower
-        for batch, _ in enumerate(inner.run_tree(tree, deadline)):
+        for batch, _ in enumerate(descend(inner, tree, deadline)):
             bracket.keep_growing(proof)
             if inner.lower > known:
                 known = inner.lower
                 _try_at_home(bracket, grid, inner)
-            if pilot is tree and _too_coarse(inner, grid.k, batch):
-                del bracket.grids.pilots[alike]
+            if not bracket.grids.served and _too_coarse(inner, grid.k, batch):
                 break
             bracket.grids.served = max(bracket.grids.served, grid.k)
             yield proof

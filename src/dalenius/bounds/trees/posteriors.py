@@ -1,4 +1,4 @@
-"""Posteriors as a route to better bounds: trees over ever finer groups of outputs (MATH 4.10)."""
+"""Trees of posteriors as a bound: groups of outputs, tangents, targets that fall (MATH 4.10)."""
 
 from collections.abc import Iterator
 
@@ -7,40 +7,64 @@ import numpy as np
 from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.contraction import coarsen_together
 from dalenius.bounds.proof import Proof
-from dalenius.bounds.trees.posterior_bound import PosteriorProblem, shallow
+from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.bounds.trees.posterior_tree import PosteriorTree
+from dalenius.search.ascent import best_of, log_posterior, polish
 from dalenius.search.deadline import Deadline
 
 
 def problems(bracket: Bracket) -> Iterator[PosteriorProblem]:
-    """Outputs in groups, ever finer: contraction inside takes a share of the best prior's s, at last nothing."""
+    """Many outputs in groups first, whose contraction takes a share of the best prior's s; then single ones."""
     cells, settings = bracket.cells, bracket.cells.settings.portfolio
-    if shallow(cells):
-        yield PosteriorProblem(cells, np.arange(cells.n_outputs), 0.0)
-        return
-    seen: list[list[int]] = []
-    for share in settings.posterior_shares:
-        limit = max(share * max(bracket.s, settings.least_s), settings.proportional)
+    if cells.n_outputs > settings.ungrouped_outputs:
+        limit = max(settings.grouped_share * max(bracket.s, settings.least_s), settings.proportional)
         groups, eta = coarsen_together(cells, limit, bracket.joined)
-        if groups not in seen:
-            seen.append(groups)
-            single = len(set(groups)) == len(groups)
-            if (cells.n_secrets - 1) * (max(groups) + 1) > settings.most_posteriors:
-                return
-            yield PosteriorProblem(cells, np.array(groups), 0.0 if single else eta)
+        if len(set(groups)) < len(groups):
+            # pi0 between the reference and the best prior, which is rho exp( q.log v / s ) where it is stationary
+            lam = log_posterior(cells, bracket.pi[None])[0] / max(bracket.s, settings.least_s)
+            tilts = np.array(settings.tangent_tilts)[:, None, None]
+            grouped = PosteriorProblem(cells, np.array(groups), eta, tilts * lam)
+            if grouped.size <= settings.most_posteriors:
+                yield grouped
+    single = PosteriorProblem(cells, np.arange(cells.n_outputs))
+    if single.size <= settings.most_posteriors:
+        yield single
+
+
+def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterator[None]:
+    """Passes at falling targets until the bracket is closed, or the tree is stuck or too large.
+
+    Between passes ascents begin at the relaxed priors of the worst leaves, which no ascent may have visited.
+    """
+    settings = bracket.cells.settings.portfolio
+    while not tree.stuck and not deadline.expired():
+        goal = bracket.floor + bracket.tolerance
+        if tree.upper <= goal or tree.size * tree.leaves.shape[1] > settings.most_tree_numbers:
+            return
+        yield from tree.run_pass(_target(tree.upper, goal), bracket.floor, deadline)
+        if tree.upper > goal and not bracket.cells.many:
+            priors = tree.priors(settings.relaxed_priors)
+            bracket.keep_lower(best_of(bracket.cells, priors))
+            bracket.keep_lower(polish(bracket.cells, priors, deadline, rounds=settings.relaxed_rounds))
+
+
+def _target(upper: float, goal: float, share: float = 0.6, near: float = 0.03) -> float:
+    """A share of the way to the goal is left; the goal itself, where that is near it. At first the root has no bound."""
+    if upper == np.inf:
+        return np.finfo(float).max
+    target = goal + share * (upper - goal)
+    return goal if target < goal + max(near * abs(goal), 1e-5) else target
 
 
 class PosteriorBound(Bound):
     """Boxes of posteriors: one number per output for a binary secret, so that they are few where outputs are few."""
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
-        """The groupings are chosen now, unless other routes are to raise s first: with few cells they come late."""
-        chosen = None if bracket.few_cells else list(problems(bracket))
-        return self._grow(bracket, deadline, chosen)
-
-    def _grow(self, bracket: Bracket, deadline: Deadline, chosen: list[PosteriorProblem] | None) -> Iterator[Proof]:
-        chosen = chosen or list(problems(bracket))
-        hint = bracket.cells.settings.portfolio.least_hint
-        for problem in chosen:
-            tree = PosteriorTree(problem, bracket.lower, bracket.tolerance, max(bracket.s, hint))
-            yield from bracket.run_tree(tree, deadline, finer=problem is not chosen[-1])
+        """Grow a tree over groups of outputs, and one over single outputs if that does not close the bracket."""
+        for problem in problems(bracket):
+            tree = PosteriorTree(problem, max(bracket.s - problem.eta, bracket.cells.settings.portfolio.least_hint))
+            for _ in descend(bracket, tree, deadline):
+                bracket.keep_growing(tree)
+                yield tree
+            bracket.keep_growing(tree)
+            bracket.keep_finished(tree)

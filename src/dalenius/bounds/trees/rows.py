@@ -19,7 +19,6 @@ from dalenius.bounds.contraction import affordable, coarsen
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.bounds.trees.box_tree import BoxTree, claimed_eta
-from dalenius.bounds.trees.posterior_bound import shallow
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
@@ -180,9 +179,8 @@ class RowBound(Bound):
         # Contraction within groups of outputs must be known, so that they may be coarse, or outputs must be few.
         if cells.n_outputs > settings.single_row_outputs and not affordable(cells):
             return
-        # Where posteriors are few their tree will close the bracket: rows must promise no less.
-        wanted = 2 * bracket.tolerance if shallow(cells) else bracket.upper - bracket.floor
-        rows = promising(bracket, settings.row_promise * wanted)
+        # A tree of posteriors may close the bracket: rows must promise no less.
+        rows = promising(bracket, settings.row_promise * 2 * bracket.tolerance)
         if rows is None:
             return
         bracket.proofs.append(rows)

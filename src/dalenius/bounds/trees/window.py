@@ -10,7 +10,7 @@ from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.bounds.trees.grid_rows import Inner
 from dalenius.bounds.trees.posterior_tree import PosteriorTree
-from dalenius.bounds.trees.posteriors import problems
+from dalenius.bounds.trees.posteriors import descend, problems
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped
@@ -141,12 +141,11 @@ class WindowBound(Bound):
         inner = Inner(small, bracket.trivial, 0.0, exact_cells=False, given=bracket)
         start = window.there(cells.lumped, bracket.pi)
         inner.keep_lower(polish(small, start[None], deadline, rounds=cells.settings.portfolio.relaxed_rounds))
-        chosen = list(problems(inner))
-        for problem in chosen:
+        for problem in problems(inner):
             hint = max(bracket.s, inner.s, cells.settings.portfolio.least_hint)
-            tree = PosteriorTree(problem, inner.floor, inner.tolerance, hint)
+            tree = PosteriorTree(problem, hint)
             proof = InWindow(window.rows, window.outputs, tree)
-            for _ in inner.run_tree(tree, deadline, finer=problem is not chosen[-1]):
+            for _ in descend(inner, tree, deadline):
                 bracket.keep_growing(proof)
                 yield proof
             bracket.keep_finished(proof)

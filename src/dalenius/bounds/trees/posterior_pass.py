@@ -1,0 +1,336 @@
+"""A pass through a tree of posteriors, and its leaves rounded for a certificate: by numerics/tree.c, or by NumPy.
+
+The two take the same steps; what they are, and why, stands in tree.c. NumPy's is for machines without a compiler, one node
+after the other, and some forty times slower on small problems.
+
+A leaf is a row of numbers: low (V), high (V), m (V), and those of `Column`. Leaves stand in order, and `CUT` says where the
+node between a leaf and the next one was cut: an inorder walk needs no more.
+"""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from dalenius.bounds.trees.posterior_problem import PosteriorProblem
+from dalenius.numerics import compiled
+from dalenius.numerics.information import TINY, phi
+from dalenius.numerics.types import Floats, Ints
+
+# Scales of a certificate: m in multiples of 16^-(scale+1), sigma with 3 (scale+1) bits.
+SCALES = 4
+
+
+class Column(IntEnum):
+    """The numbers of a leaf after 3 V others, counted from the end."""
+
+    SIGMA = -5
+    TANGENT = -4
+    BOUND = -3
+    DEPTH = -2
+    CUT = -1
+
+
+class Passed(NamedTuple):
+    """Leaves that some leaves became, how many those were, and how many nodes that took."""
+
+    leaves: Floats
+    taken: int
+    nodes: int
+
+
+class Limits(NamedTuple):
+    """Of one node: the least and the largest sigma, and how many evaluations."""
+
+    least: float
+    most: float = 1e4
+    evaluations: int = 8
+
+
+def root(problem: PosteriorProblem, sigma: float) -> Floats:
+    """The one leaf that holds every prior."""
+    size = problem.size
+    return np.concatenate([np.zeros(size), np.ones(size), np.zeros(size), [sigma, 0, np.inf, 0, -1]])[None]
+
+
+def run(problem: PosteriorProblem, leaves: Floats, target: float, nodes: int, limits: Limits) -> Passed:
+    """Bring leaves to the target, or cut them, depth first, until so many nodes are done."""
+    if compiled.library() is not None:
+        return Passed(*compiled.tree_pass(problem.compiled, leaves, target, nodes, limits))
+    search = Search(problem, limits)
+    found: list[Floats] = []
+    done = taken = 0
+    while taken < len(leaves) and done < nodes:
+        stack = [leaves[taken].copy()]
+        taken += 1
+        while stack:
+            leaf = stack.pop()
+            cut = None
+            if leaf[Column.BOUND] > target and done < nodes:
+                done += 1
+                search.lower(leaf, target)
+                if leaf[Column.BOUND] > target:
+                    cut = search.widest(leaf)
+            if cut is None:
+                found.append(leaf)
+            else:
+                stack += search.halves(leaf, cut)
+    return Passed(np.stack(found), taken, done)
+
+
+def rounded(problem: PosteriorProblem, leaves: Floats, upper: float, limits: Limits) -> tuple[Ints, Floats, Floats]:
+    """Scale, sigma and multipliers of every leaf as whole numbers (n, V + 2), what they prove, and the leaves.
+
+    Each at the coarsest scale that proves `upper`. Leaves that none brings there are searched again and, at last, prove
+    what they can; empty ones prove -inf.
+    """
+    leaves = np.array(leaves, order="C")
+    if compiled.library() is not None:
+        return (*compiled.tree_round(problem.compiled, leaves, upper, limits), leaves)
+    search, size = Search(problem, limits), problem.size
+    codes, proved = np.zeros((len(leaves), size + 2), dtype=np.int32), np.full(len(leaves), -np.inf)
+    for k, leaf in enumerate(leaves):
+        if leaf[Column.BOUND] == -np.inf:
+            continue
+        for again in (False, True):
+            if again and search.lower(leaf, upper - 1e-9 * (1 + abs(upper))) > upper:
+                scales: range = range(SCALES - 1, SCALES)
+            else:
+                scales = range(SCALES)
+            for scale in scales:
+                codes[k] = _code(leaf[2 * size : 3 * size], leaf[Column.SIGMA], scale)
+                m, sigma = decoded(codes[k])
+                proved[k] = search.at(leaf, m, sigma, int(leaf[Column.TANGENT])).bound
+                if proved[k] <= upper:
+                    break
+            if proved[k] <= upper:
+                break
+    return codes, proved, leaves
+
+
+def _code(m: Floats, sigma: float, scale: int) -> Ints:
+    bits = 3 * (scale + 1)
+    fraction, exponent = np.frexp(sigma)
+    code = (int(exponent) - 1) * 2**bits + round(float(np.ldexp(2 * fraction, bits))) - 2**bits
+    whole = np.clip(np.rint(m * 16.0 ** (scale + 1)), -2e9, 2e9)
+    return np.concatenate([[scale, code], whole]).astype(np.int32)
+
+
+def decoded(code: Ints) -> tuple[Floats, float]:
+    """The multipliers and sigma of a code."""
+    scale, number = int(code[0]), int(code[1])
+    exponent, fraction = divmod(number, 2 ** (3 * (scale + 1)))
+    return code[2:] / 16.0 ** (scale + 1), (1 + fraction / 2 ** (3 * (scale + 1))) * 2.0**exponent
+
+
+class _Evaluation(NamedTuple):
+    """The bound, and of the prior that attains it p (A,), w (C,), u (A, G), and the tilt t = h/sigma (C,), lz (A,)."""
+
+    bound: float
+    p: Floats
+    w: Floats
+    u: Floats
+    t: Floats
+    lz: Floats
+
+    @property
+    def z(self) -> Floats:
+        """The output law."""
+        return np.maximum(self.p @ self.u, 1e-290)
+
+
+class Search:
+    """The steps of tree.c by NumPy, on one leaf at a time."""
+
+    def __init__(self, problem: PosteriorProblem, limits: Limits) -> None:
+        self.problem, self.limits, self.cells = problem, limits, problem.cells
+        self.own = problem.boxed.start
+        self.seen: _Evaluation
+
+    def _boxes(self, leaf: Floats) -> tuple[Floats, Floats]:
+        """The ends of every box, (boxes, G)."""
+        size, shape = self.problem.size, (-1, self.problem.n_groups)
+        return leaf[:size].reshape(shape), leaf[size : 2 * size].reshape(shape)
+
+    def at(self, leaf: Floats, m: Floats, sigma: float, tangent: int) -> _Evaluation:
+        """Evaluate the bound."""
+        problem, cells = self.problem, self.cells
+        low, high = self._boxes(leaf)
+        m = m.reshape(low.shape)
+        ends = (np.vstack([1 - high, low]), np.vstack([1 - low, high])) if self.own else (low, high)
+        alpha = chord(*ends)
+        lam = (1 - problem.eta) * (alpha + (phi(ends[0]) - alpha * ends[0]).sum(axis=0))
+        lam += np.maximum(m * low, m * high).sum(axis=0)
+        lam[self.own :] -= m
+        t = np.concatenate([lam[a] @ problem.columns[:, part] for a, part in enumerate(cells.slices)])
+        t = (t if problem.tangents is None else t + problem.tangents[tangent]) / sigma
+        w, lz = cells.row_laws(cells.log_rho + t)
+        log_p = sigma / (1 + sigma) * lz
+        total = log_p.max() + np.log(np.exp(log_p - log_p.max()).sum())
+        bound = (1 + sigma) * total + (sigma + problem.eta) * cells.knowledge
+        u = np.stack([problem.columns[:, part] @ w[part] for part in cells.slices])
+        return _Evaluation(np.inf if np.isnan(bound) else float(bound), np.exp(log_p - total), w, u, t, lz)
+
+    def lower(self, leaf: Floats, target: float) -> float:
+        """Lower the bound of a leaf until it is at the target, or a step promises too little for that."""
+        size, limits = self.problem.size, self.limits
+        m, sigma, tangent = leaf[2 * size : 3 * size], max(leaf[Column.SIGMA], limits.least), int(leaf[Column.TANGENT])
+        seen = self.at(leaf, m, sigma, tangent)
+        if seen.bound > target and self.problem.tangents is not None:
+            for k in range(len(self.problem.tangents)):
+                other = self.at(leaf, m, sigma, k)
+                if other.bound < seen.bound:
+                    seen, tangent = other, k
+        radius, evaluations, first = 2.0, 0, True
+        while seen.bound > target and evaluations < limits.evaluations:
+            active, gradient, hessian = self._newton(leaf, m, sigma, seen)
+            tried, step, gain = None, np.zeros(0), 0.0
+            while evaluations < limits.evaluations:
+                step, gain = confined(hessian, gradient, radius)
+                if not first and seen.bound - 2 * gain > target:
+                    break
+                new_m, new_sigma = self._moved(m, sigma, active, gradient, step)
+                tried = self.at(leaf, new_m, new_sigma, tangent)
+                evaluations += 1
+                if tried.bound < seen.bound - 0.1 * gain or tried.bound <= target:
+                    break
+                radius *= 0.3
+            if tried is None or tried.bound >= seen.bound:
+                break
+            radius *= 2 if seen.bound - tried.bound > 0.7 * gain else 1  # noqa: PLR2004 - as in tree.c
+            seen, sigma, first = tried, new_sigma, False
+            m[:] = new_m
+        leaf[Column.SIGMA], leaf[Column.TANGENT] = sigma, tangent
+        leaf[Column.BOUND] = min(leaf[Column.BOUND], seen.bound)
+        self.seen = seen
+        return seen.bound
+
+    def _newton(self, leaf: Floats, m: Floats, sigma: float, seen: _Evaluation) -> tuple[Ints, Floats, Floats]:
+        """The multipliers that are not at rest at 0; gradient and Hessian of these and, last, of log sigma."""
+        problem, groups = self.problem, self.problem.n_groups
+        low, high = (end.ravel() for end in self._boxes(leaf))
+        value, group = np.divmod(np.arange(problem.size), groups)
+        z, za = seen.z[group], seen.p[value + self.own] * seen.u[value + self.own, group]
+        active = np.flatnonzero((m != 0) | (za > high * z) | (za < low * z))
+        above = np.where(m == 0, za > high * z, m > 0)[active]
+        end = np.where(above, high[active], low[active])
+        value, group = value[active] + self.own, group[active]
+        # f_i of every value and cell is (end - [a = b]) Q, and that of sigma -(log p + t - lz)
+        factors = end[:, None] - (np.arange(self.cells.n_secrets) == value[:, None])
+        mean, inside = [], np.zeros((len(active) + 1,) * 2)
+        for a, part in enumerate(self.cells.slices):
+            f = np.vstack([factors[:, a, None] * problem.columns[group][:, part], -seen.t[part]])
+            mean.append(f @ seen.w[part])
+            centred = f - mean[-1][:, None]
+            inside += seen.p[a] * (centred * seen.w[part]) @ centred.T
+        means = np.stack(mean)
+        means[:, -1] += seen.lz - np.log(np.maximum(seen.p, TINY))
+        gradient = seen.p @ means
+        between = (means - gradient).T * seen.p @ (means - gradient)
+        gradient[-1] += self.cells.knowledge
+        hessian = inside / sigma + between / (1 + sigma)
+        hessian[-1] *= sigma
+        hessian[:, -1] *= sigma
+        gradient[-1] *= sigma
+        return active, gradient, hessian
+
+    def _moved(self, m: Floats, sigma: float, active: Ints, gradient: Floats, step: Floats) -> tuple[Floats, float]:
+        """Take the step: no multiplier goes beyond 0, and sigma stays within its limits."""
+        new = m.copy()
+        sign = np.where(m[active] != 0, m[active], -gradient[:-1])
+        moved = m[active] + step[:-1]
+        new[active] = np.where(moved * sign > 0, moved, 0.0)
+        least = max(sigma / 4, self.limits.least)
+        return new, float(min(max(sigma * (1 + step[-1]), least), self.limits.most))
+
+    def widest(self, leaf: Floats) -> int | None:
+        """The box to cut, where z_G times the largest distance of secant and phi is largest."""
+        low, high = self._boxes(leaf)
+        excess = _excess(low, high) + (_excess(1 - high, 1 - low) if self.own else 0.0)
+        measure = np.where(high - low < 1e-10, 0.0, self.seen.z * excess).ravel()  # noqa: PLR2004 - as in tree.c
+        best = int(measure.argmax())
+        return best if measure[best] > 0 else None
+
+    def halves(self, leaf: Floats, i: int) -> Iterator[Floats]:
+        """The right half, and then the left one; an empty one has the bound -inf."""
+        size = self.problem.size
+        at = middle(leaf[i], leaf[size + i])
+        right, left = leaf.copy(), leaf.copy()
+        left[Column.CUT] = i
+        right[i] = left[size + i] = at
+        for half, upper in ((right, False), (left, True)):
+            half[Column.DEPTH] += 1
+            if not self._tighten(half, i, upper=upper):
+                half[Column.BOUND] = -np.inf
+            yield half
+
+    def _tighten(self, leaf: Floats, i: int, *, upper: bool) -> bool:
+        """Carry the new end of a box to other groups, and to other values; whether anything is left."""
+        low, high = self._boxes(leaf)
+        b, g = divmod(i, self.problem.n_groups)
+        if self.problem.ratios is not None:
+            factor = self.problem.ratios[int(upper)][b, g]
+            v = high[b, g] if upper else low[b, g]
+            usable = (factor > 1e-140) & (factor < 1e140)  # noqa: PLR2004 - as in tree.c
+            usable[g] = False
+            carried = v / (v + (1 - v) / np.where(usable, factor, 1.0)) * (1 + (1e-13 if upper else -1e-13))
+            end = np.minimum(high[b], carried) if upper else np.maximum(low[b], carried)
+            (high if upper else low)[b, usable] = end[usable]
+        if not self.own:
+            lows, highs = low.sum(axis=0), high.sum(axis=0)
+            if (lows > 1 + 1e-12).any() or (highs < 1 - 1e-12).any():
+                return False
+            most, least = 1 - (lows - low) + 1e-14, 1 - (highs - high) - 1e-14
+            np.minimum(high, most, out=high)
+            np.maximum(low, least, out=low)
+        crossed = bool((low > high + 1e-12).any())
+        np.minimum(low, high, out=low)
+        return not crossed
+
+
+def chord(low: Floats, high: Floats) -> Floats:
+    """Slope of the chord of phi; of its tangent where the interval is a point."""
+    point = high - low < 1e-13  # noqa: PLR2004 - rounding
+    slope = (phi(high) - phi(low)) / np.where(point, 1.0, high - low)
+    return np.where(point, 1 + np.log(np.maximum(low, TINY)), slope)
+
+
+def _excess(low: Floats, high: Floats) -> Floats:
+    """The largest distance of the chord from phi."""
+    slope = chord(low, high)
+    v = np.clip(np.exp(slope - 1), low, high)
+    return np.where(high - low < 1e-12, 0.0, phi(low) + slope * (v - low) - phi(v))  # noqa: PLR2004 - rounding
+
+
+def middle(low: float, high: float) -> float:
+    """Half way in arcsin sqrt(v), in which the excess depends on the width alone; square roots are all it takes."""
+    at = (1 - (np.sqrt((1 - low) * (1 - high)) - np.sqrt(low * high))) / 2
+    return float(at) if low < at < high else (low + high) / 2
+
+
+def confined(hessian: Floats, gradient: Floats, radius: float) -> tuple[Floats, float]:
+    """The step of at most this length that lowers a quadratic model most, about (More and Sorensen); by how much."""
+    mu = 1e-9 * max(float(hessian.diagonal().max()), 0.0)
+    step = gradient
+    for _ in range(8):
+        factor = _cholesky(hessian + mu * np.eye(len(gradient)))
+        step = np.linalg.solve(factor.T, np.linalg.solve(factor, gradient))
+        length = float(np.sqrt(step @ step))
+        if length <= 1.1 * radius:
+            break
+        half = np.linalg.solve(factor, step)
+        mu += length * length / float(half @ half) * (length / radius - 1)
+    length = float(np.sqrt(step @ step))
+    step = -step * min(1.0, radius / max(length, TINY))
+    return step, float(-step @ (gradient + hessian @ step / 2))
+
+
+def _cholesky(matrix: Floats) -> Floats:
+    """Cholesky's factor; small pivots are raised."""
+    factor = np.zeros_like(matrix)
+    for i in range(len(matrix)):
+        for j in range(i + 1):
+            s = matrix[i, j] - factor[i, :j] @ factor[j, :j]
+            factor[i, j] = np.sqrt(max(s, 1e-16)) if i == j else s / factor[j, j]
+    return factor
