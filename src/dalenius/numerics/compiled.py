@@ -88,7 +88,7 @@ def tree_round(
     """Round leaves as a certificate has them, those that are searched again in their place: codes, and what they prove."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - the same
-    boxes = (leaves.shape[1] - 5) // 3
+    boxes = leaves.shape[1] // 3 - 2
     codes, proved = np.empty((len(leaves), boxes + 2), dtype=np.int32), np.empty(len(leaves))
     given = leaves, len(leaves), upper, codes, proved
     if kernels.dalenius_round(ctypes.byref(tree.limited(limits)), *map(_argument, given)):

@@ -33,9 +33,10 @@ typedef struct {
 } Tree;
 
 /* A leaf as it lies in memory: low[V], high[V], m[V], and these. For a binary secret V counts the outputs alone: the
-   box of v(0|y) is what that of v(1|y) leaves. Leaves stand in order; `cut` is where the node between a leaf and the
+   box of v(0|y) is what that of v(1|y) leaves. BOUND is the best bound of the leaf, OWN that at its own m and sigma,
+   infinite where it was not evaluated there: a parent may do better. Leaves stand in order; CUT is where the node between a leaf and the
    next one was cut, which is as many as an inorder walk needs. */
-enum { SIGMA, TANGENT, BOUND, DEPTH, CUT, EXTRA };
+enum { SIGMA, TANGENT, BOUND, OWN, DEPTH, CUT, EXTRA };
 
 typedef struct {
     double *x, *t, *wq, *al, *be, *e, *lam, *u, *lz, *p, *z, *cov, *h, *f, *half, *step, *grad, *tried, *mean;
@@ -360,6 +361,15 @@ static void totals(const Tree *T, Room *w)
     }
 }
 
+/* Round to what a certificate holds at its coarsest scale: m to sixteenths, sigma to three bits. */
+static double snapped(int64_t n, double *m, double sigma)
+{
+    int exponent;
+    for (int64_t i = 0; i < n; i++) m[i] = rint(16 * m[i]) / 16;
+    double fraction = rint(16 * frexp(sigma, &exponent));
+    return ldexp(fraction, exponent - 4);
+}
+
 /* Lower the bound of a leaf until it is at the target, or a step promises too little for that.
 
    Newton's steps, confined to where the last ones were good: the model is flat along (m, sigma) -> c (m, sigma), which
@@ -370,6 +380,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
     double *m = leaf + 2 * V, *extra = leaf + 3 * V, sigma = extra[SIGMA] > T->least_s ? extra[SIGMA] : T->least_s;
     double radius = 2, value;
     secants(T, w, leaf);
+    sigma = snapped(V, m, sigma);
     value = at(T, w, leaf, m, sigma, tangent);
     if (value > target && T->tangents > 1) {
         for (int64_t k = 0; k < T->tangents; k++) {
@@ -389,6 +400,16 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
                child until no cut helps. */
             if (!first && value - 2 * gain > target) break;
             s = moved(T, w, m, sigma, n);
+            /* Where the step should do, what a certificate will hold of it is tried first. */
+            if (value - gain <= target) {
+                double rounded = snapped(V, w->tried, s);
+                tried = at(T, w, leaf, w->tried, rounded, tangent);
+                if (tried <= target) {
+                    s = rounded;
+                    break;
+                }
+                s = moved(T, w, m, sigma, n);
+            }
             tried = at(T, w, leaf, w->tried, s, tangent);
             if (tried < value - 0.1 * gain || tried <= target) break;
             radius *= 0.3;
@@ -402,7 +423,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
         memcpy(m, w->tried, sizeof(double) * (size_t)V);
         totals(T, w);
     }
-    extra[SIGMA] = sigma, extra[TANGENT] = (double)tangent;
+    extra[SIGMA] = sigma, extra[TANGENT] = (double)tangent, extra[OWN] = value;
     if (value < extra[BOUND]) extra[BOUND] = value;
     return value;
 }
@@ -512,7 +533,7 @@ int64_t dalenius_pass(const Tree *T, const double *in, int64_t n, double *out, i
                 stack = more, leaf = stack + (top - 1) * L, extra = leaf + 3 * V;
             }
             double *left = stack + top * L, at = middle(leaf[i], leaf[V + i]);
-            extra[DEPTH] += 1;
+            extra[DEPTH] += 1, extra[OWN] = INFINITY;
             memcpy(left, leaf, bytes);
             left[V + i] = at, leaf[i] = at, left[3 * V + CUT] = (double)i;
             if (!tighten(T, left, i, 1)) left[3 * V + BOUND] = -INFINITY;
@@ -539,6 +560,9 @@ int64_t dalenius_round(const Tree *T, double *leaves, int64_t n, double upper, i
         int32_t *code = codes + k * (V + 2);
         proved[k] = -INFINITY;
         if (extra[BOUND] == -INFINITY) continue;
+        memcpy(w->tried, m, sizeof(double) * (size_t)V);
+        int as_it_is = snapped(V, w->tried, extra[SIGMA]) == extra[SIGMA];
+        for (int64_t i = 0; i < V; i++) as_it_is &= w->tried[i] == m[i];
         secants(T, w, leaf);
         for (int64_t round = 0; round < 8; round++) {
             double grid = ldexp(1.0, 4 * (int)(round % 4) + 4), sigma;
@@ -553,7 +577,7 @@ int64_t dalenius_round(const Tree *T, double *leaves, int64_t n, double upper, i
                 code[2 + i] = (int32_t)(rounded > 2e9 ? 2e9 : rounded < -2e9 ? -2e9 : rounded);
                 w->tried[i] = code[2 + i] / grid;
             }
-            proved[k] = at(T, w, leaf, w->tried, sigma, (int64_t)extra[TANGENT]);
+            proved[k] = as_it_is && extra[OWN] <= upper ? extra[OWN] : at(T, w, leaf, w->tried, sigma, (int64_t)extra[TANGENT]);
             if (proved[k] <= upper) break;
         }
     }

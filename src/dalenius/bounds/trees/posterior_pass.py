@@ -25,9 +25,11 @@ SCALES = 4
 class Column(IntEnum):
     """The numbers of a leaf after 3 V others, counted from the end."""
 
-    SIGMA = -5
-    TANGENT = -4
-    BOUND = -3
+    SIGMA = -6
+    TANGENT = -5
+    # The best bound of the leaf, which may be its parent's, and that at its own m and sigma, infinite before evaluation.
+    BOUND = -4
+    OWN = -3
     DEPTH = -2
     CUT = -1
 
@@ -51,7 +53,7 @@ class Limits(NamedTuple):
 def root(problem: PosteriorProblem, sigma: float) -> Floats:
     """The one leaf that holds every prior."""
     size = problem.size
-    return np.concatenate([np.zeros(size), np.ones(size), np.zeros(size), [sigma, 0, np.inf, 0, -1]])[None]
+    return np.concatenate([np.zeros(size), np.ones(size), np.zeros(size), [sigma, 0, np.inf, np.inf, 0, -1]])[None]
 
 
 def run(problem: PosteriorProblem, leaves: Floats, target: float, nodes: int, limits: Limits) -> Passed:
@@ -101,12 +103,18 @@ def rounded(problem: PosteriorProblem, leaves: Floats, upper: float, limits: Lim
             for scale in scales:
                 codes[k] = _code(leaf[2 * size : 3 * size], leaf[Column.SIGMA], scale)
                 m, sigma = decoded(codes[k])
-                proved[k] = search.at(leaf, m, sigma, int(leaf[Column.TANGENT])).bound
+                same = sigma == leaf[Column.SIGMA] and np.array_equal(m, leaf[2 * size : 3 * size])
+                proved[k] = leaf[Column.OWN] if same else search.at(leaf, m, sigma, int(leaf[Column.TANGENT])).bound
                 if proved[k] <= upper:
                     break
             if proved[k] <= upper:
                 break
     return codes, proved, leaves
+
+
+def _snapped(m: Floats, sigma: float) -> tuple[Floats, float]:
+    """What a certificate holds of them at its coarsest scale."""
+    return decoded(_code(m, sigma, 0))
 
 
 def _code(m: Floats, sigma: float, scale: int) -> Ints:
@@ -176,6 +184,7 @@ class Search:
         """Lower the bound of a leaf until it is at the target, or a step promises too little for that."""
         size, limits = self.problem.size, self.limits
         m, sigma, tangent = leaf[2 * size : 3 * size], max(leaf[Column.SIGMA], limits.least), int(leaf[Column.TANGENT])
+        m[:], sigma = _snapped(m, sigma)
         seen = self.at(leaf, m, sigma, tangent)
         if seen.bound > target and self.problem.tangents is not None:
             for k in range(len(self.problem.tangents)):
@@ -191,6 +200,14 @@ class Search:
                 if not first and seen.bound - 2 * gain > target:
                     break
                 new_m, new_sigma = self._moved(m, sigma, active, gradient, step)
+                if seen.bound - gain <= target:
+                    # Where the step should do, what a certificate will hold of it is tried first.
+                    short_m, short_sigma = _snapped(new_m, new_sigma)
+                    tried = self.at(leaf, short_m, short_sigma, tangent)
+                    evaluations += 1
+                    if tried.bound <= target:
+                        new_m, new_sigma = short_m, short_sigma
+                        break
                 tried = self.at(leaf, new_m, new_sigma, tangent)
                 evaluations += 1
                 if tried.bound < seen.bound - 0.1 * gain or tried.bound <= target:
@@ -201,7 +218,7 @@ class Search:
             radius *= 2 if seen.bound - tried.bound > 0.7 * gain else 1  # noqa: PLR2004 - as in tree.c
             seen, sigma, first = tried, new_sigma, False
             m[:] = new_m
-        leaf[Column.SIGMA], leaf[Column.TANGENT] = sigma, tangent
+        leaf[Column.SIGMA], leaf[Column.TANGENT], leaf[Column.OWN] = sigma, tangent, seen.bound
         leaf[Column.BOUND] = min(leaf[Column.BOUND], seen.bound)
         self.seen = seen
         return seen.bound
@@ -256,6 +273,7 @@ class Search:
         """The right half, and then the left one; an empty one has the bound -inf."""
         size = self.problem.size
         at = middle(leaf[i], leaf[size + i])
+        leaf[Column.OWN] = np.inf
         right, left = leaf.copy(), leaf.copy()
         left[Column.CUT] = i
         right[i] = left[size + i] = at
