@@ -17,13 +17,11 @@ import numpy as np
 import pytest
 from cases import named, random_channel
 
-from dalenius.bounds.contraction import coarsen, coarsen_together, coefficient
-from dalenius.bounds.trees import box_bound, posterior_bound, simplex_bound
+from dalenius.bounds.contraction import coarsen, coefficient
+from dalenius.bounds.trees import box_bound, simplex_bound
 from dalenius.bounds.trees.box_bound import BoxProblem
 from dalenius.bounds.trees.box_tree import BoxTree
 from dalenius.bounds.trees.choices import Choices
-from dalenius.bounds.trees.posterior_bound import PosteriorProblem, Relaxed, tangent
-from dalenius.bounds.trees.posterior_tree import PosteriorTree
 from dalenius.bounds.trees.rows import Row, Rows
 from dalenius.bounds.trees.simplex_bound import SimplexProblem, Simplices
 from dalenius.bounds.trees.simplex_tree import SimplexTree
@@ -59,7 +57,7 @@ class Domain:
     tolerance: float = 1e-4
 
 
-# Boxes, low <= u <= high of row laws or of posteriors.
+# Boxes, low <= u <= high of row laws.
 
 
 def box_parts(box: tuple[Floats, Floats], row: int, group: int, at: float) -> tuple[Region, Region]:
@@ -93,56 +91,6 @@ def row_laws(tree: BoxTree, priors: Floats) -> Floats:
 def box_value(tree: BoxTree, box: Region, proof: Any) -> float:  # noqa: ANN401 - a point
     boxes = box_bound.Boxes(box[0][None], box[1][None]).tightened()
     return -np.inf if boxes.empty[0] else float(box_bound.evaluate(tree.problem, boxes, proof).bound[0])
-
-
-def plant_posteriors(mechanism: Mechanism, knowledge: float, tolerance: float, share: float = 0.0) -> PosteriorTree:
-    cells, found = prepared(mechanism, knowledge)
-    groups, eta = coarsen_together(cells, share * max(found.s, 1e-3))
-    single = len(set(groups)) == len(groups)
-    problem = PosteriorProblem(cells, np.array(groups), 0.0 if single else eta)
-    return PosteriorTree(problem, found.value, tolerance, max(found.s, 0.02))
-
-
-def posterior_root(tree: PosteriorTree) -> Region:
-    shape = (tree.problem.cells.n_secrets - 1, tree.problem.n_groups)
-    return np.zeros(shape), np.ones(shape)
-
-
-def posteriors(tree: PosteriorTree, priors: Floats) -> Floats:
-    z = tree.problem.laws(priors)
-    return np.asarray((z / z.sum(axis=1, keepdims=True))[:, 1:])
-
-
-def posterior_value(tree: PosteriorTree, box: Region, proof: Any) -> float:  # noqa: ANN401 - a point, or None
-    if proof is None:
-        assert (box[0] > box[1]).any()
-        return -np.inf
-    boxes = posterior_bound.Boxes(box[0][None], box[1][None])
-    nodes, touching = Relaxed.of(tree.problem, boxes), tangent(tree.problem, proof.lam)
-    return float(posterior_bound.evaluate(tree.problem, nodes, proof, touching).bound[0])
-
-
-def posterior_parts(tree: PosteriorTree, box: Region, cut: tuple[int, int, float]) -> tuple[Region, Region]:
-    """Cut the box, and carry the cut to every other group: the odds there are those here times a ratio of averages."""
-    (low, high), (value, group, at) = box, cut
-    left, right = high.copy(), low.copy()
-    own = tree.problem.cells.secret == value
-    for other in range(tree.problem.n_groups):
-        ratio = tree.problem.coarse[:, other] / tree.problem.coarse[:, group]
-        for ends, factor in (
-            (left, ratio[own].max() / ratio[~own].min()),
-            (right, ratio[own].min() / ratio[~own].max()),
-        ):
-            carried = factor * at / (factor * at + 1 - at)
-            best = min if ends is left else max
-            ends[value - 1, other] = best(ends[value - 1, other], carried)
-    parts = (low, left), (right, high)
-    if len(low) == 1:
-        return parts
-    return tuple((lows, np.minimum(highs, 1 - lows.sum(axis=0) + lows)) for lows, highs in parts)  # type: ignore[return-value]
-
-
-# Simplices, given by their vertices.
 
 
 def plant_simplices(mechanism: Mechanism, knowledge: float, tolerance: float) -> SimplexTree:
@@ -215,7 +163,7 @@ def conditionals(tree: BoxTree, rng: np.random.Generator) -> Floats:
     return rng.dirichlet(np.full(tree.problem.cells.size, 0.5), size=300)
 
 
-# What boxes, posteriors and simplices share: points are priors, and allowed ones are worth what they leak.
+# What boxes and simplices share: points are priors, and allowed ones are worth what they leak.
 
 
 def priors_at_random(tree: Tree, rng: np.random.Generator) -> Floats:
@@ -257,22 +205,9 @@ def boxes_of(share: float) -> Domain:
     )
 
 
-def posteriors_of(share: float) -> Domain:
-    return of_priors(
-        plant=lambda *of: plant_posteriors(*of, share=share),
-        root=posterior_root,
-        parts=posterior_parts,
-        holds=lambda tree, box, priors: within(box, posteriors(tree, priors)),
-        bound=posterior_value,
-        tolerance=1e-3,
-    )
-
-
 DOMAINS = {
     "boxes": boxes_of(0.0),
     "boxes in groups": boxes_of(0.9),
-    "posteriors": posteriors_of(0.0),
-    "posteriors in groups": posteriors_of(0.6),
     "simplices": of_priors(
         plant=plant_simplices,
         root=lambda tree: np.eye(tree.problem.cells.size),
@@ -346,7 +281,7 @@ def test_it_closes_and_agrees_with_brute_force(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["posteriors", "simplices"])
+@pytest.mark.parametrize("name", ["simplices"])
 def test_nine_cells_close_too(name: str) -> None:
     test_it_closes_and_agrees_with_brute_force(name, [3, 3], 2, 0.15, 40)
 

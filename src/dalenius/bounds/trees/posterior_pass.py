@@ -103,8 +103,9 @@ def rounded(problem: PosteriorProblem, leaves: Floats, upper: float, limits: Lim
             for scale in scales:
                 codes[k] = _code(leaf[2 * size : 3 * size], leaf[Column.SIGMA], scale)
                 m, sigma = decoded(codes[k])
-                same = sigma == leaf[Column.SIGMA] and np.array_equal(m, leaf[2 * size : 3 * size])
-                proved[k] = leaf[Column.OWN] if same else search.at(leaf, m, sigma, int(leaf[Column.TANGENT])).bound
+                known = sigma == leaf[Column.SIGMA] and np.array_equal(m, leaf[2 * size : 3 * size])
+                known = known and leaf[Column.OWN] <= upper
+                proved[k] = leaf[Column.OWN] if known else search.at(leaf, m, sigma, int(leaf[Column.TANGENT])).bound
                 if proved[k] <= upper:
                     break
             if proved[k] <= upper:
