@@ -16,6 +16,7 @@ from dalenius.auditing.independent import (
     by_lines,
     by_own_channel,
     by_shift,
+    one_by_one,
     tilted,
     within,
 )
@@ -28,8 +29,9 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
-from dalenius.model.reference import Reference
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum
+from dalenius.numerics.types import Ints
 from dalenius.results.answers import Run, certified_answer, ended
 from dalenius.results.audit import Audit, Records, Stopped
 from dalenius.results.units import down, up
@@ -70,30 +72,43 @@ def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> Indepen
     follows = not (adversary.reference.uniform or adversary.free)
     if follows and mechanism.route in ("rows", "sum"):
         _check_averaged(mechanism, adversary.reference)
-        return averaged(mechanism, members[0], members, adversary.reference, tolerance)[0]
+        return averaged(mechanism, members, adversary.reference, _values(problem, members[0]), tolerance, deadline)[0]
     alone = _alone(problem, members, deadline)
     # What holds whatever the others are holds where they follow a law.
-    return _seen_at_a_count(problem, alone, members) if follows and mechanism.route == "counts" else alone
+    return _seen_at_a_count(problem, alone, members, deadline) if follows and mechanism.route == "counts" else alone
+
+
+def _support(problem: AuditProblem) -> Reference:
+    """The reference outside of whose support no prior has mass: that of the knowledge, if there is any."""
+    return UNIFORM if problem.adversary.unlimited else problem.adversary.reference
+
+
+def _values(problem: AuditProblem, record: int) -> Ints:
+    """The values that a record may have; where the others follow the reference exactly its own law is free."""
+    return _support(problem).values(record, problem.mechanism.records[record])
 
 
 def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
     """Independence alone: by one law for all sums of the others, or where that stays open by one for each."""
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
+    support = _support(problem)
     counts = as_counts(mechanism)
     if counts is not None:
-        return by_counts(counts, members, settings)
+        found = by_counts(counts, members, settings)
+        assert found.others is not None  # noqa: S101 - for the type checker
+        return replace(found, others=one_by_one(found.others, members[0])) if len(support.laws) > 1 else found
     if isinstance(mechanism, Local):
         return by_own_channel(mechanism, members, tolerance, deadline)
     noisy = as_sum(mechanism)
-    found = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings)
-    if found is not None and (mechanism.route == "sum" or found.upper - found.lower <= tolerance):
-        return found
+    shifted = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings, support)
+    if shifted is not None and (mechanism.route == "sum" or shifted.upper - shifted.lower <= tolerance):
+        return shifted
     try:
-        return by_lines(mechanism, members, tolerance, deadline, settings)
+        return by_lines(mechanism, members, tolerance, deadline, settings, support)
     except InputError:
-        if found is None:
+        if shifted is None:
             raise
-        return found
+        return shifted
 
 
 def _check_averaged(mechanism: Mechanism, reference: Reference) -> None:
@@ -111,7 +126,7 @@ def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
     mechanism, adversary = problem.mechanism, problem.adversary
     record = members[0]
     bounded = replace(problem, adversary=replace(adversary, kind="bounded"), secret=record)
-    part = Deadline(deadline.left / 2, parent=deadline)
+    part = deadline.part(deadline.left / 2)
     ball = certified_answer(bounded, part, Run("nats", problem.tolerance, 0, part))
     proof = ball.certificate.data["proofs"][0]
     rows = mechanism.route == "rows"
@@ -123,7 +138,7 @@ def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
         if not usable:
             raise
         alone = IndependentRecord(members, 0.0, math.inf, np.zeros(0), None, {})
-    below = _from_below(problem, alone, members)
+    below = _from_below(problem, alone, members, deadline)
     if usable and proof["upper"] < alone.upper + MARGIN_UP:
         return replace(below, lower=min(below.lower, proof["upper"]), upper=proof["upper"] - MARGIN_UP, proof=proof)
     return replace(below, lower=min(below.lower, alone.upper), upper=alone.upper, proof=alone.proof)
@@ -132,34 +147,45 @@ def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
 def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
     """By lines, with the law of noise on a sum among those that are tried."""
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
-    noisy = as_sum(mechanism)
-    known = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings).law
-    return by_lines(mechanism, members, tolerance, deadline, settings, known)
+    noisy, support = as_sum(mechanism), _support(problem)
+    known = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings, support).law
+    return by_lines(mechanism, members, tolerance, deadline, settings, support, known)
 
 
-def _from_below(problem: AuditProblem, alone: IndependentRecord, members: Any) -> IndependentRecord:  # noqa: ANN401
+def _from_below(
+    problem: AuditProblem,
+    alone: IndependentRecord,
+    members: Any,  # noqa: ANN401 - indices
+    deadline: Deadline,
+) -> IndependentRecord:
     """A prior with independent records within the knowledge: the record leaves the reference, or all others do too."""
     mechanism, adversary, record = problem.mechanism, problem.adversary, members[0]
     reference = adversary.reference
     if mechanism.route == "counts":
-        return _seen_at_a_count(problem, alone, members)
+        return _seen_at_a_count(problem, alone, members, deadline)
     if isinstance(mechanism, Local):
         own = np.array(_law(reference, record, mechanism.k))
         law, lower = within(mechanism.rows, alone.law, own, adversary.knowledge)
         return replace(alone, lower=lower, law=law, others=None)
     _check_averaged(mechanism, reference)
-    with_law, rows = averaged(mechanism, record, members, reference, problem.tolerance)
+    values = _values(problem, record)
+    with_law, rows = averaged(mechanism, members, reference, values, problem.tolerance, deadline)
     own = np.array(_law(reference, record, mechanism.records[record]))
     law, lower = within(rows, with_law.law, own, adversary.knowledge)
     found = replace(with_law, lower=lower, law=law)
     if mechanism.route == "rows":
-        for told, leaned, beside in tilted(mechanism, record, reference, adversary.knowledge, (0.5, 1.0)):
+        for told, leaned, beside in tilted(mechanism, record, reference, adversary.knowledge, (0.5, 1.0), deadline):
             if told > found.lower:
                 found = replace(found, lower=told, law=leaned, beside=beside)
     return found
 
 
-def _seen_at_a_count(problem: AuditProblem, alone: IndependentRecord, members: Any) -> IndependentRecord:  # noqa: ANN401
+def _seen_at_a_count(
+    problem: AuditProblem,
+    alone: IndependentRecord,
+    members: Any,  # noqa: ANN401 - indices
+    deadline: Deadline,
+) -> IndependentRecord:
     """The same upper bound, and from below what one noisy count tells where the others follow the reference."""
     mechanism, adversary, record = problem.mechanism, problem.adversary, members[0]
     reference = adversary.reference
@@ -170,10 +196,10 @@ def _seen_at_a_count(problem: AuditProblem, alone: IndependentRecord, members: A
             "has too many to write out; give one law for all records, or use fewer records"
         )
         raise InputError(message)
-    own = np.array(_law(reference, record, mechanism.k))
+    own, values = np.array(_law(reference, record, mechanism.k)), _values(problem, record)
     found = []
     for cell in sorted({int(np.abs(own - 0.5).argmin()), int(own.argmin())}):
-        with_law, rows = averaged(mechanism.cell(cell), record, members, reference, problem.tolerance)
+        with_law, rows = averaged(mechanism.cell(cell), members, reference, values, problem.tolerance, deadline)
         free = adversary.unlimited or adversary.free
         law, lower = (with_law.law, with_law.lower) if free else within(rows, with_law.law, own, adversary.knowledge)
         found.append(replace(alone, lower=lower, law=law, others=None, cell=cell, unwritten="counts"))
@@ -256,20 +282,19 @@ def adversary_data(problem: AuditProblem) -> dict[str, Any]:
 def witness_prior(mechanism: Mechanism, record: int, witness: Mapping[str, Any], reference: Reference) -> Prior:
     """Return the prior of a witness: a law for every record, those of the others certain where they are known.
 
-    others: how many of the other records have each value, or what they are. Without them the others follow `beside`, a
-    law of their own, or the reference; of local randomisers they are left out, as they do not matter.
+    others: how many of the other records have each value, or what they are where records differ. Without them the
+    others follow `beside`, a law of their own, or the reference; of local randomisers they are left out, as they do not
+    matter.
     """
     records, others, beside = mechanism.records, witness.get("others"), witness.get("beside")
     given = reference if beside is None else Reference((tuple(beside),))
     if others is None:
         laws = [_law(given, i, size) for i, size in enumerate(records)]
-    elif isinstance(mechanism.statistic, (Sum, Histogram)):
-        values = [v for v, many in enumerate(others) for _ in range(many)]
-        values.insert(record, 0)
-        certain = {v: _certain(v, records[0]) for v in set(values)}
-        laws = [certain[v] for v in values]
     else:
-        laws = [_certain(v, size) for v, size in zip(others, records, strict=True)]
+        counted = isinstance(mechanism.statistic, (Sum, Histogram)) and len(reference.laws) <= 1
+        known = list(enumerate(one_by_one(others, record) if counted else others))
+        certain = {(v, records[i]): _certain(v, records[i]) for i, v in known}
+        laws = [certain[v, records[i]] for i, v in known]
     laws[record] = tuple(float(p) for p in witness["law"])
     held = Reference(tuple(laws))
     # Of a release that is never written out, the prior is held by a part of it: one noisy count, or the record alone.
