@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -18,6 +19,7 @@ from dalenius.reductions.lump import Merged, lump
 from dalenius.settings import Limits, only
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels.channel import rebuild
+from dalenius.verifier.channels.named import Falling
 from dalenius.verifier.kinds.grid import corners, on_grid
 from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.secret import Group
@@ -60,6 +62,9 @@ def test_masses_are_those_of_the_solver_rounded_up() -> None:
         channel = rebuild(mechanism.describe())
         asked = Question(channel, Group((0,)), Knowledge(None, none=False, free=False))
         found = on_grid(asked, 6)
+        # Grid rows are not those of the noise that the channel is named after.
+        named = replace(channel, falling=Falling())
+        assert on_grid(replace(asked, channel=named), 6).channel.falling is None
         masses = sorted(float(mass) for cell in found.cells for mass in cell.values())
         assert [len(cell) for cell in found.cells] == np.bincount(small.secret).tolist()
     np.testing.assert_allclose(masses, np.sort(small.rho), rtol=1e-12)

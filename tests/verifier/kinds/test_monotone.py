@@ -13,6 +13,7 @@ from dalenius.verifier.balls import Rows, precision
 from dalenius.verifier.channels import named
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.channels.ordering import Recursions, products
+from dalenius.verifier.kinds.monotone import OneValue
 
 Q, M = dl.queries, dl.mechanisms
 ALONE = dl.Settings(portfolio=only("monotone"))
@@ -151,3 +152,14 @@ def test_products_of_all_kinds_meet_those_of_the_rows(mechanism: str, n: int, re
         vector = [arb(k + 1) / 7 for k in range(n + 1)]
         for one, other in ((found.times(vector), rows.times(vector)), (found.combined(vector), rows.combined(vector))):
             assert all(x.overlaps(y) and x.rad() < 1e-30 for x, y in zip(one, other, strict=True))
+
+
+def test_a_middle_that_is_rounded_out_of_the_chains_is_still_as_far_away_as_it_is() -> None:
+    # Both chains say w = rho, and the middle is far above them.
+    with precision():
+        rho, up = [arb(1) - arb(2) ** -20, arb(2) ** -20], [arb(0)]
+        middle = [(arb("0.49") / arb("0.51") * rho[0] / rho[1]).log().mid()]
+        one = OneValue(None, rho, [], arb(1))
+        away = sum(p * (p / q).log() for p, q in zip(rho, one.law(middle), strict=True))
+        assert away > 0.6
+        assert one._distance(up, middle, up, middle) >= away
