@@ -484,7 +484,7 @@ def _witness(audit: Audit) -> list[str]:
 
 def _stopped(audit: Audit) -> list[str]:
     if audit.method == "paper":
-        reason = "every start has ended" if audit.stopped == "method" else WHY[audit.stopped]
+        reason = "every start has ended" if audit.stopped == "method" else why(audit)
         return [
             f"{reason}; {audit.seconds:.3g} s, {audit.nodes} iterations of Algorithm 1 from {starts(audit.history)}"
         ]

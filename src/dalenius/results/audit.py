@@ -36,6 +36,14 @@ Group = tuple[Members, float, float]
 Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
 
 
+def is_closed(lower: float, upper: float, tolerance: float, relative: float) -> bool:
+    """Whether a bracket is as narrow as was asked: in absolute terms, or as a share of its upper bound.
+
+    This alone decides `closed`, and whether a search was stopped by its gap.
+    """
+    return upper - lower <= max(tolerance, relative * upper)
+
+
 @dataclass(frozen=True)
 class RecordBracket:
     """lower <= max leakage about this record, or this secret where record is None, <= upper."""
@@ -201,7 +209,7 @@ class Audit:
     @property
     def closed(self) -> bool:
         """Whether the gap is within the tolerance, or within the relative tolerance."""
-        return self.gap <= max(self.tolerance, self.relative * self.upper)
+        return is_closed(self.lower, self.upper, self.tolerance, self.relative)
 
     @property
     def entropy(self) -> float:

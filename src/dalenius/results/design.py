@@ -16,7 +16,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
-from dalenius.results.audit import Audit, Stopped, finite, flat, frame, limit_words
+from dalenius.results.audit import Audit, Stopped, finite, flat, frame, is_closed, limit_words
 from dalenius.results.history import Step
 from dalenius.results.units import NATS_PER_UNIT, in_unit
 
@@ -106,7 +106,7 @@ class Design:
     @property
     def closed(self) -> bool:
         """Whether the gap is within the tolerance, or within the relative tolerance."""
-        return self.gap <= max(self.tolerance, self.relative * self.upper)
+        return is_closed(self.lower, self.upper, self.tolerance, self.relative)
 
     @property
     def entropy(self) -> float:

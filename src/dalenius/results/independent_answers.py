@@ -32,8 +32,8 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.numerics.types import Ints
-from dalenius.results.answers import Run, certified_answer, ended
-from dalenius.results.audit import Audit, Records, Stopped
+from dalenius.results.answers import Run, certified_answer, why_stopped
+from dalenius.results.audit import Audit, Records
 from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
 
@@ -247,7 +247,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         unit=run.unit,
         lower=low,
         upper=high,
-        stopped=_stopped(high - low, run),
+        stopped=why_stopped((low, high), run),
         proved="both",
         record=worst.record,
         records=Records(orbits),
@@ -262,10 +262,6 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         upper_by=str(max(found, key=lambda item: item.upper).proof["kind"]),
         secret=problem.secret,
     )
-
-
-def _stopped(gap: float, run: Run) -> Stopped:
-    return "gap" if gap <= run.tolerance else ended(run.deadline, finished=run.deadline.left > 0)
 
 
 def adversary_data(problem: AuditProblem) -> dict[str, Any]:

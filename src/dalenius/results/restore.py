@@ -30,7 +30,7 @@ from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Bins, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Table
 from dalenius.model.tied import Decoder, TiedPrior
-from dalenius.results.audit import Audit, Extremes, Group, Records
+from dalenius.results.audit import Audit, Extremes, Group, Records, is_closed
 from dalenius.results.design import Design
 from dalenius.results.history import Step
 from dalenius.results.independent_answers import witness_prior
@@ -265,8 +265,8 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
 def _ended(plain: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
     """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance, and knew no share."""
     relative = checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)
-    allowed = max(plain["tolerance"], relative * plain["upper"])
-    nearly = plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed
+    closed = is_closed(plain["lower"], plain["upper"], plain["tolerance"], relative)
+    nearly = plain["stopped"] == "gap" and not closed
     return {**plain, "relative": relative, "stopped": "nearly" if nearly else plain["stopped"]}
 
 
