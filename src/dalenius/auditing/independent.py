@@ -247,7 +247,7 @@ def by_lines(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
             f"{settings.independent.most_entries}; use fewer records or outputs, or say what others follow (reference=)"
         )
         raise InputError(message)
-    weights = _alternated(rows, lines, settings.independent.rounds)
+    weights = _alternated(rows, lines, settings.independent.rounds, deadline)
     lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
         d = _divergences(rows[line], law)
@@ -401,10 +401,10 @@ def tilted(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
     """Priors under which the others lean to one value, with what they leak, the law of the record and that of others.
 
     Some of the knowledge is for the others, n - 1 times D( law || reference ), and the rest for the record. Only where
-    all records have one law.
+    all records have one law, and something is known.
     """
     sizes, n = set(mechanism.records), mechanism.n
-    if len(sizes) > 1 or len(reference.laws) > 1 or reference.weights is not None or n == 1:
+    if len(sizes) > 1 or len(reference.laws) > 1 or n == 1 or knowledge == 0:
         return []
     k = sizes.pop()
     rho, values = np.exp(reference.log_law_of(0, k)), reference.values(0, k)
@@ -445,8 +445,8 @@ def _between(reference: Floats, law: Floats, knowledge: float) -> Floats:
     return (1 - low) * reference + low * law
 
 
-def _alternated(rows: Floats, lines: Ints, rounds: int, chunk: int = 2**21) -> Floats:
-    """Return laws of the values near the best for every line, by Blahut's and Arimoto's rounds on all at once."""
+def _alternated(rows: Floats, lines: Ints, rounds: int, deadline: Deadline, chunk: int = 2**20) -> Floats:
+    """Return laws of the values near the best for every line, by Blahut's and Arimoto's rounds on many at once."""
     many = lines.shape[1]
     weights = np.full(lines.shape, 1 / many)
     step = max(1, chunk // (many * rows.shape[1]))
@@ -455,6 +455,8 @@ def _alternated(rows: Floats, lines: Ints, rounds: int, chunk: int = 2**21) -> F
         part = lines[start : start + step]
         q, w, phi = rows[part], weights[start : start + step], entropy[part]
         for _ in range(rounds):
+            if deadline.expired():
+                break
             mixed = np.einsum("la,lay->ly", w, q)
             logs = np.log(np.maximum(mixed, 1e-300))
             d = phi - np.einsum("lay,ly->la", q, logs)

@@ -61,7 +61,11 @@ def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> A
         )
         raise InputError(message)
     orbits: tuple[Any, ...] = ((secret,),) if isinstance(secret, int) else problem.reference.orbits(mechanism.statistic)
-    found = [_bracket(problem, members, deadline) for members in orbits]
+    found = []
+    for k, members in enumerate(orbits):
+        part = deadline.part(deadline.left / (len(orbits) - k))
+        found.append(_bracket(problem, members, part))
+        deadline.nodes += part.nodes
     return _answer(problem, found, run)
 
 
@@ -123,25 +127,30 @@ def _check_averaged(mechanism: Mechanism, reference: Reference) -> None:
 
 def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
     """Independent records and a limit of knowledge: at most the lesser of both, which need not be attained."""
-    mechanism, adversary = problem.mechanism, problem.adversary
-    record = members[0]
-    bounded = replace(problem, adversary=replace(adversary, kind="bounded"), secret=record)
-    part = deadline.part(deadline.left / 2)
-    ball = certified_answer(bounded, part, Run("nats", problem.tolerance, 0, part))
-    proof = ball.certificate.data["proofs"][0]
-    rows = mechanism.route == "rows"
-    # Proofs about blocks of classes are not about rows.
-    usable = not (rows and "blocks" in ball.certificate.data["witness"])
+    part, refused = deadline.part(deadline.left / 2), None
     try:
-        alone = (_by_any_line if rows else _alone)(problem, members, deadline)
-    except InputError:
-        if not usable:
-            raise
-        alone = IndependentRecord(members, 0.0, math.inf, np.zeros(0), None, {})
-    below = _from_below(problem, alone, members, deadline)
-    if usable and proof["upper"] < alone.upper + MARGIN_UP:
+        alone = (_by_any_line if problem.mechanism.route == "rows" else _alone)(problem, members, part)
+    except InputError as error:
+        refused, alone = error, IndependentRecord(members, 0.0, math.inf, np.zeros(0), None, {})
+    below = _from_below(problem, alone, members, part)
+    # A look at the ball takes a moment even where no time is left for a search.
+    rest = deadline.part(deadline.left / 2)
+    proof = None if refused is None and rest.expired() else _by_knowledge(problem, members, rest)
+    deadline.nodes += rest.nodes
+    if proof is not None and proof["upper"] < alone.upper + MARGIN_UP:
         return replace(below, lower=min(below.lower, proof["upper"]), upper=proof["upper"] - MARGIN_UP, proof=proof)
+    if refused is not None:
+        raise refused
     return replace(below, lower=min(below.lower, alone.upper), upper=alone.upper, proof=alone.proof)
+
+
+def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> dict[str, Any] | None:  # noqa: ANN401
+    """A proof about all priors within the knowledge; None where it is about blocks of classes, not about rows."""
+    bounded = replace(problem, adversary=replace(problem.adversary, kind="bounded"), secret=members[0])
+    found = certified_answer(bounded, deadline, Run("nats", problem.tolerance, 0, deadline)).certificate.data
+    coarse = problem.mechanism.route == "rows" and "blocks" in found["witness"]
+    proof: dict[str, Any] = found["proofs"][0]
+    return None if coarse else proof
 
 
 def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
