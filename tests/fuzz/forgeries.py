@@ -4,11 +4,13 @@ Another mechanism: a real certificate, at times with points, groups or words of 
 a mechanism that is nearly the same channel. It must not pass, unless the two are one channel, judged by their rows.
 Files: sizes and numbers at the verifier's limits, in a child process with little memory and time. There must be an
 answer in time, and never 'verified' where a false bound is claimed.
+Outside: independent records that a reference with zeros says nothing of, in every form of witness.
 Digits: a record that a mechanism rounds to steps says by its digits what the others are, and proofs that are true of
 its steps, of every kind, are shown as proofs about the record.
 """
 
 import copy
+import itertools
 import json
 import math
 import random
@@ -19,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import brute_force
 import large_samples
 import numpy as np
 
@@ -42,7 +45,7 @@ SPELLINGS = {  # mechanisms of count(n=2) with real outputs: other words for oth
 
 
 def case(rng: random.Random) -> str:
-    return rng.choice([shown_as_another, shown_as_another, real_points, greedy, digits])(rng)
+    return rng.choice([shown_as_another, shown_as_another, real_points, greedy, digits, outside, outside])(rng)
 
 
 def shown_as_another(rng: random.Random) -> str:
@@ -161,6 +164,65 @@ def digits(rng: random.Random) -> str:
     verdict = dl.verify(data)
     assert not verdict.verified or claim >= told, f"{json.dumps(data)}: {told!r} is leaked for {knowledge!r}"
     return "digits: true" if verdict.verified else "digits: refused"
+
+
+def with_zeros(rng: random.Random, k: int) -> list[float]:
+    """A law of k values, some of them without mass."""
+    weights = [rng.choice([0.0, 1.0, rng.random()]) for _ in range(k)]
+    total = sum(weights)
+    return [w / total for w in weights] if total else with_zeros(rng, k)
+
+
+def best_inside(mechanism: dl.Mechanism, laws: list[list[float]]) -> float:
+    """The most that independent records leak that all have values with mass: the others are then known."""
+    cube, best = mechanism.matrix().reshape(*mechanism.records, -1), 0.0
+    support = [[v for v, p in enumerate(law) if p] for law in laws]
+    for i, own in enumerate(support):
+        for others in itertools.product(*support[:i], *support[i + 1 :]):
+            rows = np.moveaxis(cube, i, 0)[(own, *others)]
+            best = max(best, brute_force.capacity(rows, 1e-7)[1])
+    return best
+
+
+def outside(rng: random.Random) -> str:
+    """A witness of any form whose record, or others, may be where the reference has no mass."""
+    names = [name for name in pool.samples() if name.startswith("independent")]
+    data = copy.deepcopy(pool.samples()[rng.choice(names)].data)
+    mechanism, witness = judge.mechanism_of(data["problem"]), data["witness"]
+    n, k = len(mechanism.records), mechanism.records[0]
+    # Sums and counts that are not written out are held by one law of all records.
+    alone = "unwritten" in witness or data["proofs"][0]["kind"] in ("shift", "indicators")
+    common = rng.random() < (0.8 if alone else 0.5)
+    laws = [with_zeros(rng, k)] * n if common else [with_zeros(rng, k) for _ in range(n)]
+    truth = best_inside(mechanism, laws)
+    data["adversary"] = {
+        "independent": True,
+        "knowledge": rng.choice([99.0, 99.0, 99.0, 0.0, rng.random()]),
+        "reference": {"marginal": laws[0]} if common else {"marginals": laws},
+    }
+    if "beside" not in witness and rng.random() < 0.2:
+        witness.pop("others", None)
+        witness["beside"] = []
+    record = witness["record"] = rng.randrange(n)
+    inside = rng.random() < 0.3
+    law = [p if q or not inside else 0.0 for p, q in zip(with_zeros(rng, k), laws[record], strict=True)]
+    witness["law"] = rng.choice([law, [1 / k] * k, [1 / k] * k, laws[record]])
+    if "beside" in witness:
+        witness["beside"] = rng.choice([with_zeros(rng, k), laws[0]])
+    if "others" in witness:
+        x = [rng.choice([v for v in range(k) if law[v] or not inside]) for law in laws]
+        counts = [sum(v == a for j, v in enumerate(x) if j != record) for a in range(k)]
+        table = "query" not in data["problem"]
+        witness["others"] = x if table or (not common and rng.random() < 0.9) else counts
+    if data["proofs"][0]["kind"] == "shift":
+        witness["unwritten"] = "sum"
+    # Proofs that nobody doubts: it is the witness that lies.
+    data["proofs"] = [{"record": i, "kind": "trivial", "upper": 2.0} for i in range(n)]
+    above = truth + 10.0 ** rng.uniform(-8, -1)
+    data["upper"], data["lower"] = 2.0, rng.choice([truth * rng.random(), above, above, above])
+    verdict = dl.verify(data)
+    assert not verdict.verified or data["lower"] <= truth + judge.SLACK, f"{json.dumps(data)}: {truth!r} is the most"
+    return "outside: true" if verdict.verified else "outside: refused"
 
 
 HUGE_QUERIES = [

@@ -46,8 +46,9 @@ times its divergence.
 Zeros of rho. D(prior || rho) is finite only where the prior has no mass outside the support of rho, and with rho and
 the prior both products that is D = sum_i D(p_i || rho_i): no p_i has mass where rho_i has none. So with knowledge,
 however large, neither the record nor any other record of a witness has a value without mass under rho, whether that is
-in a law or in what the witness knows of the others. By the same token "lines" and "shift" need hold of the values a
-with mass only, and "lines" of the x' with mass. Without knowledge the others follow rho, and the law p is free.
+in a law or in what the witness knows of the others. By the same token "lines", "shift" and "own" need hold of the
+values a with mass only, and "lines" of the x' with mass (histograms: of all x'). Without knowledge the others follow
+rho, and the law p is free.
 """
 
 from collections import Counter
@@ -98,6 +99,8 @@ class Independent:
         if "others" in witness:
             if self.follows or not (self.knowledge is None or self.knowledge.free):
                 refuse("the witness knows the other records, but they follow the reference")
+            if isinstance(self.channel, Own):
+                refuse("the witness knows the other records, which tell nothing of a record with its own channel")
             if isinstance(self.channel, Counts):
                 if len(set(given)) > 1:
                     refuse("a witness of noisy counts has the same chance for every value of its record")
