@@ -25,6 +25,7 @@ import numpy as np
 import dalenius as dl
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.settings import only
+from dalenius.verifier.verify import verify_here
 from fuzz import certificates, judge, pool
 
 Json = Any
@@ -54,7 +55,7 @@ def shown_as_another(rng: random.Random) -> str:
     same = mine.describe() == other.describe() or _same_rows(mine, other)
     # A channel above what was sampled is another thing than that channel itself.
     same &= "samples" not in problem
-    verdict = dl.verify(data, other)
+    verdict = verify_here(data, other)
     assert verdict.verified <= same, f"{mine.describe()} passed for {other.describe()}"
     return "the same" if verdict.verified else "refused"
 
@@ -102,7 +103,7 @@ def real_points(rng: random.Random) -> str:
         points |= {"first": -1e200, "step": 2e200, "count": 2}
     data["upper"] = 0.7
     data["proofs"] = [{"record": 0, "kind": "trivial", "upper": 0.69314718056}]
-    verdict = dl.verify(data, parse_mechanism(others, query))
+    verdict = verify_here(data, parse_mechanism(others, query))
     assert not verdict.verified, f"{words} passed for {others}: {data['problem']}"
     if SPELLINGS[words] and rng.random() < 0.3:
         assert dl.verify(audit, parse_mechanism(SPELLINGS[words], query)).verified
@@ -158,7 +159,7 @@ def digits(rng: random.Random) -> str:
     adversary = {"knowledge": known}
     data = {**inside, "problem": problem, "adversary": adversary, "lower": 0.0, "proofs": [proof]}
     data["witness"] = {"record": 0, "cells": 1, "audit": of_steps(n, rate, "")}
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict.verified or claim >= told, f"{json.dumps(data)}: {told!r} is leaked for {knowledge!r}"
     return "digits: true" if verdict.verified else "digits: refused"
 

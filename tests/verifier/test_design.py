@@ -25,7 +25,7 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.verifier import work
 from dalenius.verifier.limits import sized
-from dalenius.verifier.verify import Verification, verify
+from dalenius.verifier.verify import Verification, verify_here
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -74,13 +74,13 @@ def prior(record: int, masses: ArrayLike, ratios: ArrayLike, weight: float) -> J
 
 
 def accepted(data: Json, mechanism: Mechanism | None = None) -> Verification:
-    answer = verify(data, mechanism)
+    answer = verify_here(data, mechanism)
     assert answer.verified, answer.reason
     return answer
 
 
 def refused(data: Json, words: str = "") -> None:
-    answer = verify(data)
+    answer = verify_here(data)
     assert not answer.verified
     assert words in answer.reason
     assert "cannot be checked" not in answer.reason
@@ -223,7 +223,7 @@ def test_a_saved_design_carries_its_certificate(tmp_path: Path) -> None:
 
 
 def test_the_mechanism_given_must_be_the_one_designed() -> None:
-    answer = verify(parity(), parity_mechanism(3, 0.11))
+    answer = verify_here(parity(), parity_mechanism(3, 0.11))
     assert not answer
     assert "another channel" in answer.reason
     accepted(parity(), Mechanism.from_matrix(parity_mechanism(3, 0.1).matrix(), records=[2, 2, 2]))
@@ -745,12 +745,12 @@ def test_wrong_types_anywhere_are_refused_or_harmless() -> None:
         if path[0] == "audit" and len(path) > 2:  # tried elsewhere
             continue
         for junk in (None, "text", [], {}, True, -1, 10**400, 1e308, float("nan"), [[]], object()):
-            answer = verify(replaced(data, path, junk))
+            answer = verify_here(replaced(data, path, junk))
             if not answer.verified:
                 assert "cannot be checked" not in answer.reason, (path, junk, answer.reason)
     for key in data:
         less = {k: v for k, v in data.items() if k != key}
-        answer = verify(less)
+        answer = verify_here(less)
         assert answer.verified == (key == "symmetries")
         assert "cannot be checked" not in answer.reason
 
@@ -829,7 +829,7 @@ SUBJECTS = {"primal": parity, "dual": dual_parity, "rich": rich}
 def run(name: str, many: int, seed: int) -> None:
     counts = [0, 0]
     for mutant in mutants(SUBJECTS[name](), many, seed):
-        answer = verify(mutant)
+        answer = verify_here(mutant)
         counts[answer.verified] += 1
         if answer.verified:
             judge(mutant)

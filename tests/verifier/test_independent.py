@@ -8,7 +8,7 @@ from damage import GONE, Described, damaged, reason
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels.counting import Histogram
 from dalenius.verifier.independent import lines
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 EVEN = {"marginal": [1 / 3] * 3}
 
@@ -31,7 +31,7 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
     changes = {"adversary": {"independent": True, **adversary}}
     assert "the witness knows the other records" in reason("independent-indicators", changes)
     unlimited = {"adversary": {"independent": True, "knowledge": 2.2}}  # 2 log 3 is all that there is to know
-    assert verify(damaged("independent-indicators", unlimited)).verified
+    assert verify_here(damaged("independent-indicators", unlimited)).verified
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:
     ],
 )
 def test_a_certificate_is_about_its_own_channel(name: str, mechanism: dict[str, object], *, same: bool) -> None:
-    answer = verify(damaged(name, {}), Described(**mechanism))
+    answer = verify_here(damaged(name, {}), Described(**mechanism))
     assert answer.verified == same
     assert same or "another channel than the mechanism given" in answer.reason
 

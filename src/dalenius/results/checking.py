@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
+from dalenius.certificates import made
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.verifier import verify as verifier
-from dalenius.verifier import work
 from dalenius.verifier.limits import TIME_LIMIT
 
 Verify = Literal["auto"] | bool
@@ -46,7 +46,7 @@ def checked(  # noqa: PLR0913 - all but the first three by name
     *,
     share: float = 0.2,
     least_seconds: float = 0.1,
-    estimate: Callable[[dict[str, Any]], float] = work.seconds,
+    estimate: Callable[[dict[str, Any]], float] = lambda _: 0.0,
 ) -> Result:
     """Check the certificate of a new result as `verify` asks, in the seconds left; return the result.
 
@@ -58,7 +58,7 @@ def checked(  # noqa: PLR0913 - all but the first three by name
         return result
     allowed = max(left, least_seconds)
     # Beyond that the verifier does not begin; a mechanism of millions of numbers would be described for nothing.
-    most = work.COST.hopeless * allowed
+    most = allowed
     if verify == "auto":
         most = min(allowed, max(least_seconds, share * result.seconds))
     if estimate(result.certificate.data) > most:
@@ -91,7 +91,7 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = 
 def _verify(result: Audit | Design, time_limit: float, memory: int) -> verifier.Verification:
     # A design beside earlier releases has a certificate about everything together.
     mechanism = result.leakage.mechanism if isinstance(result, Design) and result.beside else result.mechanism
-    return verifier.verify(result.certificate, mechanism, time_limit=time_limit, memory=memory)
+    return made.verify(result.certificate, mechanism, time_limit=time_limit, memory=memory)
 
 
 def _carries(design: Design) -> bool:

@@ -21,7 +21,7 @@ def sampled_answer(mechanism: Sampled, found: Audit) -> Audit:
         # No search narrows this bracket further: more draws would.
         stopped="method" if found.stopped in ("gap", "nearly") else found.stopped,
         records=Records(orbits),
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         # What a prior leaks is not known either: the uniform one leaks at most this.
         extremes=None if known is None else Extremes((0.0, known.unconstrained[1]), known.uniform),
     )

@@ -13,6 +13,7 @@ from scipy.stats import binom
 import dalenius as dl
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels.samples import _tail
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 
@@ -73,16 +74,16 @@ FORGERIES: dict[str, tuple[Callable[[Json], object], str]] = {
 def test_a_forgery_is_refused(name: str) -> None:
     change, words = FORGERIES[name]
     data = copy.deepcopy(sample().data)
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     change(data["problem"]["samples"])
     with pytest.raises(AssertionError, match=words):
-        assert dl.verify(data).verified, dl.verify(data).reason
+        assert verify_here(data).verified, verify_here(data).reason
 
 
 def test_nothing_is_shown_from_below() -> None:
     data = copy.deepcopy(sample().data)
     data["lower"] = 1e-9
-    assert "samples show nothing from below" in dl.verify(data).reason
+    assert "samples show nothing from below" in verify_here(data).reason
 
 
 def test_the_channel_above_is_not_the_mechanism() -> None:
@@ -100,4 +101,4 @@ def test_a_design_does_not_rest_on_samples() -> None:
     design = dl.design(dl.queries.count(n=2), distortion=0.3, entropy=0.5, tolerance=1e-2)
     data = copy.deepcopy(design.certificate.data)
     data["audit"] = sample().data
-    assert "known by samples; a design states its mechanism" in dl.verify(data).reason
+    assert "known by samples; a design states its mechanism" in verify_here(data).reason
