@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from fuzz import certificates, differential, forgeries, inputs, joint, numerics, saved
+from fuzz import bombs, certificates, differential, forgeries, inputs, joint, numerics, saved
 
 Case = Callable[[random.Random], str]
 
@@ -20,7 +20,8 @@ FUZZERS: dict[str, tuple[Case, float]] = {  # and their share of all cases
     "joint": (joint.case, 0.02),
     "saved": (saved.case, 0.15),
     "differential": (differential.case, 0.05),
-    "numerics": (numerics.case, 0.05),
+    "numerics": (numerics.case, 0.04),
+    "bombs": (bombs.case, 0.01),
 }
 
 

@@ -23,7 +23,6 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-from dalenius.verifier import work
 from dalenius.verifier.limits import sized
 from dalenius.verifier.verify import Verification, verify_here
 
@@ -875,9 +874,7 @@ def test_the_true_bound_is_all_that_any_pool_can_prove() -> None:
         ("total(n=14, values=[0, 1, 3])", Histogram(14, 3), range(11), 60),
     ],
 )
-def test_large_designs_are_checked_in_seconds(
-    query: str, statistic: Statistic, outputs: Sequence[int], many: int
-) -> None:
+def test_large_designs_are_checked(query: str, statistic: Statistic, outputs: Sequence[int], many: int) -> None:
     rng = np.random.default_rng(1)
     rows = rng.dirichlet(np.ones(len(outputs)), statistic.size)
     mechanism = Written(statistic, rows, tuple(outputs), parse_query(query))
@@ -891,8 +888,6 @@ def test_large_designs_are_checked_in_seconds(
     if query.startswith("count"):
         data["symmetries"] = [{"values": [1, 0], "outputs": [1, 0]}]
     accepted(data)
-    # By the estimate, which rests on sizes alone.
-    assert work.seconds(data) < 10
 
 
 def test_a_budget_of_no_distortion_is_kept_in_every_unit() -> None:

@@ -18,7 +18,7 @@ from dalenius.verifier.question import Audited, Knowledge
 from dalenius.verifier.reading import Refused, read
 from dalenius.verifier.reference import UNIFORM
 from dalenius.verifier.secret import Group
-from dalenius.verifier.verify import Verification, verify_here
+from dalenius.verifier.verify import Verification, verify_here, verify_stream
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,10 @@ class Raises:
 
 
 def test_what_is_raised_while_checking_is_an_answer() -> None:
-    assert verify_here(Raises(MemoryError())).reason.startswith("not checked: memory ran out, 448 MiB")
+    assert verify_here(Raises(MemoryError())).reason == "not checked: memory ran out"
+    with io.BytesIO() as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dalenius.verifier.verify.read", lambda *_: Raises(MemoryError()).data)
+        assert verify_stream(file)["reason"].startswith("not checked: memory ran out, 448 MiB")
     assert verify_here(Raises(ValueError("no"))).reason == "it cannot be checked (ValueError: 'no')"
     assert verify_here(SimpleNamespace(data=[])).reason == "the certificate must be an object, not a list"
 

@@ -24,7 +24,6 @@ from scipy.optimize import brentq, minimize_scalar
 import dalenius.verifier.verify as verifier
 from dalenius import Mechanism
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.verifier import work
 from dalenius.verifier.verify import Verification, verify, verify_here, verify_stream
 
 Floats = NDArray[np.float64]
@@ -71,8 +70,6 @@ def test_parity_leaks_the_capacity_while_the_parity_of_the_others_may_be_known(n
     data = parity(problem=problem, adversary={"entropy": b})
     answer = verify_here(data)
     assert answer.verified, answer.reason
-    # A closed form: an estimate that does not grow with n.
-    assert work.seconds(data) < 0.01
 
 
 def contraction(rows: Floats) -> float:
@@ -286,11 +283,11 @@ def test_malformed_files_are_refused_with_a_reason(text: str | bytes) -> None:
     assert "cannot be checked" not in answer["reason"]
 
 
-def test_huge_files_are_refused_unread(tmp_path: Path) -> None:
-    for text in (" " * (2 * 2**20 + 1), "[" + "[]," * 60_000):
-        assert verify(save(tmp_path, text), memory=4).reason.startswith("not checked: it needs about")
-    assert "not valid JSON" in verify(save(tmp_path, "[" + "[]," * 60_000), memory=40).reason
-    assert verify(save(tmp_path, WHOLE), memory=2).verified
+def test_huge_files_are_refused_unread() -> None:
+    for text in (b" " * (2 * 2**20 + 1), b"[" + b"[]," * 60_000):
+        assert verify_stream(io.BytesIO(text), memory=4)["reason"].startswith("not checked: it needs about")
+    assert "not valid JSON" in verify_stream(io.BytesIO(b"[" + b"[]," * 60_000), memory=40)["reason"]
+    assert verify_stream(io.BytesIO(WHOLE.encode()), memory=2)["verified"]
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Which certificates this process has made itself: those are checked in this process, all others in a child.
 
-A certificate is noted when a solver has written it, with a digest of its text. One that was loaded, unpickled, copied or
-built by hand is another object, and one whose data were changed has another text: neither counts as made here. The
+A certificate is noted when a solver has written it, with a digest of its text. One that was loaded, unpickled, copied
+or built by hand is another object, and one whose data were changed has another text: neither counts as made here. The
 answers of worker processes, which this process started itself, are noted when they arrive.
 """
 

@@ -94,12 +94,16 @@ class _Child:
         self._socket, theirs = socket.socketpair()
         self.more = True
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, "-I", "-S", "-c", CHILD, *packages],
-                stdin=theirs,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+            try:
+                self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                    [sys.executable, "-I", "-S", "-c", CHILD, *packages],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            except OSError:
+                self._socket.close()
+                raise
 
     def ask(self, files: list[IO[bytes]], memory: int, time_limit: float, end: float) -> dict[str, Any]:
         """Return the child's verdict, or why there is none; end: when the clock says that it is too late."""

@@ -184,7 +184,8 @@ def verify_here(
     """
     begin = time.perf_counter()
     described = None if mechanism is None else mechanism.describe()
-    found = _verdict(lambda: getattr(source, "data", source), described, time_limit=min(time_limit, LONGEST))
+    limit = min(time_limit, LONGEST)
+    found = _verdict(lambda: getattr(source, "data", source), described, memory=None, time_limit=limit)
     return _verification(found, begin)
 
 
@@ -200,7 +201,7 @@ def _verification(found: dict[str, Any], begin: float) -> Verification:
 
 
 def _verdict(
-    source: Callable[[], object], mechanism: Description | None, *, memory: int = MEMORY, time_limit: float
+    source: Callable[[], object], mechanism: Description | None, *, memory: int | None, time_limit: float
 ) -> dict[str, Any]:
     report = _Report()
     verified = False
@@ -217,7 +218,8 @@ def _verdict(
     except (Refused, NotChecked) as refusal:
         reason = str(refusal)
     except MemoryError:
-        reason = f"not checked: memory ran out, {memory} MiB are allowed; allow more with memory= (--memory)"
+        allowed = "" if memory is None else f", {memory} MiB are allowed; allow more with memory= (--memory)"
+        reason = f"not checked: memory ran out{allowed}"
     except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # Nothing above should raise these; if it does, the certificate is not verified, and the user has no traceback.
         reason = f"it cannot be checked ({type(error).__name__}: {show(str(error))})"

@@ -10,7 +10,6 @@ import pytest
 from damage import GONE, Described, damaged, golden, reason
 from flint import arb
 
-from dalenius.verifier import work
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import moved_counts, own_count, unwritten_histograms, unwritten_sums
 from dalenius.verifier.limits import NotChecked, sized, within
@@ -270,14 +269,6 @@ def test_revealed_count_vectors_of_many_values_are_too_many(n: int, k: int) -> N
     proof = {"kind": "own-count", "s": 2.0, "outside": 0.0, "tilt": [0.0], "others": [0.0, 0.0]}
     with pytest.raises(Refused, match="count vectors beyond its tilt are too many"):
         own_count.bound(unwritten_histograms.ask(channel, Group((0,)), UNIFORM), arb("0.05"), proof, "it")
-    assert work._own_count(proof, n, k).seconds < 1
-
-
-def test_what_is_revealed_counts_as_work() -> None:
-    proof = {"tilt": [0.0], "others": [0.0, 0.0], "outside": 0.0}
-    # Below a second on a quiet core; the outputs alone take a few thousandths.
-    assert 0.2 < work._own_count(proof, 34, 16).seconds < 10
-    assert work._own_count({**proof, "outside": 1e-3}, 34, 16).seconds < 0.1
 
 
 def test_own_counts_are_for_values_that_are_equally_likely() -> None:
