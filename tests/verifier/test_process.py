@@ -109,6 +109,7 @@ def test_a_child_is_asked_through_its_standard_input(monkeypatch: pytest.MonkeyP
         ("import os; os.abort()", "more than 448 MiB"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "the time limit was reached"),
         ("raise SystemExit(3)", "exit code 3"),
+        ("import socket; socket.socket(fileno=0).recv(99); raise SystemExit(4)", "exit code 4"),
         ("import socket; socket.socket(fileno=0).send(b'no JSON\\n')", "exit code 0"),
         ("import os, time; os.close(0); time.sleep(60)", "exit code None"),
         ("import time; time.sleep(60)", "the time limit was reached"),

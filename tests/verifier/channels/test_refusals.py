@@ -164,6 +164,11 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
             "another set",
         ),
         ("samples", {"lower": 0.1}, "samples show nothing from below"),
+        ("samples", {"problem.samples.counted.0.outputs.0": 1.0}, "the output 1 is counted twice"),
+        ("samples", {"problem.samples.counted.1.outputs.0": 2}, "the output 2 is counted twice"),
+        ("samples", {"problem.samples.counted.1.outputs.0": [2, None]}, "the name of an output"),
+        ("samples", {"problem.samples.counted.1.outputs.0": GONE}, "has 7 entries where 8 are needed"),
+        ("samples", {"problem.samples.counted.1.outputs": GONE}, "counted samples lacks 'outputs'"),
     ],
 )
 def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object], words: str) -> None:
