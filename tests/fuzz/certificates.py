@@ -4,7 +4,6 @@ Half of the cases first claim something false, a bound beyond the truth, and the
 """
 
 import atexit
-import contextlib
 import copy
 import json
 import math
@@ -17,7 +16,6 @@ from typing import Any
 
 import dalenius as dl
 from dalenius.gallery.parse import parse_query
-from dalenius.verifier.process import one_child
 from dalenius.verifier.verify import Verification, verify
 from fuzz import judge, pool
 
@@ -34,11 +32,10 @@ LARGEST = 4 * 2**20  # bytes of a changed certificate
 
 @cache
 def folder() -> Path:
-    """Where the certificate is while it is checked; all checks share a child until the end."""
-    sharing = contextlib.ExitStack()
-    atexit.register(sharing.close)
-    sharing.enter_context(one_child())
-    return Path(sharing.enter_context(tempfile.TemporaryDirectory(prefix="fuzz")))
+    """Where the certificate is while it is checked."""
+    made = tempfile.TemporaryDirectory(prefix="fuzz")
+    atexit.register(made.cleanup)
+    return Path(made.name)
 
 
 def checked(content: bytes) -> Verification:
