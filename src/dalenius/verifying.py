@@ -4,6 +4,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
+from dalenius.certificates import made
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.verifier import verify as verifier
@@ -23,10 +24,11 @@ def verify(
     """Re-check a certificate in ball arithmetic, without any code of the solver.
 
     Args:
-        source: a path, a Certificate, an Audit or a Design. A file is checked in a process of its own.
+        source: a path, a Certificate, its data as a dict, an Audit or a Design. What this process has made itself, and
+            nobody has changed since, is checked here; everything else in a child process, which the system limits.
         mechanism: if given, check also that the certificate is about this channel.
-        memory: MiB that reading and checking may take together.
-        time_limit: seconds for the same.
+        memory: MiB that the child may take, to within a tenth.
+        time_limit: seconds for reading and checking; the child's answer is there within one second of it.
 
     Returns:
         A Verification: `verified`, the bounds, the problem in words, and the reason. Beyond the limits `verified` is
@@ -47,7 +49,7 @@ def verify(
         _check_mechanism(mechanism)
     in_file = isinstance(source, (str, os.PathLike))
     given = source if in_file else getattr(source, "certificate", source)
-    return verifier.verify(given, mechanism=mechanism, memory=memory, time_limit=time_limit)
+    return made.verify(given, mechanism, memory=memory, time_limit=time_limit)
 
 
 def _check_mechanism(mechanism: object) -> None:

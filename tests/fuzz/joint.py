@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import dalenius as dl
+from dalenius.verifier.verify import verify_here
 from fuzz import certificates, judge
 
 Json = Any
@@ -49,7 +50,7 @@ def case(rng: random.Random) -> str:
                 audit["lower"] = 0.0
     for _ in range(rng.randint(0, 2)):
         rng.choice(CHANGES)(rng, data)
-    verdict = dl.verify(copy.deepcopy(data), time_limit=5)
+    verdict = verify_here(copy.deepcopy(data), time_limit=5)
     if not verdict.verified:
         return "refused"
     lower, upper = true_bounds(data)

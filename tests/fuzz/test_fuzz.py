@@ -14,6 +14,7 @@ SLICE = {
     "joint": 6,
     "differential": 25,
     "numerics": 60,
+    "bombs": 3,
 }
 
 # They begin with audits of a hundred samples, a dozen seconds of processor: one test for both, so that one worker does.

@@ -9,7 +9,7 @@ from dalenius.verifier.balls import precision
 from dalenius.verifier.channels.counting import Histogram, Sum
 from dalenius.verifier.independent import lines
 from dalenius.verifier.reference import Product
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 EVEN = {"marginal": [1 / 3] * 3}
 
@@ -32,7 +32,7 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
     changes = {"adversary": {"independent": True, **adversary}}
     assert "the witness knows the other records" in reason("independent-indicators", changes)
     unlimited = {"adversary": {"independent": True, "knowledge": 2.2}}  # 2 log 3 is all that there is to know
-    assert verify(damaged("independent-indicators", unlimited)).verified
+    assert verify_here(damaged("independent-indicators", unlimited)).verified
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,13 @@ def test_others_that_differ_are_known_one_by_one() -> None:
         "proofs": [{**shift, "record": i} for i in range(3)],
         "witness.others": [0, 0, 1],
     }
-    assert verify(damaged("independent-shift", changes)).verified
+    assert verify_here(damaged("independent-shift", changes)).verified
     # Of what is certain nothing leaks, and so little need be shown of it.
     certain = {"marginals": [[0.5, 0.5], [0.4, 0.6], [1.0, 0.0]]}
     changes["adversary"] = {"independent": True, "knowledge": ALL, "reference": certain}
     changes["witness.others"] = [0, 1, 0]
     changes["proofs"] = [shift, {**shift, "record": 1}, {**shift, "record": 2, "weights": [1.0, 0.0], "upper": 1e-30}]
-    assert verify(damaged("independent-shift", changes)).verified
+    assert verify_here(damaged("independent-shift", changes)).verified
     changes["adversary"] = {"independent": True}
     changes["witness.others"] = [1, 1]
     assert "exceeds claimed 1e-30" in reason("independent-shift", changes)
@@ -197,7 +197,7 @@ def test_lines_are_about_what_the_others_may_be() -> None:
             {**second, "weights": [[1.0, 0.0], [1.0, 0.0]], "upper": 1e-30},
         ],
     }
-    assert verify(damaged("independent", one)).verified
+    assert verify_here(damaged("independent", one)).verified
     # The others follow the reference: the record's own law is free, and all that they may be is to be shown.
     one["adversary"] = {"independent": True, "reference": known["reference"]}
     one["witness"] = {"record": 0, "law": [0.5, 0.5]}
@@ -257,7 +257,7 @@ def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:
     ],
 )
 def test_a_certificate_is_about_its_own_channel(name: str, mechanism: dict[str, object], *, same: bool) -> None:
-    answer = verify(damaged(name, {}), Described(**mechanism))
+    answer = verify_here(damaged(name, {}), Described(**mechanism))
     assert answer.verified == same
     assert same or "another channel than the mechanism given" in answer.reason
 

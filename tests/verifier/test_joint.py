@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dalenius as dl
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 M, Q = dl.mechanisms, dl.queries
@@ -34,7 +35,7 @@ def of_one() -> Json:
 
 @pytest.mark.parametrize("knowledge", [None, 0.5])
 def test_an_honest_certificate_verifies(knowledge: float | None) -> None:
-    found = dl.verify(json.loads(honest(knowledge)))
+    found = verify_here(json.loads(honest(knowledge)))
     assert found.verified, found.reason
     assert "2 releases" in found.reason
     assert ("independent" if knowledge is None else "0.5 nats beyond") in found.problem
@@ -161,23 +162,23 @@ FORGERIES: list[tuple[Callable[[Json], None], str]] = [
 def test_a_forgery_is_refused(forge: Callable[[Json], None], reason: str) -> None:
     data = json.loads(honest())
     forge(data)
-    found = dl.verify(data)
+    found = verify_here(data)
     assert not found.verified
     assert reason in found.reason
 
 
 def test_of_one_person_audits_against_any_prior_are_allowed_and_of_more_they_are_not() -> None:
     data = of_one()
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     data["releases"][0]["audit"]["adversary"] = {"entropy": 0.5}
-    assert "against independent records" in dl.verify(data).reason
+    assert "against independent records" in verify_here(data).reason
     count = dl.audit(M.geometric(Q.count(2), epsilon=1.0), entropy=0.0, verify=False).certificate.data
     joint = {**of_one(), "people": 2, "columns": {"x": 2}, "releases": [{"columns": [["x"]], "audit": count}]}
-    assert "against independent records" in dl.verify(joint).reason
+    assert "against independent records" in verify_here(joint).reason
 
 
 def test_it_is_not_about_one_mechanism() -> None:
-    found = dl.verify(json.loads(honest()), M.geometric(Q.histogram(n=300, k=4), epsilon=1.0))
+    found = verify_here(json.loads(honest()), M.geometric(Q.histogram(n=300, k=4), epsilon=1.0))
     assert "without a mechanism" in found.reason
 
 
@@ -206,9 +207,9 @@ def test_what_two_people_tell_is_not_added_up() -> None:
         "lower": max(audit.lower for audit in audits),
         "upper": sum(audit.upper for audit in audits) + 1e-9,
     }
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     data["lower"] = sum(audit.lower for audit in audits)
-    assert "less than the claimed lower bound" in dl.verify(data).reason
+    assert "less than the claimed lower bound" in verify_here(data).reason
 
 
 def test_samples_inside_are_refused_since_they_hold_with_a_confidence_only() -> None:
@@ -218,4 +219,4 @@ def test_samples_inside_are_refused_since_they_hold_with_a_confidence_only() -> 
     audit = json.loads(dl.audit(sampled, entropy=0).certificate.text())
     data["releases"] = [{"columns": [["a"]], "audit": audit}]
     data["lower"] = 0.0
-    assert "known by samples" in dl.verify(data).reason
+    assert "known by samples" in verify_here(data).reason

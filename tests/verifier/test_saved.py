@@ -5,7 +5,7 @@ import math
 import pytest
 from damage import GONE, damaged, golden, reason
 
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 AUDIT = golden("saved")
 BITS = {
@@ -64,7 +64,7 @@ def test_a_saved_result_that_was_altered_is_refused(name: str, changes: dict[str
 
 
 def test_bounds_in_bits_are_rounded_outward() -> None:
-    assert verify(damaged("saved", BITS)).verified
+    assert verify_here(damaged("saved", BITS)).verified
 
 
 def test_a_saved_audit_with_a_reference_states_no_entropy() -> None:
@@ -79,24 +79,24 @@ def test_a_saved_audit_with_a_reference_states_no_entropy() -> None:
         "record": 0,
         "certificate": certificate,
     }
-    assert verify(saved).verified
+    assert verify_here(saved).verified
     saved["adversary"]["entropy"] = 1.0
-    assert "the saved entropy is 1.0 where the certificate inside has None" in verify(saved).reason
+    assert "the saved entropy is 1.0 where the certificate inside has None" in verify_here(saved).reason
 
 
 def test_a_saved_audit_of_independent_records_states_no_amount() -> None:
-    assert verify(INDEPENDENT).verified
+    assert verify_here(INDEPENDENT).verified
     altered = {**INDEPENDENT, "adversary": {**INDEPENDENT["adversary"], "knowledge": 0.5}}
-    assert "the saved knowledge is 0.5" in verify(altered).reason
+    assert "the saved knowledge is 0.5" in verify_here(altered).reason
 
 
 def test_a_saved_design_without_a_proof_of_its_optimum_claims_an_upper_bound_only() -> None:
     design = golden("saved_design")
     design |= {"certificate": design["certificate"]["audit"], "goal": "distortion", "proved": "upper", "lower": 0}
-    assert verify(design).verified
-    assert "claims more than its certificate" in verify({**design, "lower": 0.1}).reason
+    assert verify_here(design).verified
+    assert "claims more than its certificate" in verify_here({**design, "lower": 0.1}).reason
     one = {**design["certificate"], "secret": {"records": [0]}}
-    assert "is about one secret" in verify({**design, "certificate": one}).reason
+    assert "is about one secret" in verify_here({**design, "certificate": one}).reason
 
 
 def test_what_a_saved_result_lacks_is_named() -> None:

@@ -26,6 +26,7 @@ from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.profile import Bracket, Profile
+from dalenius.verifier.process import one_child
 
 VERSION = 1
 CURVE, FRONTIER = "dalenius/curve", "dalenius/frontier"
@@ -62,7 +63,8 @@ def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = Fals
         raise InputError(message)
     what = kind.removeprefix("dalenius/")
     try:
-        answer: Bundle = _KINDS[kind][2](content, lambda part: part_of(path, part, verify=verify))
+        with one_child():
+            answer: Bundle = _KINDS[kind][2](content, lambda part: part_of(path, part, verify=verify))
         repr(answer)
     except InputError:
         raise

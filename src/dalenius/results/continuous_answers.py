@@ -360,7 +360,7 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
         record=record,
         records=Records(((members, low, high),)),
         prior=lower.audit.prior,
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         extremes=None,
         tolerance=run.tolerance,
         relative=run.relative,

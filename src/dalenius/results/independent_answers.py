@@ -261,7 +261,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         record=worst.record,
         records=Records(orbits),
         prior=witness_prior(mechanism, worst.record, data["witness"], adversary.reference),
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         extremes=None,
         tolerance=run.tolerance,
         relative=run.relative,

@@ -113,7 +113,7 @@ def _carried(  # noqa: PLR0913 - both channels, and what was found
         stopped=why_stopped(bracket, run, nearly=nearly / nats),
         records=Records(tuple(orbits)),
         prior=replace(answer.prior, mechanism=mechanism),
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         extremes=extremes,
         nodes=run.deadline.nodes,
     )

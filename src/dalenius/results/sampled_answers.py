@@ -20,7 +20,7 @@ def sampled_answer(mechanism: Sampled, found: Audit) -> Audit:
         proved="upper",
         stopped=_stopped(found),
         records=Records(orbits),
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         # What a prior leaks is not known either: the uniform one leaks at most this.
         extremes=None if known is None else Extremes((0.0, known.unconstrained[1]), known.uniform),
     )

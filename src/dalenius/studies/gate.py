@@ -155,12 +155,12 @@ def run_checks(checks: Sequence[tuple[Check, Work]]) -> Iterator[Checked]:
     """Answer check by check, until Ctrl-C. Each certificate is verified, and written where the check asks for it."""
     from dalenius.certificates.certificate import Certificate  # noqa: PLC0415 - numpy
     from dalenius.options import DAY, MINUTE  # noqa: PLC0415 - the same
-    from dalenius.verifier.verify import verify  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.verify import verify_here  # noqa: PLC0415 - python-flint
 
     for check, work in checks:
         checked = Checked.of(check, work.answer())
         # As the search, its check is not to depend on how busy the machine is where the limit is in nodes.
-        verdict = verify(checked.certificate, time_limit=DAY if check.nodes is not None else MINUTE)
+        verdict = verify_here(checked.certificate, time_limit=DAY if check.nodes is not None else MINUTE)
         if not verdict.verified:
             message = f"the certificate of {check.name!r} was not accepted: {verdict.reason}; nothing is decided by it"
             raise InputError(message)

@@ -224,11 +224,12 @@ class Study:
     def verify(self, *, time_limit: float = 60.0, memory: int | None = None) -> "Verified":
         """Check the certificate of every point that is done; time_limit and memory are for each."""
         from dalenius.verifier.limits import MEMORY  # noqa: PLC0415 - python-flint
+        from dalenius.verifier.process import one_child  # noqa: PLC0415 - the same
         from dalenius.verifier.verify import verify  # noqa: PLC0415 - the same
 
         wanted = {point.key: point.varied for point in self.points}
         refused, many = [], 0
-        with stores.reading(self.store) as open_store:
+        with stores.reading(self.store) as open_store, one_child():
             for key, data in open_store.certificates():
                 if key in wanted:
                     verdict = verify(data, time_limit=time_limit, memory=MEMORY if memory is None else memory)

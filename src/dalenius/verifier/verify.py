@@ -26,7 +26,7 @@ from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import design, independent, joint, process, reference, saved, secret, work
+from . import design, independent, joint, reference, saved, secret
 from .balls import ZERO, Ball, precision, short
 from .channels import (
     continuous,
@@ -48,6 +48,10 @@ from .reference import UNIFORM, Reference
 from .secret import Group, Secret
 
 VERSION = 1
+NO_CHILD = (
+    "checked in this process, as none can be started here: a single step may overrun the time limit, and memory is not "
+    "limited"
+)
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
 # Channels that are not written out against independent records, by the kind of their proofs.
@@ -144,23 +148,45 @@ def verify(
     memory: int = MEMORY,
     time_limit: float = TIME_LIMIT,
 ) -> Verification:
-    """Re-check a certificate: a path, its data as a dict, or an object whose `.data` is that dict.
+    """Re-check a certificate in a child process: a path, its data as a dict, or an object whose `.data` is that dict.
 
     With a mechanism also that the certificate is about this channel. memory (MiB) and time_limit (seconds) are for
     reading and checking together; beyond them the answer is `verified = False`, with a reason that begins "not
-    checked:". A file is checked in a process of its own.
+    checked:". It is there within a second of the time limit. Where no child can be started, the reason says so.
+    """
+    from . import process  # noqa: PLC0415 - the child needs this module, and not that one
+
+    begin = time.perf_counter()
+    described = None if mechanism is None else mechanism.describe()
+    limits: dict[str, Any] = {"memory": min(memory, LARGEST), "time_limit": min(time_limit, LONGEST)}
+    content = Path(source) if isinstance(source, (str, os.PathLike)) else getattr(source, "data", source)
+    if process.available():
+        found = process.verdict(content, described, **limits)
+    else:
+        if isinstance(content, Path):
+            with content.open("rb") as file:
+                found = verify_stream(file, described, **limits)
+        else:
+            found = _verdict(lambda: content, described, **limits)
+        found["reason"] += f"; {NO_CHILD}"
+    return _verification(found, begin)
+
+
+def verify_here(
+    source: Any,  # noqa: ANN401 - dict or .data
+    mechanism: Describes | None = None,
+    *,
+    time_limit: float = TIME_LIMIT,
+) -> Verification:
+    """Re-check a certificate that this process has made itself, in this process: as `verify` does, but for limits.
+
+    The clock is read in every loop, but a single call of FLINT may overrun it, and nothing limits memory.
     """
     begin = time.perf_counter()
     described = None if mechanism is None else mechanism.describe()
-    memory, limit = min(memory, LARGEST), min(time_limit, LONGEST)
-    if not isinstance(source, (str, os.PathLike)):
-        found = _verdict(lambda: getattr(source, "data", source), described, memory=memory, time_limit=limit)
-    elif process.available():
-        found = process.verdict(Path(source), described, memory=memory, time_limit=limit)
-    else:
-        with Path(source).open("rb") as file:
-            found = verify_stream(file, described, memory=memory, time_limit=limit)
-    return Verification(**{**_Report().fields(), **found, "seconds": time.perf_counter() - begin})
+    limit = min(time_limit, LONGEST)
+    found = _verdict(lambda: getattr(source, "data", source), described, memory=None, time_limit=limit)
+    return _verification(found, begin)
 
 
 def verify_stream(
@@ -170,8 +196,12 @@ def verify_stream(
     return _verdict(lambda: read(file, memory), mechanism, memory=memory, time_limit=time_limit)
 
 
+def _verification(found: dict[str, Any], begin: float) -> Verification:
+    return Verification(**{**_Report().fields(), **found, "seconds": time.perf_counter() - begin})
+
+
 def _verdict(
-    source: Callable[[], object], mechanism: Description | None, *, memory: int, time_limit: float
+    source: Callable[[], object], mechanism: Description | None, *, memory: int | None, time_limit: float
 ) -> dict[str, Any]:
     report = _Report()
     verified = False
@@ -180,7 +210,6 @@ def _verdict(
             content = mapping(source(), "the certificate")
             stored = isinstance(content.get("format"), str) and content["format"] in saved.FORMATS
             certificate = saved.certificate_of(content) if stored else content
-            work.admit(certificate, mechanism, memory, time_limit)
             reason = _check(certificate, mechanism, report)
             if stored:
                 saved.check_knowledge(content, report.knowledge, report.universe)
@@ -189,7 +218,8 @@ def _verdict(
     except (Refused, NotChecked) as refusal:
         reason = str(refusal)
     except MemoryError:
-        reason = f"not checked: memory ran out, {memory} MiB are allowed; allow more with memory= (--memory)"
+        allowed = "" if memory is None else f", {memory} MiB are allowed; allow more with memory= (--memory)"
+        reason = f"not checked: memory ran out{allowed}"
     except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # Nothing above should raise these; if it does, the certificate is not verified, and the user has no traceback.
         reason = f"it cannot be checked ({type(error).__name__}: {show(str(error))})"

@@ -23,6 +23,7 @@ from dalenius.verifier.channels.named import Falling
 from dalenius.verifier.kinds.grid import corners, on_grid
 from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.secret import Group
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 
@@ -73,14 +74,14 @@ def test_masses_are_those_of_the_solver_rounded_up() -> None:
 def spoilt(change: Callable[[Json], None]) -> str:
     data = copy.deepcopy(certificate())
     change(data["proofs"][0])
-    answer = dl.verify(data)
+    answer = verify_here(data)
     assert not answer.verified
     return answer.reason
 
 
 def test_the_certificate_verifies() -> None:
     assert {proof["kind"] for proof in certificate()["proofs"]} == {"grid"}
-    assert dl.verify(certificate()).verified
+    assert verify_here(certificate()).verified
 
 
 def inside(**fields: Json) -> Callable[[Json], None]:
@@ -117,4 +118,4 @@ def test_rows_by_a_formula_have_no_grid() -> None:
     data = json.loads(dl.audit(mechanism, knowledge=0.3, tolerance=1e-2, verify=False).certificate.text())
     tree = {"kind": "posteriors", "groups": [0, 1, 2], "eta": 0.0, "tree": [{"sigma": 1.0, "m": [[0.0] * 3]}]}
     data["proofs"] = [{"record": 0, "kind": "grid", "k": 4, "upper": data["upper"], "proof": tree}]
-    assert "rows are given as numbers" in dl.verify(data).reason
+    assert "rows are given as numbers" in verify_here(data).reason
