@@ -32,10 +32,10 @@ INDEPENDENT = {
         ("saved", {"version": 2}, "the saved audit has version 2"),
         ("saved", {"version": True}, "the saved audit has version True"),
         ("saved", {"certificate.format": "dalenius/design-certificate"}, "holds no audit certificate"),
-        ("saved", {"mechanism.query": "count(n=4)"}, "the saved mechanism is not the one"),
+        ("saved", {"mechanism.query": "count(n=4)"}, "the saved mechanism is "),
         ("saved", {"adversary.knowledge": 0.9}, "the saved knowledge is 0.9"),
         ("saved", {"adversary.entropy": 0.9}, "the saved entropy is 0.9"),
-        ("saved", {"adversary.value": 0.9}, "the saved adversary is"),
+        ("saved", {"adversary.value": 0.9}, "the saved limit is entropy 0.9 where the certificate has entropy "),
         ("saved", {"adversary.given": "epsilon"}, "is given by 'epsilon'"),
         ("saved", {"adversary.kind": "independent"}, "the saved adversary is 'independent'"),
         ("saved", {"record": 1}, "the saved record is 1"),
@@ -52,8 +52,8 @@ INDEPENDENT = {
         ("saved_design", {"leakage.unit": "bits"}, "the saved "),
         ("saved_design", {"unit": "bits"}, "the saved unit of the leakage is 'nats'"),
         ("saved_design", {"goal": "speed"}, "it must be leakage or distortion"),
-        ("saved_design", {"goal": "distortion"}, "the saved goal is 'distortion'"),
-        ("saved_design", {"budget": 0.4}, "the saved budget is 0.4"),
+        ("saved_design", {"goal": "distortion"}, "the saved budget is leakage 0.3 where the certificate has distortion 0.3"),
+        ("saved_design", {"budget": 0.4}, "the saved budget is distortion 0.4 where"),
         ("saved_design", {"distortion": 0.2}, "the saved distortion is 0.2"),
         ("saved_design", {"query": "count(n=3)"}, "the saved query is 'count(n=3)'"),
         ("saved_design", {"leakage.adversary.entropy": 0.6}, "the saved entropy is 0.6"),
@@ -81,7 +81,7 @@ def test_a_saved_audit_with_a_reference_states_no_entropy() -> None:
     }
     assert verify(saved).verified
     saved["adversary"]["entropy"] = 1.0
-    assert "the saved entropy is 1.0 where the certificate inside has None" in verify(saved).reason
+    assert "the saved entropy is 1.0 where the certificate has None" in verify(saved).reason
 
 
 def test_a_saved_audit_of_independent_records_states_no_amount() -> None:

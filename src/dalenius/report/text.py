@@ -3,7 +3,7 @@
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,17 @@ from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
-    from dalenius.tools.account import Account
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
+
+
+class Loaded(Protocol):
+    """A result that may have been read from a file."""
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it was."""
+
 
 # Stands behind what a certificate does not carry.
 FROM_FILE = "from the file"
@@ -97,7 +105,7 @@ def checked_words(result: "Audit | Design") -> str:
     """Return whether the certificate was checked, and what came of it."""
     if result.refused:
         return f"NOT verified: {result.refused}; please report"
-    return "verified" if result.verified else "certificate attached, not yet checked"
+    return "verified" if result.verified else f"{_origin(result)}certificate attached, not yet checked"
 
 
 def all_checked_words(results: Iterable["Audit | Design"]) -> str:
@@ -106,7 +114,13 @@ def all_checked_words(results: Iterable["Audit | Design"]) -> str:
     refused = next((result for result in listed if result.refused), None)
     if refused is not None:
         return checked_words(refused)
-    return "verified" if all(result.verified for result in listed) else "certificates attached, not yet checked"
+    if all(result.verified for result in listed):
+        return "verified"
+    return f"{next(filter(None, map(_origin, listed)), '')}certificates attached, not yet checked"
+
+
+def _origin(result: "Audit | Design") -> str:
+    return f"{FROM_FILE}; " if result.loaded else ""
 
 
 def facts(audit: Audit) -> Facts:
@@ -142,7 +156,7 @@ def curve_facts(curve: Curve) -> Facts:
     ]
 
 
-def from_file(answer: "Audit | Design | Account", lines: list[str], *, certified: bool = False) -> list[str]:
+def from_file(answer: Loaded, lines: list[str], *, certified: bool = False) -> list[str]:
     """Mark lines that rest on a file where its certificate says nothing: of a result that was read from one."""
     return lines if certified or not answer.loaded else [f"{line} ({FROM_FILE})" for line in lines]
 

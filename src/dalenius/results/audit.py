@@ -364,6 +364,11 @@ class Curve:
         return self.audits[0].unit
 
     @property
+    def loaded(self) -> bool:
+        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
+        return any(audit.loaded for audit in self.audits)
+
+    @property
     def lower(self) -> Floats:
         """Lower bound at each entropy."""
         return np.array([audit.lower for audit in self.audits])

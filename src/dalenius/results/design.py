@@ -277,6 +277,11 @@ class Frontier:
         return self.designs[0].unit
 
     @property
+    def loaded(self) -> bool:
+        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
+        return any(part.loaded for part in (*self.designs, *(point.leakage for point in self.named)))
+
+    @property
     def distortions(self) -> Floats:
         """Distortion budget of each design, ascending."""
         return np.array([design.budget for design in self.designs])

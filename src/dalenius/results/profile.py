@@ -72,6 +72,11 @@ class Profile:
     independent: Audit | None = None
 
     @property
+    def loaded(self) -> bool:
+        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
+        return self.leakage.loaded
+
+    @property
     def min_entropy_leakage(self) -> float | None:
         """log( sum_y max_x p(x) q(y|x) / max_x p(x) ) for p uniform: p cancels, maximal_leakage is left."""
         return self.maximal_leakage
