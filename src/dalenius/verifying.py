@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def verify(
     source: Any,  # noqa: ANN401 - path, Certificate or result
-    mechanism: "Mechanism | None" = None,
+    mechanism: "Mechanism | Sequence[Mechanism] | None" = None,
     *,
     memory: int = MEMORY,
     time_limit: float = TIME_LIMIT,
@@ -24,7 +25,8 @@ def verify(
 
     Args:
         source: a path, a Certificate, an Audit or a Design. A file is checked in a process of its own.
-        mechanism: if given, check also that the certificate is about this channel.
+        mechanism: if given, check also that the certificate is about this channel; of several releases together (a
+            ledger's `account().certificate`), the list of them in any order.
         memory: MiB that reading and checking may take together.
         time_limit: seconds for the same.
 
@@ -44,16 +46,18 @@ def verify(
     if time_limit != math.inf:
         checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
     if mechanism is not None:
-        _check_mechanism(mechanism)
+        _check_mechanisms(mechanism)
     in_file = isinstance(source, (str, os.PathLike))
     given = source if in_file else getattr(source, "certificate", source)
     return verifier.verify(given, mechanism=mechanism, memory=memory, time_limit=time_limit)
 
 
-def _check_mechanism(mechanism: object) -> None:
+def _check_mechanisms(given: object) -> None:
     # Whoever has a mechanism has loaded the model already.
     from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - numpy, which files do not need
 
-    if not isinstance(mechanism, Mechanism):
-        message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"
-        raise InputError(message)
+    for k, mechanism in enumerate(given if isinstance(given, (list, tuple)) else [given]):
+        if not isinstance(mechanism, Mechanism):
+            place = f", entry {k}," if isinstance(given, (list, tuple)) else ""
+            message = f"mechanism={place} must be a Mechanism, not {type(mechanism).__name__}"
+            raise InputError(message)

@@ -1,12 +1,14 @@
 """Saved audits and designs: whatever is written beside the certificate and says something else is refused."""
 
 import math
+from typing import Any
 
 import pytest
 from damage import GONE, damaged, golden, reason
 
 from dalenius.verifier.verify import verify
 
+Json = Any
 AUDIT = golden("saved")
 BITS = {
     "unit": "bits",
@@ -102,3 +104,44 @@ def test_a_saved_design_without_a_proof_of_its_optimum_claims_an_upper_bound_onl
 def test_what_a_saved_result_lacks_is_named() -> None:
     for key in ("certificate", "mechanism", "adversary", "record", "lower", "unit"):
         assert f"lacks {key!r}" in reason("saved", {key: GONE})
+
+
+def beside(**changes: object) -> Json:
+    """A saved design after an earlier release, with these changes to the mechanism that is to be run."""
+    certificate = golden("design_beside")
+    audit, parts = certificate["audit"], certificate["beside"]
+    joint = audit["problem"]
+    rows = [[sum(row[y :: len(row) // parts]) for y in range(len(row) // parts)] for row in joint["rows"]]
+    knows = certificate["adversary"]["knowledge"]
+    adversary = {"given": "knowledge", "value": knows, "knowledge": knows, "entropy": math.log(4) - knows}
+    common = {"unit": "nats", "adversary": adversary}
+    return {
+        "format": "dalenius/design",
+        "version": 1,
+        "mechanism": joint,
+        "released": {**joint, "rows": rows, "labels": [0, 1, 2], **changes},
+        "query": certificate["problem"].get("query"),
+        "goal": "distortion",
+        "budget": certificate["budget"]["leakage"],
+        **{key: certificate[key] for key in ("lower", "upper", "distortion")},
+        "leakage": {"record": 0, "lower": audit["lower"], "upper": audit["upper"], **common},
+        "certificate": certificate,
+        **common,
+    }
+
+
+def test_the_mechanism_that_a_saved_design_releases_is_the_second_part_of_its_joint_release() -> None:
+    honest = beside()
+    assert verify(honest).verified, verify(honest).reason
+    rows = honest["released"]["rows"]
+    other = "is not the second part of the joint release"
+    assert other in verify(beside(rows=rows[::-1])).reason
+    assert other in verify(beside(rows=[[1.0] + [0.0] * (len(rows[0]) - 1)] * len(rows))).reason
+    assert other in verify(beside(query="count(n=3)")).reason
+    assert "entries where" in verify(beside(rows=rows[:-1])).reason
+    assert "entries where" in verify(beside(rows=[row[:-1] for row in rows])).reason
+    assert "finite number" in verify(beside(rows=[[None] * len(rows[0])] * len(rows))).reason
+    agree = "do not agree whether there were earlier releases"
+    del honest["released"]
+    assert agree in verify(honest).reason
+    assert agree in verify({**golden("saved_design"), "released": rows}).reason

@@ -19,7 +19,7 @@ from dalenius.auditing.independent import (
     tilted,
     within,
 )
-from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, asked_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -192,9 +192,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
     data: dict[str, Any] = {
         "format": "dalenius/audit-certificate",
         "version": 1,
-        "problem": mechanism.describe(),
-        "adversary": adversary_data(problem),
-        **({} if problem.secret is None else {"secret": secrets.describe(problem.secret)}),
+        **asked_data(problem),
         "lower": lower,
         "upper": upper,
         "witness": {
@@ -240,17 +238,6 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
 
 def _stopped(gap: float, run: Run) -> Stopped:
     return "gap" if gap <= run.tolerance else ended(run.deadline, finished=run.deadline.left > 0)
-
-
-def adversary_data(problem: AuditProblem) -> dict[str, Any]:
-    """Return the adversary in plain data, as certificates carry it."""
-    adversary = problem.adversary
-    known = adversary.reference.describe()
-    return {
-        "independent": True,
-        **({} if adversary.unlimited else {"knowledge": adversary.value}),
-        **({"reference": known} if known else {}),
-    }
 
 
 def witness_prior(mechanism: Mechanism, record: int, witness: Mapping[str, Any], reference: Reference) -> Prior:

@@ -40,7 +40,7 @@ def available() -> bool:
 
 
 def verdict(
-    path: Path, mechanism: dict[str, object] | None, *, memory: int, time_limit: float, grace: float = 5.0
+    path: Path, mechanism: dict[str, object] | list[dict[str, object]] | None, *, memory: int, time_limit: float, grace: float = 5.0
 ) -> dict[str, Any]:
     """Return the fields of a Verification of the certificate in this file. OSError when it cannot be read.
 

@@ -19,7 +19,7 @@ import html
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -50,6 +50,7 @@ from .secret import Group, Secret
 VERSION = 1
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
+Given = Description | list[Description] | None  # what a certificate is to be about: one channel, or all that were released
 # Channels that are not written out against independent records, by the kind of their proofs.
 INDEPENDENT: dict[str, Callable[[dict[str, Any]], independent.Unwritten]] = {
     "shift": one_record.shifted,
@@ -139,19 +140,20 @@ class _Report:
 
 def verify(
     source: Any,  # noqa: ANN401 - path, dict or .data
-    mechanism: Describes | None = None,
+    mechanism: "Describes | Sequence[Describes] | None" = None,
     *,
     memory: int = MEMORY,
     time_limit: float = TIME_LIMIT,
 ) -> Verification:
     """Re-check a certificate: a path, its data as a dict, or an object whose `.data` is that dict.
 
-    With a mechanism also that the certificate is about this channel. memory (MiB) and time_limit (seconds) are for
+    With a mechanism also that the certificate is about this channel; of several releases together, with the list of
+    them, in any order, one that was run twice twice. memory (MiB) and time_limit (seconds) are for
     reading and checking together; beyond them the answer is `verified = False`, with a reason that begins "not
     checked:". A file is checked in a process of its own.
     """
     begin = time.perf_counter()
-    described = None if mechanism is None else mechanism.describe()
+    described = _described(mechanism)
     memory, limit = min(memory, LARGEST), min(time_limit, LONGEST)
     if not isinstance(source, (str, os.PathLike)):
         found = _verdict(lambda: getattr(source, "data", source), described, memory=memory, time_limit=limit)
@@ -163,15 +165,21 @@ def verify(
     return Verification(**{**_Report().fields(), **found, "seconds": time.perf_counter() - begin})
 
 
+def _described(mechanism: "Describes | Sequence[Describes] | None") -> Given:
+    if mechanism is None:
+        return None
+    return [one.describe() for one in mechanism] if isinstance(mechanism, Sequence) else mechanism.describe()
+
+
 def verify_stream(
-    file: IO[bytes], mechanism: Description | None = None, *, memory: int = MEMORY, time_limit: float = TIME_LIMIT
+    file: IO[bytes], mechanism: Given = None, *, memory: int = MEMORY, time_limit: float = TIME_LIMIT
 ) -> dict[str, Any]:
     """Read and re-check a certificate in this process; return the fields of a Verification."""
     return _verdict(lambda: read(file, memory), mechanism, memory=memory, time_limit=time_limit)
 
 
 def _verdict(
-    source: Callable[[], object], mechanism: Description | None, *, memory: int, time_limit: float
+    source: Callable[[], object], mechanism: Given, *, memory: int, time_limit: float
 ) -> dict[str, Any]:
     report = _Report()
     verified = False
@@ -180,7 +188,7 @@ def _verdict(
             content = mapping(source(), "the certificate")
             stored = isinstance(content.get("format"), str) and content["format"] in saved.FORMATS
             certificate = saved.certificate_of(content) if stored else content
-            work.admit(certificate, mechanism, memory, time_limit)
+            work.admit(certificate, mechanism if isinstance(mechanism, dict) else None, memory, time_limit)
             reason = _check(certificate, mechanism, report)
             if stored:
                 saved.check_knowledge(content, report.knowledge, report.universe)
@@ -196,10 +204,16 @@ def _verdict(
     return {**report.fields(), "verified": verified, "reason": reason}
 
 
-def _check(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+def _check(content: dict[str, Any], mechanism: Given, report: _Report) -> str:
     """Return what a certificate of either kind establishes."""
-    if content.get("format") in (DESIGN, JOINT):
-        return (_design if content["format"] == DESIGN else _joint)(content, mechanism, report)
+    if content.get("format") == JOINT:
+        return _joint(content, [mechanism] if isinstance(mechanism, dict) else mechanism, report)
+    if isinstance(mechanism, list):
+        if len(mechanism) != 1:
+            refuse(f"the certificate is about one mechanism, and {len(mechanism)} were given")
+        mechanism = mechanism[0]
+    if content.get("format") == DESIGN:
+        return _design(content, mechanism, report)
     if "cells" in mapping(content.get("witness", {}), "the witness"):
         return _continuous_audit(content, mechanism, report)
     if "independent" in mapping(content.get("adversary", {}), "the adversary"):
@@ -431,11 +445,11 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     )
 
 
-def _inner(audit: dict[str, Any]) -> tuple[float, float]:
-    """Check an audit inside another certificate, and return its bounds."""
+def _inner(audit: dict[str, Any], mechanism: Description | None = None) -> tuple[float, float]:
+    """Check an audit inside another certificate, of this channel if one is given, and return its bounds."""
     inside = _Report()
     try:
-        _check(audit, None, inside)
+        _check(audit, mechanism, inside)
     except Refused as reason:
         refuse(f"the audit of {inside.problem or 'whole numbers'} inside: {reason}")
     if inside.confidence is not None:
@@ -444,19 +458,17 @@ def _inner(audit: dict[str, Any]) -> tuple[float, float]:
     return inside.lower, inside.upper
 
 
-def _joint(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+def _joint(content: dict[str, Any], mechanisms: list[Description] | None, report: _Report) -> str:
     """Check the certificate of several releases together; see joint.py.
 
     Guarantee: lower <= L <= upper, the most that all of them together leak of any record.
     """
     lower, upper = _bounds(content, JOINT, report)
     asked = joint.Joint(content)
-    report.problem = f"{asked.people} records with columns {', '.join(map(show, asked.columns))}; {asked.words}"
-    if mechanism is not None:
-        refuse("the certificate is about several releases together; check it without a mechanism")
+    report.problem = asked.text
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
-    return asked.check(content, lower, upper, _inner)
+    return asked.check(lower, upper, _inner, mechanisms)
 
 
 def _large_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
