@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -168,8 +169,8 @@ def test_what_stands_beside_a_certificate_is_what_it_is_about(
 ) -> None:
     data = json.loads(content(name))
     for way, value in changes.items():
-        about = [others().get(str(one), one) for one in value] if isinstance(value, list) else others().get(str(value), value)
-        put(data, way, about)
+        listed = isinstance(value, list)
+        put(data, way, [others().get(str(one), one) for one in value] if listed else others().get(str(value), value))
     (tmp_path / "r.json").write_text(json.dumps(data))
     with pytest.raises(InputError, match=words) as refused:
         dl.load(tmp_path / "r.json", verify=True)
@@ -182,7 +183,7 @@ def test_a_frontier_is_about_one_adversary(tmp_path: Path) -> None:
     weaker = dl.frontier(QUERY, entropy=1.3, points=2, tolerance=1e-2, named=False).designs[0]
     data["designs"][0] = design_content(weaker)
     (tmp_path / "r.json").write_text(json.dumps(data))
-    with pytest.raises(InputError, match="point 2 of the frontier: the first point's limit is entropy 1.3"):
+    with pytest.raises(InputError, match=r"point 2 of the frontier: the first point's limit is entropy 1\.3"):
         dl.load(tmp_path / "r.json", verify=True)
 
 
@@ -194,7 +195,7 @@ def test_what_no_certificate_carries_is_marked_with_and_without_a_check(saved: t
         back = dl.load(path, verify=verify)
         text = back.summary()
         assert back.loaded
-        assert ("from the file; certificates attached" in text or "from the file; certificate attached" in text) != verify
+        assert bool(re.search("from the file; certificates? attached", text)) != verify
         headings = {"Calibration": ["Noise", "Stopped"], "Profile": ["Capacity", "Guessing", "Neighbours"]}
         for heading in headings.get(type(back).__name__, ()):
             (line,) = (line for line in text.splitlines() if line.startswith(heading))
@@ -220,5 +221,5 @@ def test_a_calibration_of_some_columns_that_cannot_be_compared_is_not_verified(t
     data["together"] = [data["leakage"]["lower"], data["leakage"]["upper"]]
     (tmp_path / "r.json").write_text(json.dumps(data))
     assert "flip = " in dl.load(tmp_path / "r.json").summary()
-    with pytest.raises(InputError, match="the calibrated mechanism is .* where the certificate has a channel by its rows"):
+    with pytest.raises(InputError, match="where the certificate has a channel by its rows"):
         dl.load(tmp_path / "r.json", verify=True)

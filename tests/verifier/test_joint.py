@@ -178,9 +178,7 @@ def test_of_one_person_audits_against_any_prior_are_allowed_and_of_more_they_are
     assert "against independent records" in dl.verify(joint).reason
 
 
-FIRST, SECOND = (
-    M.geometric(Q.histogram(n=300, k=k), epsilon=epsilon) for k, epsilon in ((4, 1.0), (6, 0.5))
-)
+FIRST, SECOND = (M.geometric(Q.histogram(n=300, k=k), epsilon=epsilon) for k, epsilon in ((4, 1.0), (6, 0.5)))
 
 
 def test_the_verdict_names_mechanisms_columns_and_sizes() -> None:

@@ -54,7 +54,7 @@ INDEPENDENT = {
         ("saved_design", {"leakage.unit": "bits"}, "the saved "),
         ("saved_design", {"unit": "bits"}, "the saved unit of the leakage is 'nats'"),
         ("saved_design", {"goal": "speed"}, "it must be leakage or distortion"),
-        ("saved_design", {"goal": "distortion"}, "the saved budget is leakage 0.3 where the certificate has distortion 0.3"),
+        ("saved_design", {"goal": "distortion"}, "the saved budget is leakage 0.3 where the certificate has"),
         ("saved_design", {"budget": 0.4}, "the saved budget is distortion 0.4 where"),
         ("saved_design", {"distortion": 0.2}, "the saved distortion is 0.2"),
         ("saved_design", {"query": "count(n=3)"}, "the saved query is 'count(n=3)'"),

@@ -117,10 +117,11 @@ def calibration_sections(calibration: Calibration) -> list[Section]:
     verdict = f"{name} keeps the budget: it leaks at most {most} about any one record. {_checked([audit])}"
     if calibration.together is not None:
         # No certificate is about everything together.
-        all_of_it, mark = most_words(calibration.together[1], calibration.unit), f" ({FROM_FILE})" * calibration.loaded
+        all_of_it = most_words(calibration.together[1], calibration.unit)
+        mark = f" ({FROM_FILE})" if calibration.loaded else ""
         verdict = (
-            f"{name} keeps the budget: with all earlier releases it leaks at most {all_of_it}{mark}. By itself it leaks "
-            f"at most {most}; {text(all_checked_words([audit]))}."
+            f"{name} keeps the budget: with all earlier releases it leaks at most {all_of_it}{mark}. "
+            f"By itself it leaks at most {most}; {text(all_checked_words([audit]))}."
         )
     again = Section("How to reproduce it", commands=calibration_again(calibration))
     rest = [again if one.heading == again.heading else one for one in audit_sections(audit)[2:]]

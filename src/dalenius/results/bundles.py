@@ -164,7 +164,7 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
         audit, name, family = _audit(part(one["leakage"])), str(one["name"]), str(one["family"])
         _compare(adversary, audit, f"the mechanism {name}", "frontier's")
         of = str(audit.mechanism.query), audit.mechanism.name, audit.unit
-        if of != (str(query), name, designs[0].unit) or name.split("(")[0] != family:
+        if of != (str(query), name, designs[0].unit) or name.partition("(")[0] != family:
             message = f"what stands beside the frontier as {name} of the family {family} is another mechanism"
             raise InputError(message)
         distortion = checks.real("distortion", one["distortion"], 0.0, math.inf)
@@ -176,7 +176,8 @@ def _of_calibration(calibration: Calibration) -> dict[str, Any]:
     numbers = {name: _finite(getattr(calibration, name)) for name in OF_CALIBRATION}
     together = {} if calibration.together is None else {"together": list(calibration.together)}
     # Certificates do not name the mechanism of a query that is a function of the user's.
-    query = {} if calibration.leakage.mechanism.by_formula else {"query": query_content(calibration.mechanism.query)}
+    of = None if calibration.leakage.mechanism.by_formula else calibration.mechanism.query
+    query = {} if of is None else {"query": query_content(of)}
     return {**numbers, **together, **query, "leakage": audit_content(calibration.leakage)}
 
 
@@ -220,7 +221,7 @@ def _check_noise(content: dict[str, Any], leakage: Audit) -> None:
         raise InputError(message)
     mechanism = leakage.mechanism
     query = mechanism.query if mechanism.by_formula else query_of(content["query"]) if "query" in content else None
-    stated = {"mechanism": query and family.with_parameter(query, value).describe(), "secret": None}
+    stated: dict[str, object] = {"mechanism": query and family.with_parameter(query, value).describe(), "secret": None}
     try:
         _compare(stated, leakage, f"{parameter.name} = {value!r}", "calibrated")
     except InputError:
@@ -264,6 +265,7 @@ def _profile(content: dict[str, Any], part: Part) -> Profile:
         message = f"it stopped by {content['stopped']!r}, which is not a reason"
         raise InputError(message)
     amounts = ("maximal_leakage", "record_min_entropy_leakage", "distortion")
+    numbers: dict[str, Any] = {name: _real(content, name) for name in amounts}
     return Profile(
         mechanism=curve.audits[0].mechanism,
         leakage=curve,
@@ -272,9 +274,11 @@ def _profile(content: dict[str, Any], part: Part) -> Profile:
         independent=independent,
         dp_epsilon=math.inf if epsilon is None and not unknown else epsilon,
         dp_delta=_real(content, "dp_delta", high=1.0),
-        **{name: _real(content, name) for name in amounts},
-        **{name: checks.real(name, content[name], 0.0, math.inf) for name in ("epsilon", "seconds")},
-        **{name: content[name] for name in ("unit", "stopped")},
+        epsilon=checks.real("epsilon", content["epsilon"], 0.0, math.inf),
+        seconds=checks.real("seconds", content["seconds"], 0.0, math.inf),
+        unit=curve.unit,
+        stopped=content["stopped"],
+        **numbers,
     )
 
 

@@ -110,18 +110,19 @@ def _other(result: Audit | Design) -> str:
     """
     if isinstance(result, Design) and not result.kept:
         return _other(result.leakage)
-    bounds = {"lower": result.lower, "upper": result.upper}
+    asked: dict[str, Any] = {"problem": {}, "adversary": adversary_data(result.adversary)}
+    asked |= {"lower": result.lower, "upper": result.upper}
     nats = NATS_PER_UNIT[result.unit]
     scale, stated = nats, dict[str, object]()
     if isinstance(result, Audit):
-        bounds |= {} if result.secret is None else {"secret": describe(result.secret)}
+        asked |= {} if result.secret is None else {"secret": describe(result.secret)}
     else:
         primal = result.goal == "leakage"
         scale = nats if primal else 1.0
         stated["budget"] = {"distortion": result.budget} if primal else {"leakage": result.budget * nats}
         stated["distortion"] = result.distortion
     try:
-        stated |= question({"problem": {}, "adversary": adversary_data(result.adversary), **bounds})
+        stated |= question(asked)
         del stated["mechanism"]  # compared by the verifier
         compare(stated, result.certificate.data, scale, whose="result's")
     except Refused as reason:

@@ -279,7 +279,7 @@ class Frontier:
     @property
     def loaded(self) -> bool:
         """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
-        return any(part.loaded for part in (*self.designs, *(point.leakage for point in self.named)))
+        return any(design.loaded for design in self.designs) or any(point.leakage.loaded for point in self.named)
 
     @property
     def distortions(self) -> Floats:

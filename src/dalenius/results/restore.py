@@ -486,6 +486,7 @@ def _plain(content: dict[str, Any], fields: Plain) -> dict[str, Any]:
 
 
 def query_of(content: str | dict[str, Any]) -> Query:
+    """Rebuild a query: by its call, or a function by its answers."""
     if isinstance(content, str):
         return parse_query(content)
     records, answers, classes = checks.alphabets(content["records"]), content["answers"], content["classes"]

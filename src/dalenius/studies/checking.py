@@ -1,5 +1,6 @@
 """Whether an answer, in a store or just found, is one to its question, and its certificate about that question."""
 
+import math
 from typing import Any
 
 from dalenius.errors import InputError
@@ -14,6 +15,8 @@ MORE: dict[TaskName, tuple[str, ...]] = {
 }
 SOMETIMES = {"confidence"}
 ENDS = ("lower", "upper")
+LEAST = {"value": -math.inf}  # 0 of all other numbers
+MOST = {"confidence": 1.0}
 
 
 def check_numbers(task: Task, numbers: dict[str, Any]) -> None:
@@ -25,26 +28,20 @@ def check_numbers(task: Task, numbers: dict[str, Any]) -> None:
         odd = sorted(map(str, set(numbers) ^ (names - SOMETIMES)))
         message = f"it has other numbers than an answer of task = {task.task!r}: {', '.join(odd)}"
         raise InputError(message)
-    for prefix in ("", "leakage_") if task.task == "design" else ("",):
-        low, high = (checks.real(f"{prefix}{end}", numbers[f"{prefix}{end}"], 0.0, float("inf")) for end in ENDS)
-        if low > high:
-            message = f"{prefix}lower = {low!r} is above {prefix}upper = {high!r}"
-            raise InputError(message)
-    if numbers["gap"] != numbers["upper"] - numbers["lower"]:
-        message = f"gap = {numbers['gap']!r} is not upper - lower"
-        raise InputError(message)
-    if numbers.get("distortion") is not None or task.task == "design":
-        checks.real("distortion", numbers["distortion"], 0.0, float("inf"))
-    if task.task == "calibrate":
-        checks.real("value", numbers["value"], -float("inf"), float("inf"))
-    if "confidence" in numbers:
-        checks.real("confidence", numbers["confidence"], 0.0, 1.0)
+    for name in (*ENDS, *MORE[task.task]):
+        if numbers.get(name) is not None:
+            checks.real(name, numbers[name], LEAST.get(name, 0.0), MOST.get(name, math.inf))
     checks.whole("nodes", numbers["nodes"], 0)
     paper = "upper" if task.task == "design" else "lower"
     proved = "upper" if "confidence" in numbers else paper if task.method == "paper" else "both"
-    for name, expected in (("unit", task.unit), ("proved", proved)):
+    for name, expected in (("unit", task.unit), ("proved", proved), ("gap", numbers["upper"] - numbers["lower"])):
         if numbers[name] != expected:
-            message = f"{name} = {numbers[name]!r} where {expected!r} was asked for"
+            message = f"{name} = {numbers[name]!r} where it must be {expected!r}"
+            raise InputError(message)
+    for prefix in ("", "leakage_") if task.task == "design" else ("",):
+        low, high = (numbers[f"{prefix}{end}"] for end in ENDS)
+        if low > high:
+            message = f"{prefix}lower = {low!r} is above {prefix}upper = {high!r}"
             raise InputError(message)
     for name in ("stopped", "upper_by"):
         if not isinstance(numbers[name], str) or not numbers[name].isprintable():

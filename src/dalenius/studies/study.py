@@ -347,7 +347,9 @@ class Verified:
 
     def __str__(self) -> str:
         if not self.refused:
-            return f"all {self.checked} certificates verified" if self.checked else "no point is done: nothing to verify"
+            return (
+                f"all {self.checked} certificates verified" if self.checked else "no point is done: nothing to verify"
+            )
         first = f"{place_words(self.refused[0][0])}: {self.refused[0][1]}"
         return f"{len(self.refused)} of {self.checked} certificates NOT verified; the first at {first}"
 

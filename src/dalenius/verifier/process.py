@@ -39,9 +39,7 @@ def available() -> bool:
     return bool(sys.executable) and os.name == "posix" and not getattr(sys, "frozen", False)
 
 
-def verdict(
-    path: Path, mechanism: dict[str, object] | list[dict[str, object]] | None, *, memory: int, time_limit: float, grace: float = 5.0
-) -> dict[str, Any]:
+def verdict(path: Path, mechanism: object, *, memory: int, time_limit: float, grace: float = 5.0) -> dict[str, Any]:
     """Return the fields of a Verification of the certificate in this file. OSError when it cannot be read.
 
     grace: seconds beyond the time limit before the child is killed; it ends by itself first, and says more.

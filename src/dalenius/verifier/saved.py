@@ -1,4 +1,4 @@
-"""What stands beside a certificate, and whether the certificate is about it: the one comparison, which all readers call.
+"""What stands beside a certificate, and whether the certificate is about it: the one comparison, which all call.
 
 Whoever shows a number of a file beside a question relies on the certificate being about that question: saved audits and
 designs here, curves, frontiers, profiles and calibrations in results/bundles.py, points of a study in studies/task.py.
@@ -182,7 +182,8 @@ def _described(mechanism: object) -> dict[str, Any]:
 
 def _adversary(saved: dict[str, Any]) -> dict[str, object]:
     stored = mapping(field(saved, "adversary", "the saved result"), "the saved adversary")
-    given, value, *amounts = (field(stored, key, "the saved adversary") for key in ("given", "value", "knowledge", "entropy"))
+    keys = ("given", "value", "knowledge", "entropy")
+    given, value, *amounts = (field(stored, key, "the saved adversary") for key in keys)
     kind = stored.get("kind", "bounded")
     if kind == "independent" and value is None:
         if any(amount is not None for amount in amounts):

@@ -50,7 +50,7 @@ from .secret import Group, Secret
 VERSION = 1
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
-Given = Description | list[Description] | None  # what a certificate is to be about: one channel, or all that were released
+Given = Description | list[Description] | None  # the channel that a certificate is to be about, or all of them
 # Channels that are not written out against independent records, by the kind of their proofs.
 INDEPENDENT: dict[str, Callable[[dict[str, Any]], independent.Unwritten]] = {
     "shift": one_record.shifted,
@@ -178,9 +178,7 @@ def verify_stream(
     return _verdict(lambda: read(file, memory), mechanism, memory=memory, time_limit=time_limit)
 
 
-def _verdict(
-    source: Callable[[], object], mechanism: Given, *, memory: int, time_limit: float
-) -> dict[str, Any]:
+def _verdict(source: Callable[[], object], mechanism: Given, *, memory: int, time_limit: float) -> dict[str, Any]:
     report = _Report()
     verified = False
     try:
@@ -212,6 +210,11 @@ def _check(content: dict[str, Any], mechanism: Given, report: _Report) -> str:
         if len(mechanism) != 1:
             refuse(f"the certificate is about one mechanism, and {len(mechanism)} were given")
         mechanism = mechanism[0]
+    return _of_one(content, mechanism, report)
+
+
+def _of_one(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+    """Return what a certificate about one channel establishes."""
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
     if "cells" in mapping(content.get("witness", {}), "the witness"):
