@@ -265,6 +265,7 @@ def test_a_certificate_of_another_question_does_not_pass(task: str, fix: str, wo
         ("bits", {"lower": -0.5}, "lower = -0.5 is out of range"),
         ("bits", {"gap": 0.0}, "gap = 0.0 where it must be"),
         ("bits", {"upper": "0.1"}, "upper = '0.1' is not a number"),
+        ("bits", {"upper": None}, "upper = None is not a number"),
         ("bits", {"proved": "upper"}, "proved = 'upper' where it must be 'both'"),
         ("bits", {"stopped": 3}, "stopped = 3 is not a word"),
         ("bits", {"nodes": -1}, "nodes"),
