@@ -1,4 +1,4 @@
-"""Honest certificates beside other questions: parts of curves, frontiers, profiles, calibrations and studies, exchanged.
+"""Honest certificates beside other questions: parts of curves, frontiers, calibrations and studies, exchanged.
 
 Every certificate in the pool is honest, so that each verifies. A case puts some beside a question that they are not
 about, edits numbers, or both. What is then said to be verified must be true of the question that is shown.
@@ -276,7 +276,7 @@ def of_study(rng: random.Random) -> str:
         assert numbers["lower"] <= honest["upper"] + NEAR
         assert numbers["upper"] >= honest["lower"] - NEAR
         if name == "calibrate":
-            assert numbers["value"] == honest["value"] or numbers["upper"] <= 0.1  # noqa: PLR2004 - its budget
+            assert numbers["value"] == honest["value"] or numbers["upper"] <= 0.1  # its budget
     return "verified"
 
 

@@ -152,6 +152,7 @@ FORGED = [
     ("calibration", {"too_little": "0.6"}, "too_little"),
     ("calibration", {"distortion": -0.1}, "distortion"),
     ("calibration", {"quietest": 1}, "quietest"),
+    ("calibration", {"accuracy": None}, "accuracy"),
     ("calibration", {"audits": 0}, "audits"),
     ("frontier", {"query": "count(n=3)"}, "not all for the query"),
     ("frontier", {"designs.1.query": "count(n=3)"}, "query"),
@@ -196,7 +197,7 @@ def test_what_no_certificate_carries_is_marked_with_and_without_a_check(saved: t
         text = back.summary()
         assert back.loaded
         assert bool(re.search("from the file; certificates? attached", text)) != verify
-        headings = {"Calibration": ["Noise", "Stopped"], "Profile": ["Capacity", "Guessing", "Neighbours"]}
+        headings = {"Calibration": ["Asked", "Noise", "Stopped"], "Profile": ["Capacity", "Guessing", "Neighbours"]}
         for heading in headings.get(type(back).__name__, ()):
             (line,) = (line for line in text.splitlines() if line.startswith(heading))
             assert line.endswith(f"({mark})")

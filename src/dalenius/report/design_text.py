@@ -20,13 +20,14 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 
 def design_facts(design: Design) -> Facts:
     """Return what a design says as pairs of a heading and lines of text."""
+    rows = _rows(design)  # the first has the labels
     return [
         ("Designed", from_file(design, [_problem(design)], certified=_has_query(design))),
         ("Asked", from_file(design, [_asked(design)], certified=design.kept)),
         ("Best", from_file(design, _best(design), certified=design.kept)),
         ("Mechanism", _mechanism(design)),
         ("Adversary", [adversary_words(design.leakage)]),
-        ("Rows", _rows(design)),
+        ("Rows", [*from_file(design, rows[:1], certified=_has_query(design)), *rows[1:]]),
         ("Stopped", from_file(design, _stopped(design))),
         *loaded_words(design),
     ]

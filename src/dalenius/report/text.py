@@ -3,7 +3,7 @@
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
-from dalenius.results.audit import Audit, Curve, Stopped
+from dalenius.results.audit import Audit, Curve, Loaded, Stopped
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
 
@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from dalenius.results.design import Design
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
-
-
-class Loaded(Protocol):
-    """A result that may have been read from a file."""
-
-    @property
-    def loaded(self) -> bool:
-        """Whether it was."""
 
 
 # Stands behind what a certificate does not carry.

@@ -199,8 +199,9 @@ def _calibration(content: dict[str, Any], part: Part) -> Calibration:
         message = f"it stopped by {content['stopped']!r}, which is not a reason"
         raise InputError(message)
     _check_noise(content, leakage)
-    for name in ("distortion", "accuracy", "seconds"):
-        _real(content, name)
+    for name in ("accuracy", "seconds"):
+        checks.real(name, content[name], 0.0, math.inf)
+    _real(content, "distortion")
     _real(content, "too_little", -math.inf)
     checks.whole("audits", content["audits"])
     checks.flag("quietest", content["quietest"])

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
-from dalenius.results.audit import Audit, finite, flat, frame
+from dalenius.results.audit import Audit, finite, flat, frame, origin
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +113,7 @@ class Calibration:
         return (
             f"<Calibration {self.mechanism.name} of {self.mechanism.query}: leaks at most {upper} {self.unit}"
             f"{' with all before' if self.together else ''}, "
-            f"budget {self.budget:.9g}; stopped by {self.stopped}>"
+            f"budget {self.budget:.9g}; stopped by {self.stopped}{origin(self)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -134,7 +134,7 @@ class Calibration:
             leaks = [*from_file(self, [both]), f"by itself {alone}"]
         return [
             ("Calibrated", [problem(self.mechanism)]),
-            ("Asked", [asked]),
+            ("Asked", from_file(self, [asked])),
             ("Leakage", leaks),
             ("Noise", from_file(self, self._noise())),
             ("Adversary", [adversary_words(self.leakage)]),
