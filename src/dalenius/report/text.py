@@ -118,15 +118,17 @@ def _origin(result: "Audit | Design") -> str:
 def facts(audit: Audit) -> Facts:
     """Return what an audit says as pairs of a heading and lines of text."""
     others = len(audit.records.orbits) > 1 and audit.proved != "lower"  # then other records' brackets are named
+    witness = sampled_witness(_witness(audit)) if audit.proved == "upper" else _witness(audit)
+    own_names = isinstance(audit.secret, Function)  # what its values are called
     named: Facts = [
         ("Audited", [problem(audit.mechanism)]),
         ("Leakage", _leakage(audit)),
         ("Record", from_file(audit, [_records(audit)], certified=not others))
         if audit.secret is None
-        else ("Secret", from_file(audit, [_secret(audit)], certified=not isinstance(audit.secret, Function))),
+        else ("Secret", from_file(audit, [_secret(audit)], certified=not own_names)),
         ("Adversary", [adversary_words(audit)]),
         ("Compare", from_file(audit, _compare(audit))),
-        ("Witness", sampled_witness(_witness(audit)) if audit.proved == "upper" else _witness(audit)),
+        ("Witness", from_file(audit, witness, certified=not own_names)),
         ("Stopped", from_file(audit, _stopped(audit))),
         *loaded_words(audit),
     ]
