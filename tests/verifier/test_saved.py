@@ -141,6 +141,8 @@ def test_the_mechanism_that_a_saved_design_releases_is_the_second_part_of_its_jo
     assert "entries where" in verify(beside(rows=rows[:-1])).reason
     assert "entries where" in verify(beside(rows=[row[:-1] for row in rows])).reason
     assert "finite number" in verify(beside(rows=[[None] * len(rows[0])] * len(rows))).reason
+    by_rows = "the saved mechanism is count(n=2) where the certificate has a channel by its rows"
+    assert by_rows in verify({**honest, "mechanism": {"query": "count(n=2)"}}).reason
     agree = "do not agree whether there were earlier releases"
     del honest["released"]
     assert agree in verify(honest).reason
