@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from dalenius.verifier.process import one_child
-from fuzz import bombs, certificates, differential, forgeries, inputs, joint, numerics, saved
+from fuzz import beside, bombs, certificates, differential, forgeries, inputs, joint, numerics, saved
 
 Case = Callable[[random.Random], str]
 
@@ -19,7 +19,8 @@ FUZZERS: dict[str, tuple[Case, float]] = {  # and their share of all cases
     "forgeries": (forgeries.case, 0.1),
     "inputs": (inputs.case, 0.18),
     "joint": (joint.case, 0.02),
-    "saved": (saved.case, 0.15),
+    "saved": (saved.case, 0.1),
+    "beside": (beside.case, 0.05),
     "differential": (differential.case, 0.05),
     "numerics": (numerics.case, 0.04),
     "bombs": (bombs.case, 0.01),

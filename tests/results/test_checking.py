@@ -127,10 +127,16 @@ def test_bounds_that_are_not_those_of_the_certificate_are_not_verified() -> None
     for unit in ("nats", "bits"):
         audit = dl.audit(parity(), entropy=2.2, unit=unit, verify=True)
         assert audit.verified
-        for claim in ({"upper": audit.upper - 1e-9}, {"lower": audit.lower + 1e-9}):
-            verdict = replace(audit, **claim).verify()
+        for key, claim in (("upper", audit.upper - 1e-9), ("lower", audit.lower + 1e-9)):
+            verdict = replace(audit, **{key: claim}).verify()
             assert not verdict.verified
-            assert "not those of its certificate" in verdict.reason
+            assert f"the result's {key} bound is {claim!r} where the certificate has" in verdict.reason
+
+
+def test_a_certificate_against_another_adversary_or_about_another_secret_is_not_verified() -> None:
+    audit, weaker = (dl.audit(parity(), entropy=b, verify=False) for b in (2.2, 2.5))
+    assert "the result's limit is entropy 2.5" in replace(audit, adversary=weaker.adversary).verify().reason
+    assert "the result's secret is" in replace(audit, secret=0).verify().reason
 
 
 def test_a_certificate_about_another_mechanism_is_not_verified() -> None:

@@ -135,8 +135,8 @@ def test_a_group_of_many_records_is_named_by_its_fingerprint() -> None:
     assert Group(tuple(range(21))).text.startswith("21 records (sha256 ")
 
 
-def test_a_joint_certificate_is_checked_without_a_mechanism() -> None:
-    assert "check it without a mechanism" in reason("joint", {}, Described(query="count(n=2)"))
+def test_a_joint_certificate_is_about_a_mechanism_for_each_release() -> None:
+    assert "about 3 releases, and 1 mechanisms" in reason("joint", {}, Described(query="count(n=2)"))
 
 
 def test_a_joint_release_that_is_no_product_is_refused() -> None:

@@ -7,6 +7,7 @@ answers of worker processes, which this process started itself, are noted when t
 
 import hashlib
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from dalenius.verifier import verify as verifier
@@ -29,7 +30,7 @@ def made_here(certificate: Any) -> bool:  # noqa: ANN401 - whatever is to be che
 
 def verify(
     certificate: Any,  # noqa: ANN401 - a path, a dict, a Certificate
-    mechanism: verifier.Describes | None = None,
+    mechanism: verifier.Describes | Sequence[verifier.Describes] | None = None,
     *,
     memory: int,
     time_limit: float,

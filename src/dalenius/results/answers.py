@@ -171,7 +171,7 @@ def design_result(  # noqa: PLR0913 - what was found
     data = {
         "format": "dalenius/design-certificate",
         "version": 1,
-        "problem": _described(distortion, problem),
+        "problem": described(distortion, problem),
         "adversary": adversary_data(adversary),
         "budget": {"distortion" if primal else "leakage": problem.budget},
         "lower": lower,
@@ -211,8 +211,8 @@ def design_result(  # noqa: PLR0913 - what was found
     )
 
 
-def _described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
-    """The problem in plain data: by name where the verifier can rebuild it, else written out."""
+def described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
+    """Return the task of a design in plain data: by name where the verifier can rebuild it, else written out."""
     query, domain = distortion.query, problem.domain
     data: dict[str, Any] = {"distribution": "uniform" if domain.uniform else domain.weights.tolist()}
     by_name = query.named and not isinstance(domain.statistic, Table)

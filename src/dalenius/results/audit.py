@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -328,7 +328,7 @@ class Audit:
         note = ("" if self.closed or self.proved == "upper" else ", gap open") + (
             ", NOT verified" if self.refused else ""
         )
-        note += ", read from a file" if self.loaded else ""
+        note += origin(self)
         sure = "" if self.confidence is None else f" with confidence {self.confidence:g}"
         digits = decimals(self.upper)
         knows = (
@@ -370,6 +370,11 @@ class Curve:
     def unit(self) -> str:
         """Unit of every number."""
         return self.audits[0].unit
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
+        return any(audit.loaded for audit in self.audits)
 
     @property
     def lower(self) -> Floats:
@@ -436,8 +441,21 @@ class Curve:
         return (
             f"<Curve of {len(self.audits)} points, {what} {min(along):.4g} to {max(along):.4g}: "
             f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
-            f"widest gap {widest:.1e}{sure}>"
+            f"widest gap {widest:.1e}{sure}{origin(self)}>"
         )
+
+
+class Loaded(Protocol):
+    """A result that may have been read from a file."""
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it was."""
+
+
+def origin(result: Loaded) -> str:
+    """Return how the short form of a result that was read from a file ends."""
+    return ", read from a file" if result.loaded else ""
 
 
 def _index(record: int | None) -> int:

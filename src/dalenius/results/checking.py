@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from dalenius.certificates import made
-from dalenius.certificates.certificate import Certificate
+from dalenius.certificates.audits import adversary_data
 from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.secret import describe
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.limits import TIME_LIMIT
+from dalenius.verifier.reading import Refused
+from dalenius.verifier.saved import compare, question
 
 Verify = Literal["auto"] | bool
 Result = TypeVar("Result", Audit, Design)
@@ -123,8 +126,8 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = 
     everyone who has the result. Only this field is set afterwards, and only here.
     """
     verdict = _verify(result, time_limit, memory)
-    if verdict.verified and not _states(result, verdict):
-        verdict = replace(verdict, verified=False, reason="the bounds of the result are not those of its certificate")
+    if verdict.verified and (other := _other(result)):
+        verdict = replace(verdict, verified=False, reason=other)
     if verdict.verified and isinstance(result, Design) and _carries(result):
         _note(result.leakage)
     if not verdict.reason.startswith(NOT_CHECKED):
@@ -141,17 +144,34 @@ def _verify(result: Audit | Design, time_limit: float, memory: int) -> verifier.
 def _carries(design: Design) -> bool:
     """Whether the certificate of a design has that of its audit inside, or is it; then both were checked."""
     data, audit = design.certificate.data, design.leakage
-    return data.get("audit", data) == audit.certificate.data and _states(audit, audit.certificate)
+    return data.get("audit", data) == audit.certificate.data and not _other(audit)
 
 
-def _states(result: Audit | Design, verdict: verifier.Verification | Certificate) -> bool:
-    """Whether the bounds of a result are those that were verified, in its unit and rounded outward."""
+def _other(result: Audit | Design) -> str:
+    """Return why a certificate is about another question than its result, or states other bounds; nothing if not.
+
+    Of a design that does not keep its budget the certificate is that of the audit.
+    """
     if isinstance(result, Design) and not result.kept:
-        return _states(result.leakage, verdict)  # the certificate is that of the audit
-    nats = isinstance(result, Audit) or result.goal == "leakage"
-    scale = NATS_PER_UNIT[result.unit] if nats else 1.0
-    lower, upper = verdict.lower, verdict.upper
-    return lower is not None and upper is not None and result.lower <= lower / scale and upper / scale <= result.upper
+        return _other(result.leakage)
+    asked: dict[str, Any] = {"problem": {}, "adversary": adversary_data(result.adversary)}
+    asked |= {"lower": result.lower, "upper": result.upper}
+    nats = NATS_PER_UNIT[result.unit]
+    scale, stated = nats, dict[str, object]()
+    if isinstance(result, Audit):
+        asked |= {} if result.secret is None else {"secret": describe(result.secret)}
+    else:
+        primal = result.goal == "leakage"
+        scale = nats if primal else 1.0
+        stated["budget"] = {"distortion": result.budget} if primal else {"leakage": result.budget * nats}
+        stated["distortion"] = result.distortion
+    try:
+        stated |= question(asked)
+        del stated["mechanism"]  # compared by the verifier
+        compare(stated, result.certificate.data, scale, whose="result's")
+    except Refused as reason:
+        return str(reason)
+    return ""
 
 
 def _note(result: Audit | Design, refused: str = "") -> None:

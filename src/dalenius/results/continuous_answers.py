@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
+from dalenius.certificates.audits import asked_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import checks
@@ -328,20 +329,11 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
         raise InputError(message)
     bins = asked.bins
     record = problem.secret if isinstance(problem.secret, int) else None if bins is not None else 0
-    about = {"records": [record]} if bins is None else {"record": bins.bin_of, "edges": list(bins.edges)}
     named = {} if problem.secret is not None else {"record": record}
-    known = problem.reference.describe()
-    independent = {"independent": True} if problem.adversary.kind == "independent" else {}
     data: dict[str, Any] = {
         "format": "dalenius/audit-certificate",
         "version": 1,
-        "problem": mechanism.describe(),
-        "adversary": {
-            **independent,
-            **({} if problem.adversary.unlimited else {"knowledge": problem.adversary.value}),
-            **({"reference": known} if known else {}),
-        },
-        **({} if problem.secret is None else {"secret": about}),
+        **asked_data(problem),
         "lower": min(lower.value, upper.value),
         "upper": upper.value,
         "witness": {**named, **lower.data},

@@ -20,7 +20,7 @@ from dalenius.auditing.independent import (
     tilted,
     within,
 )
-from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, asked_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -227,9 +227,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
     data: dict[str, Any] = {
         "format": "dalenius/audit-certificate",
         "version": 1,
-        "problem": mechanism.describe(),
-        "adversary": adversary_data(problem),
-        **({} if problem.secret is None else {"secret": secrets.describe(problem.secret)}),
+        **asked_data(problem),
         "lower": lower,
         "upper": upper,
         "witness": {
@@ -271,17 +269,6 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         upper_by=str(max(found, key=lambda item: item.upper).proof["kind"]),
         secret=problem.secret,
     )
-
-
-def adversary_data(problem: AuditProblem) -> dict[str, Any]:
-    """Return the adversary in plain data, as certificates carry it."""
-    adversary = problem.adversary
-    known = adversary.reference.describe()
-    return {
-        "independent": True,
-        **({} if adversary.unlimited else {"knowledge": adversary.value}),
-        **({"reference": known} if known else {}),
-    }
 
 
 def witness_prior(mechanism: Mechanism, record: int, witness: Mapping[str, Any], reference: Reference) -> Prior:

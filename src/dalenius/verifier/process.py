@@ -40,7 +40,7 @@ def available() -> bool:
     return bool(sys.executable) and os.name == "posix" and sys.platform not in ALONE and not frozen
 
 
-def verdict(source: object, mechanism: dict[str, object] | None, *, memory: int, time_limit: float) -> dict[str, Any]:
+def verdict(source: object, mechanism: object, *, memory: int, time_limit: float) -> dict[str, Any]:
     """Return the fields of a Verification of a certificate: in the file at a Path, or as data.
 
     OSError when a file cannot be read. Data are written as JSON, for the child to read.
