@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.verifier.limits import sized
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 GOLDEN = Path(__file__).parent / "golden"
@@ -53,6 +53,6 @@ def reason(
 ) -> str:
     """Return why a damaged certificate is refused; one that is accepted fails the test."""
     with sized(**(sizes or {})):
-        answer = verify(damaged(name, changes), mechanism)
+        answer = verify_here(damaged(name, changes), mechanism)
     assert not answer.verified, answer
     return answer.reason

@@ -13,11 +13,14 @@ from cases import random_channel
 from large_samples import both, both_histograms, both_local
 
 import dalenius as dl
+from dalenius.auditing import independent
+from dalenius.bounds.capacity import CapacityBracket, bracket
 from dalenius.cli import main
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.additive import Additive
 from dalenius.numerics.information import mutual_information
+from dalenius.search.deadline import Deadline
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.independent import lines
 
@@ -387,3 +390,30 @@ def test_one_record_of_very_many_values_is_asked_without_a_limit_instead() -> No
     response = dl.mechanisms.randomized_response(dl.queries.identity(k=2925), epsilon=14)
     with pytest.raises(dl.InputError, match="give entropy=0, which allows the same priors"):
         dl.audit(response, adversary="independent")
+
+
+@pytest.mark.parametrize("options", [{"reference": [0.7, 0.3]}, {"knowledge": 0.5}, {"knowledge": 0.5, "secret": 0}])
+def test_no_part_of_an_audit_has_a_time_limit_of_its_own(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = []
+
+    def noted(rows: np.ndarray, tolerance: float, deadline: Deadline) -> CapacityBracket:
+        whole = deadline
+        while whole.parent is not None:
+            whole = whole.parent
+        limits.append(whole.time_limit)
+        return bracket(rows, tolerance, deadline)
+
+    monkeypatch.setattr(independent, "bracket", noted)
+    dl.audit(M.exponential(Q.count(3), epsilon=1.0), adversary="independent", **options, time_limit=7.0, verify=False)
+    assert set(limits) == {7.0}
+
+
+def test_where_no_time_is_left_there_is_still_a_bracket() -> None:
+    asked = {"adversary": "independent", "knowledge": 0.5, "reference": [[0.6, 0.4], [0.5, 0.5], [0.3, 0.7]]}
+    mechanism = M.exponential(Q.function([2, 2, 2], lambda x: x[0] + 2 * x[1] + x[2]), epsilon=1.0)
+    audit = dl.audit(mechanism, **asked, time_limit=1e-9, verify=False)
+    assert audit.stopped == "time_limit"
+    assert 0 < audit.lower < audit.upper <= math.log(2)
+    assert audit.verify().verified

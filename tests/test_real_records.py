@@ -21,6 +21,7 @@ from dalenius.settings import RealRecords
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import real_records as verifier
 from dalenius.verifier.channels.others import one_coin
+from dalenius.verifier.verify import verify_here
 
 Floats = NDArray[np.float64]
 
@@ -329,7 +330,7 @@ def test_forged_certificates_are_refused() -> None:
         assert not verdict.verified
         assert words in verdict.reason
     other = dl.mechanisms.laplace(dl.queries.real_sum(2, 0, 1), epsilon=1.5)
-    assert "another channel" in dl.verify(data, mechanism=other).reason
+    assert "another channel" in verify_here(data, mechanism=other).reason
 
 
 def test_one_coin_for_the_others_is_compared_with_a_coin_for_each_by_enumeration() -> None:
@@ -366,19 +367,19 @@ def test_forged_coins_for_the_others_are_refused() -> None:
     data = json.loads(dl.audit(mechanism, knowledge=0.1, settings=settings).certificate.text())
     proof = data["proofs"][0]
     assert proof["together"] is True
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     forged = {
         "exceeds": {**proof, "together": True, "upper": 0.95 * proof["upper"]},
         "does not fit this question": {**proof, "together": 1},
     }
     for words, wrong in forged.items():
-        verdict = dl.verify({**data, "upper": wrong["upper"], "proofs": [wrong]})
+        verdict = verify_here({**data, "upper": wrong["upper"], "proofs": [wrong]})
         assert not verdict.verified
         assert words in verdict.reason
     # The knowledge inside is that of this adversary and log( 1 + eta ), and no more.
-    assert "does not make up" in dl.verify({**data, "adversary": {"knowledge": 0.11}}).reason
+    assert "does not make up" in verify_here({**data, "adversary": {"knowledge": 0.11}}).reason
     apart = {key: value for key, value in proof.items() if key != "together"}
-    assert "exceeds" in dl.verify({**data, "proofs": [apart]}).reason
+    assert "exceeds" in verify_here({**data, "proofs": [apart]}).reason
 
 
 def bins_leakage(scale: float = 1.0) -> float:
@@ -414,17 +415,17 @@ def test_forged_bins_are_refused() -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.real_sum(1, 0, 1), scale=1)
     secret = {"record": 0, "edges": [0.5]}
     data = json.loads(dl.audit(mechanism, knowledge=0, secret=secret, tolerance=3e-2).certificate.text())
-    assert dl.verify(data)
+    assert verify_here(data)
     for words, edges in (
         ("cuts a cell", [0, 0.49, 1]),
         ("the bin of record 0", [0, 0.25, 1]),
         ("ascend", [0, 0.5, 0.5, 1]),
     ):
-        verdict = dl.verify({**data, "secret": {"record": 0, "edges": edges}})
+        verdict = verify_here({**data, "secret": {"record": 0, "edges": edges}})
         assert not verdict.verified
         assert words in verdict.reason
-    assert not dl.verify({**data, "secret": {"records": [0]}})
-    assert not dl.verify({key: x for key, x in data.items() if key != "secret"})
+    assert not verify_here({**data, "secret": {"records": [0]}})
+    assert not verify_here({key: x for key, x in data.items() if key != "secret"})
 
 
 def test_noise_on_real_valued_records_is_calibrated() -> None:
@@ -475,7 +476,7 @@ def test_records_in_steps_leak_what_whole_numbers_leak_where_digits_cannot_be_ti
 
 def test_forged_steps_are_refused() -> None:
     data = json.loads(dl.audit(_stepped(2, 0.5, scale=0.3), knowledge=0.1).certificate.text())
-    assert dl.verify(data)
+    assert verify_here(data)
     spoiled = [
         (["problem", "mechanism"], "geometric(scale=0.29, step=0.5)"),
         (["problem", "mechanism"], "geometric(scale=0.31, step=0.5)"),
@@ -491,4 +492,4 @@ def test_forged_steps_are_refused() -> None:
     for path, value in spoiled:
         forged = copy.deepcopy(data)
         damage.put(forged, ".".join(map(str, path)), value)
-        assert not dl.verify(forged), path
+        assert not verify_here(forged), path

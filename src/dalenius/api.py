@@ -364,7 +364,7 @@ def design(  # noqa: PLR0913 - the public surface
     task = distortion_of(query, measure, outputs, p0)
     adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
-    problem = _reduced(asked, options.approach.method)
+    problem = reduced(asked, options.approach.method)
     budget = float(asked.budget if leakage is None else leakage)
     search_time = checking.searching(options.time_limit, verify)
     with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
@@ -418,7 +418,7 @@ def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: 
     return paper_design_answer(asked, problem, found, budget=budget, run=run)
 
 
-def _reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -> Problem:
+def reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -> Problem:
     """Return the design as solvers hold it; refused where it is too large, or no mechanism keeps its budget.
 
     A distortion budget that is below the least possible one by no more than `least_slack`, relatively, means that one.

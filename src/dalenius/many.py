@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dalenius.api import audit, solve
+from dalenius.certificates import made
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
@@ -184,6 +185,9 @@ class _Many:
                 self._parts.appendleft(part)
                 return
             for k, answer in zip(part, found, strict=True):
+                if isinstance(answer, Audit):
+                    # Our own process made it: it is ours as much as if it had been made here.
+                    made.note(answer.certificate)
                 self._keep(k, answer)
 
     def _given(self, part: range) -> "Part":

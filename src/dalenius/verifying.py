@@ -2,8 +2,10 @@
 
 import math
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dalenius.certificates import made
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.verifier import verify as verifier
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 def verify(
     source: Any,  # noqa: ANN401 - path, Certificate or result
-    mechanism: "Mechanism | None" = None,
+    mechanism: "Mechanism | Sequence[Mechanism] | None" = None,
     *,
     memory: int = MEMORY,
     time_limit: float = TIME_LIMIT,
@@ -23,10 +25,12 @@ def verify(
     """Re-check a certificate in ball arithmetic, without any code of the solver.
 
     Args:
-        source: a path, a Certificate, an Audit or a Design. A file is checked in a process of its own.
-        mechanism: if given, check also that the certificate is about this channel.
-        memory: MiB that reading and checking may take together.
-        time_limit: seconds for the same.
+        source: a path, a Certificate, its data as a dict, an Audit or a Design. What this process has made itself, and
+            nobody has changed since, is checked here; everything else in a child process, which the system limits.
+        mechanism: if given, check also that the certificate is about this channel; of several releases together (a
+            ledger's `account().certificate`), the list of them in any order.
+        memory: MiB that the child may take, to within a tenth.
+        time_limit: seconds for reading and checking; the child's answer is there within one second of it.
 
     Returns:
         A Verification: `verified`, the bounds, the problem in words, and the reason. Beyond the limits `verified` is
@@ -44,16 +48,18 @@ def verify(
     if time_limit != math.inf:
         checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
     if mechanism is not None:
-        _check_mechanism(mechanism)
+        _check_mechanisms(mechanism)
     in_file = isinstance(source, (str, os.PathLike))
     given = source if in_file else getattr(source, "certificate", source)
-    return verifier.verify(given, mechanism=mechanism, memory=memory, time_limit=time_limit)
+    return made.verify(given, mechanism, memory=memory, time_limit=time_limit)
 
 
-def _check_mechanism(mechanism: object) -> None:
+def _check_mechanisms(given: object) -> None:
     # Whoever has a mechanism has loaded the model already.
     from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - numpy, which files do not need
 
-    if not isinstance(mechanism, Mechanism):
-        message = f"mechanism= must be a Mechanism, not {type(mechanism).__name__}"
-        raise InputError(message)
+    for k, mechanism in enumerate(given if isinstance(given, (list, tuple)) else [given]):
+        if not isinstance(mechanism, Mechanism):
+            place = f", entry {k}," if isinstance(given, (list, tuple)) else ""
+            message = f"mechanism={place} must be a Mechanism, not {type(mechanism).__name__}"
+            raise InputError(message)

@@ -12,6 +12,7 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
 from dalenius.search.deadline import Deadline
+from dalenius.verifier.verify import verify_here
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 20])
@@ -39,8 +40,8 @@ def test_the_verifier_proves_it_anew() -> None:
     data = copy.deepcopy(audit.certificate.data)
     data["upper"] = bound + 1e-11
     data["proofs"] = [{"record": 0, "upper": bound + 1e-11, "kind": "maximal"}]
-    assert dl.verify(data, mechanism=mechanism)
+    assert verify_here(data, mechanism=mechanism)
     data["upper"] = data["proofs"][0]["upper"] = bound - 1e-9
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict
     assert "exceeds claimed" in verdict.reason

@@ -26,6 +26,32 @@ def test_a_share_of_the_upper_bound_is_enough() -> None:
     assert rough.verify().verified
 
 
+def of_samples() -> dl.Mechanism:
+    return dl.Mechanism.from_samples(lambda _, size: [0] * size, dl.queries.count(1), draws=500)
+
+
+ROADS = {  # every way from a search to an audit: the mechanism, and what is asked
+    "in a ball": (lambda: named("count(n=3)", "geometric(epsilon=1)"), {"knowledge": 0.3, "nodes": 1}),
+    "independent": (
+        lambda: named("count(n=3)", "geometric(epsilon=1)"),
+        {"knowledge": 0.3, "adversary": "independent"},
+    ),
+    "the paper's": (lambda: named("count(n=1)", "constant()"), {"knowledge": 0.3, "method": "paper"}),
+    "real outputs": (lambda: named("count(n=1)", "laplace(epsilon=1, output='real')"), {"knowledge": 0.3}),
+    "real records": (lambda: named("real_sum(n=1, low=0, high=1)", "laplace(scale=1)"), {"adversary": "independent"}),
+    "samples": (of_samples, {"knowledge": 0.3}),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_search_is_stopped_by_its_gap_where_the_gap_is_closed_and_nowhere_else(road: str) -> None:
+    build, asked = ROADS[road]
+    for limits in ({"tolerance": 1e-9}, {"tolerance": 1e-9, "relative": 0.99}, {"tolerance": 1.0}):
+        audit = dl.audit(build(), **asked, **limits, time_limit=0.5, verify=False)
+        assert audit.closed == (audit.stopped == "gap"), limits
+    assert audit.closed
+
+
 def test_the_tolerance_still_ends_it() -> None:
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     audit = dl.audit(mechanism, entropy=1.0, tolerance=1e-2, relative=1e-9)

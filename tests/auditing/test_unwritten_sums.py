@@ -17,6 +17,7 @@ from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.additive import Additive
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline, Progress
+from dalenius.verifier.verify import verify_here
 
 LN2 = math.log(2)
 
@@ -196,7 +197,7 @@ def test_noise_as_wide_as_the_spread_and_wider_is_seen(mechanism: str, query: st
     family, _, given = mechanism[:-1].partition("=")
     narrower = float(given) * (0.9 if "sigma" in family else 1.1)
     data["problem"]["mechanism"] = f"{family}={narrower})"
-    assert refusal in dl.verify({**data, "lower": 0.0}).reason
+    assert refusal in verify_here({**data, "lower": 0.0}).reason
 
 
 def test_formulas_stop_where_their_time_is_over() -> None:

@@ -13,6 +13,7 @@ from dalenius.numerics.information import mutual_information
 from dalenius.reductions.beside import Beside
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, Locals, only
+from dalenius.verifier.verify import verify_here
 
 
 def count_and_response(n: int, count: float = 1.0, response: float = 1.0, *, swapped: bool = False) -> dl.Mechanism:
@@ -149,6 +150,6 @@ def test_a_forged_proof_is_refused(sound: dict, change: object, reason: str) -> 
     for proof in data["proofs"]:
         change(proof)
     data["upper"] = max(proof["upper"] for proof in data["proofs"])
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict
     assert reason in verdict.reason

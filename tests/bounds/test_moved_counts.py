@@ -20,6 +20,7 @@ from dalenius.settings import ClosedForms
 from dalenius.verifier.channels import moved_counts, unwritten_histograms
 from dalenius.verifier.reference import UNIFORM
 from dalenius.verifier.secret import Group
+from dalenius.verifier.verify import verify_here
 
 TABLES = [
     ("geometric(epsilon=1)", "histogram(n=4, k=3)"),
@@ -137,7 +138,7 @@ def sound() -> dict:
 def test_a_forged_proof_is_refused(sound: dict, key: str, change: object, reason: str) -> None:
     data = copy.deepcopy(sound)
     data["proofs"][0][key] = change(data["proofs"][0][key])
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict
     assert reason in verdict.reason
 
@@ -155,10 +156,10 @@ def test_a_forged_proof_is_refused(sound: dict, key: str, change: object, reason
     ],
 )
 def test_a_forged_witness_is_refused(sound: dict, key: str, change: object, reason: str) -> None:
-    assert dl.verify(sound)
+    assert verify_here(sound)
     data = copy.deepcopy(sound)
     data["witness"][key] = change(data["witness"][key])
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict
     assert reason in verdict.reason
 
@@ -167,12 +168,12 @@ def test_other_questions_are_refused(sound: dict) -> None:
     for key, value in (("mechanism", "laplace(epsilon=1.2)"), ("query", "histogram(n=60, k=7)")):
         data = copy.deepcopy(sound)
         data["problem"][key] = value
-        assert not dl.verify(data)
+        assert not verify_here(data)
     data = copy.deepcopy(sound)
     data["adversary"]["knowledge"] = 0.51
-    assert "exceeds claimed" in dl.verify(data).reason
+    assert "exceeds claimed" in verify_here(data).reason
     data["adversary"] |= {"knowledge": 0.5, "reference": {"marginal": [0.3, *[0.1] * 7]}}
-    assert not dl.verify(data)
+    assert not verify_here(data)
 
 
 def test_too_many_counts_and_too_wide_noise_are_left_to_other_bounds() -> None:

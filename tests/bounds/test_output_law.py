@@ -16,6 +16,7 @@ from dalenius.bounds.output_law import OutputLaw
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 COARSE = replace(DEFAULT.closed_forms, law_groups=6)
@@ -86,9 +87,9 @@ def sound() -> Json:
 )
 def test_a_tampered_certificate_is_refused(sound: Json, tamper: Callable[[Json], object], reason: str) -> None:
     assert sound["proofs"][0]["kind"] == "law"
-    assert dl.verify(sound).verified
+    assert verify_here(sound).verified
     forged = copy.deepcopy(sound)
     tamper(forged["proofs"][0])
-    answer = dl.verify(forged)
+    answer = verify_here(forged)
     assert not answer.verified
     assert reason in answer.reason

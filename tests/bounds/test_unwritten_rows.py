@@ -14,6 +14,7 @@ from dalenius.bounds.unwritten_rows import between_points
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.noise import Geometric
 from dalenius.settings import only
+from dalenius.verifier.verify import verify_here
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_rows_that_are_written_out_go_to_points_as_well(mechanism: str, options:
     assert answer.verified, answer.reason
     forged = copy.deepcopy(audit.certificate.data)
     forged["proofs"][0]["upper"] = forged["upper"] = truth.lower * 0.999
-    assert not dl.verify(forged).verified
+    assert not verify_here(forged).verified
 
 
 def test_records_of_many_values_beside_written_rows() -> None:
@@ -79,7 +80,7 @@ def test_a_mirror_image_has_the_same_row_problem() -> None:
     data = dl.audit(large, knowledge=0.3, relative=0.05, settings=alone, verify=False).certificate.data
     proof = data["proofs"][0]
     assert proof["rho"] == proof["rho"][::-1]
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     uneven = copy.deepcopy(data)
     uneven["proofs"][0]["rho"][0] *= 1 + 1e-15
     assert uneven["proofs"][0]["rho"] != proof["rho"]
@@ -145,12 +146,12 @@ def test_points_that_make_no_sense_are_refused() -> None:
     ):
         forged = copy.deepcopy(data)
         forged["proofs"][0][key] = value
-        answer = dl.verify(forged)
+        answer = verify_here(forged)
         assert not answer.verified
         assert reason in answer.reason
     forged = copy.deepcopy(data)
     forged["problem"]["mechanism"] = "gaussian(sigma=3)"
-    assert not dl.verify(forged).verified
+    assert not verify_here(forged).verified
 
 
 def test_where_a_share_is_asked_for_a_verifier_has_less_to_repeat() -> None:

@@ -15,6 +15,7 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Limits, Newton, Portfolio, Settings, only
+from dalenius.verifier.verify import verify_here
 
 FEW_ROWS = Settings(limits=Limits(capacity_rows=10), newton=Newton(capacity_first_rows=5))
 
@@ -93,4 +94,4 @@ def test_sibsons_bound_of_written_rows_is_certified() -> None:
     assert answer.verified, answer.reason
     changed = dict(audit.certificate.data)
     changed["proofs"] = [{**changed["proofs"][0], "order": 1.01}]
-    assert not dl.verify(changed).verified
+    assert not verify_here(changed).verified

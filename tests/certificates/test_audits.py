@@ -6,6 +6,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.certificates.audits import listed
+from dalenius.verifier.verify import verify_here
 
 
 def test_outputs_that_never_occur_weigh_nothing_however_many() -> None:
@@ -39,4 +40,4 @@ def test_a_witness_on_blocks_has_as_few_digits_as_a_share_leaves_room_for() -> N
     # As much as the prior with all its digits leaks is more than the one with few does.
     forged = copy.deepcopy(rough.certificate.data)
     forged["lower"] = fine.lower * (1 + 1e-9)
-    assert not dl.verify(forged).verified
+    assert not verify_here(forged).verified

@@ -183,3 +183,17 @@ def test_a_budget_kept_by_samples_is_kept_with_their_confidence(tmp_path: Path) 
     assert "nats with confidence 0.99, the budget is 0.2" in said
     assert "draw more samples" in said
     assert result.exit_code == 3
+
+
+def test_a_check_without_a_name_is_called_by_its_position(tmp_path: Path) -> None:
+    path = write(tmp_path, (0.6, ""), (0.6, ""), (0.1, ""))
+    path.write_text(path.read_text().replace('name = "c0"\n', "").replace('name = "c2"\n', ""))
+    code, out, _ = run("check", path, "--json")
+    assert code == 1
+    assert [one["name"] for one in json.loads(out)["checks"]] == ["check 1", "c1", "check 3"]
+    path.write_text(path.read_text().replace("c1", "check 3"))
+    code, _, wrong = run("check", path)
+    assert code == 2
+    assert "two checks are called 'check 3'" in wrong
+    path.write_text(path.read_text().replace('name = "check 3"', 'name = ""'))
+    assert run("check", path)[0] == 2

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import dalenius as dl
 from dalenius.cli import main
 from dalenius.gallery import mechanisms, queries
+from dalenius.verifier.__main__ import main as alone
 
 GOOD = {
     "verified": True,
@@ -198,3 +200,36 @@ def test_the_real_verifier_refuses_what_is_no_certificate(text: str, certificate
     assert json.loads(result.stdout)["verified"] is False
     assert result.stderr == ""
     assert "NOT VERIFIED: " in run(certificate).stdout
+
+
+def test_of_several_releases_a_mechanism_is_given_for_each(tmp_path: Path) -> None:
+    ledger = dl.Ledger(columns={"a": 3, "b": 2}, n=1, adversary="independent")
+    for k, column in ((3, "a"), (2, "b")):
+        released = mechanisms.symmetric(queries.identity(k), flip=0.2)
+        released.save(tmp_path / f"{column}.json")
+        certificate = ledger.release(released, columns=[column]).certificate
+    assert certificate is not None
+    certificate.save(tmp_path / "c.json")
+    a, b = (["--mechanism", str(tmp_path / f"{name}.json")] for name in "ab")
+    right = run(tmp_path / "c.json", *b, *a)
+    assert right.exit_code == alone([str(tmp_path / "c.json"), *a, *b]) == 0
+    assert "release 1: symmetric(flip=0.2) of identity(k=3), of 'a'; release 2:" in right.stdout
+    wrong = run(tmp_path / "c.json", *a, *a)
+    assert wrong.exit_code == 1
+    assert "mechanism 2, compared with release 1" in wrong.stdout
+
+
+def test_the_mechanism_that_a_saved_design_releases_is_compared(tmp_path: Path) -> None:
+    query = queries.count(n=2)
+    ledger = dl.Ledger(query, knowledge=0.5, budget=0.3)
+    ledger.release(mechanisms.geometric(query, epsilon=0.3))
+    ledger.design(query, tolerance=1e-2, time_limit=2).save(tmp_path / "d.json")
+    assert run(tmp_path / "d.json").exit_code == 0
+    content = json.loads((tmp_path / "d.json").read_text())
+    content["released"]["rows"] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    (tmp_path / "d.json").write_text(json.dumps(content))
+    result = run(tmp_path / "d.json")
+    assert result.exit_code == 1
+    assert '"released", the mechanism to run, is not the second part of the joint release' in result.stdout
+    with pytest.raises(dl.InputError, match="the mechanism to run"):
+        dl.load(tmp_path / "d.json")

@@ -16,6 +16,7 @@ import dalenius as dl
 from dalenius.auditing import portfolio
 from dalenius.settings import Portfolio, Settings, Turn, only
 from dalenius.verifier.kinds import KINDS
+from dalenius.verifier.verify import verify_here
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 ALONE = ("maximal", "choices", "stationary", "monotone", "sibson", "capacity", *portfolio.BOUNDS)
@@ -95,4 +96,4 @@ def test_a_verifier_refuses_too_small_a_claim_of_the_new_bound(toy: Settings) ->
     assert audit.upper_by == "columns"
     forged = copy.deepcopy(audit.certificate.data)
     forged["upper"] = forged["proofs"][0]["upper"] = 0.99 * audit.upper
-    assert "exceeds claimed" in dl.verify(forged).reason
+    assert "exceeds claimed" in verify_here(forged).reason

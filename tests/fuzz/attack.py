@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from fuzz import certificates, differential, forgeries, inputs, joint, numerics, saved
+from dalenius.verifier.process import one_child
+from fuzz import beside, bombs, certificates, differential, forgeries, inputs, joint, numerics, saved
 
 Case = Callable[[random.Random], str]
 
@@ -18,9 +19,11 @@ FUZZERS: dict[str, tuple[Case, float]] = {  # and their share of all cases
     "forgeries": (forgeries.case, 0.1),
     "inputs": (inputs.case, 0.18),
     "joint": (joint.case, 0.02),
-    "saved": (saved.case, 0.15),
+    "saved": (saved.case, 0.1),
+    "beside": (beside.case, 0.05),
     "differential": (differential.case, 0.05),
-    "numerics": (numerics.case, 0.05),
+    "numerics": (numerics.case, 0.04),
+    "bombs": (bombs.case, 0.01),
 }
 
 
@@ -40,21 +43,26 @@ class Tally:
 
 
 def run(name: str, case: Case, numbers: Iterable[int], seed: int) -> Tally:
-    """Run these cases with warnings as errors; whatever a case raises is a defect."""
+    """Run these cases with warnings as errors; whatever a case raises is a defect. All checks share a child."""
     tally = Tally(name)
-    for k in numbers:
-        begin = time.monotonic()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                outcome = case(random.Random(f"{name} {seed} {k}"))  # noqa: S311 - cases, no secrets
-        except Exception as error:  # noqa: BLE001 - that is what a fuzzer is for
-            outcome = "DEFECT"
-            tally.defects.append(f"python -m fuzz {name} --seed {seed} --case {k}: {_words(error)}")
-            sys.stderr.write(f"{tally.defects[-1]}\n")
-        tally.outcomes[outcome] += 1
-        tally.slowest = max(tally.slowest, (time.monotonic() - begin, k))
+    with one_child():
+        for k in numbers:
+            begin = time.monotonic()
+            outcome = _tried(tally, case, seed, k)
+            tally.outcomes[outcome] += 1
+            tally.slowest = max(tally.slowest, (time.monotonic() - begin, k))
     return tally
+
+
+def _tried(tally: Tally, case: Case, seed: int, k: int) -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return case(random.Random(f"{tally.name} {seed} {k}"))  # noqa: S311 - cases, no secrets
+    except Exception as error:  # noqa: BLE001 - that is what a fuzzer is for
+        tally.defects.append(f"python -m fuzz {tally.name} --seed {seed} --case {k}: {_words(error)}")
+        sys.stderr.write(f"{tally.defects[-1]}\n")
+        return "DEFECT"
 
 
 def _words(error: Exception) -> str:

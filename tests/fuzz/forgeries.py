@@ -1,34 +1,38 @@
-"""Forgeries with a plan: a certificate shown as being about another mechanism, and files that want to hang or abort.
+"""Forgeries with a plan: a certificate shown as being about another mechanism, or data that want to hang or abort.
 
 Another mechanism: a real certificate, at times with points, groups or words of the forger's own, is shown together with
 a mechanism that is nearly the same channel. It must not pass, unless the two are one channel, judged by their rows.
-Files: sizes and numbers at the verifier's limits, in a child process with little memory and time. There must be an
+Data: sizes and numbers at the verifier's limits, in a child process with little memory and time. There must be an
 answer in time, and never 'verified' where a false bound is claimed.
+Outside: independent records that a reference with zeros says nothing of, in every form of witness.
+Counts: honest counts of samples, of which some output has two columns; the same under two names nobody could tell.
 Digits: a record that a mechanism rounds to steps says by its digits what the others are, and proofs that are true of
 its steps, of every kind, are shown as proofs about the record.
 """
 
 import copy
+import itertools
 import json
 import math
 import random
 import re
-import tempfile
 import time
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+import brute_force
 import large_samples
 import numpy as np
 
 import dalenius as dl
 from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.channels.sampled import Counted, sampled
 from dalenius.settings import only
+from dalenius.verifier.verify import verify_here
 from fuzz import certificates, judge, pool
 
 Json = Any
-GRACE = 20.0  # seconds beyond the time limit, on a busy machine
+GRACE = 1.0  # seconds beyond the time limit
 FAR = [-1e200, 1e200, 1e-200, 5e-324, 2e200, 0.0, -1e308]
 
 SPELLINGS = {  # mechanisms of count(n=2) with real outputs: other words for other laws, and for the same ones
@@ -42,7 +46,8 @@ SPELLINGS = {  # mechanisms of count(n=2) with real outputs: other words for oth
 
 
 def case(rng: random.Random) -> str:
-    return rng.choice([shown_as_another, shown_as_another, real_points, greedy, digits])(rng)
+    kinds = [shown_as_another, shown_as_another, real_points, greedy, digits, outside, outside, counted_twice]
+    return rng.choice(kinds)(rng)
 
 
 def shown_as_another(rng: random.Random) -> str:
@@ -54,7 +59,7 @@ def shown_as_another(rng: random.Random) -> str:
     same = mine.describe() == other.describe() or _same_rows(mine, other)
     # A channel above what was sampled is another thing than that channel itself.
     same &= "samples" not in problem
-    verdict = dl.verify(data, other)
+    verdict = verify_here(data, other)
     assert verdict.verified <= same, f"{mine.describe()} passed for {other.describe()}"
     return "the same" if verdict.verified else "refused"
 
@@ -102,7 +107,7 @@ def real_points(rng: random.Random) -> str:
         points |= {"first": -1e200, "step": 2e200, "count": 2}
     data["upper"] = 0.7
     data["proofs"] = [{"record": 0, "kind": "trivial", "upper": 0.69314718056}]
-    verdict = dl.verify(data, parse_mechanism(others, query))
+    verdict = verify_here(data, parse_mechanism(others, query))
     assert not verdict.verified, f"{words} passed for {others}: {data['problem']}"
     if SPELLINGS[words] and rng.random() < 0.3:
         assert dl.verify(audit, parse_mechanism(SPELLINGS[words], query)).verified
@@ -158,9 +163,98 @@ def digits(rng: random.Random) -> str:
     adversary = {"knowledge": known}
     data = {**inside, "problem": problem, "adversary": adversary, "lower": 0.0, "proofs": [proof]}
     data["witness"] = {"record": 0, "cells": 1, "audit": of_steps(n, rate, "")}
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict.verified or claim >= told, f"{json.dumps(data)}: {told!r} is leaked for {knowledge!r}"
     return "digits: true" if verdict.verified else "digits: refused"
+
+
+def with_zeros(rng: random.Random, k: int) -> list[float]:
+    """A law of k values, some of them without mass."""
+    weights = [rng.choice([0.0, 1.0, rng.random()]) for _ in range(k)]
+    total = sum(weights)
+    return [w / total for w in weights] if total else with_zeros(rng, k)
+
+
+def best_inside(mechanism: dl.Mechanism, laws: list[list[float]]) -> float:
+    """The most that independent records leak that all have values with mass: the others are then known."""
+    cube, best = mechanism.matrix().reshape(*mechanism.records, -1), 0.0
+    support = [[v for v, p in enumerate(law) if p] for law in laws]
+    for i, own in enumerate(support):
+        for others in itertools.product(*support[:i], *support[i + 1 :]):
+            rows = np.moveaxis(cube, i, 0)[(own, *others)]
+            best = max(best, brute_force.capacity(rows, 1e-7)[1])
+    return best
+
+
+def outside(rng: random.Random) -> str:
+    """A witness of any form whose record, or others, may be where the reference has no mass."""
+    names = [name for name in pool.samples() if name.startswith("independent")]
+    data = copy.deepcopy(pool.samples()[rng.choice(names)].data)
+    mechanism, witness = judge.mechanism_of(data["problem"]), data["witness"]
+    n, k = len(mechanism.records), mechanism.records[0]
+    # Sums and counts that are not written out are held by one law of all records.
+    alone = "unwritten" in witness or data["proofs"][0]["kind"] in ("shift", "indicators")
+    common = rng.random() < (0.8 if alone else 0.5)
+    laws = [with_zeros(rng, k)] * n if common else [with_zeros(rng, k) for _ in range(n)]
+    truth = best_inside(mechanism, laws)
+    data["adversary"] = {
+        "independent": True,
+        "knowledge": rng.choice([99.0, 99.0, 99.0, 0.0, rng.random()]),
+        "reference": {"marginal": laws[0]} if common else {"marginals": laws},
+    }
+    if "beside" not in witness and rng.random() < 0.2:
+        witness.pop("others", None)
+        witness["beside"] = []
+    record = witness["record"] = rng.randrange(n)
+    inside = rng.random() < 0.3
+    law = [p if q or not inside else 0.0 for p, q in zip(with_zeros(rng, k), laws[record], strict=True)]
+    witness["law"] = rng.choice([law, [1 / k] * k, [1 / k] * k, laws[record]])
+    if "beside" in witness:
+        witness["beside"] = rng.choice([with_zeros(rng, k), laws[0]])
+    if "others" in witness:
+        x = [rng.choice([v for v in range(k) if law[v] or not inside]) for law in laws]
+        counts = [sum(v == a for j, v in enumerate(x) if j != record) for a in range(k)]
+        table = "query" not in data["problem"]
+        witness["others"] = x if table or (not common and rng.random() < 0.9) else counts
+    if data["proofs"][0]["kind"] == "shift":
+        witness["unwritten"] = "sum"
+    # Proofs that nobody doubts: it is the witness that lies.
+    data["proofs"] = [{"record": i, "kind": "trivial", "upper": 2.0} for i in range(n)]
+    above = truth + 10.0 ** rng.uniform(-8, -1)
+    data["upper"], data["lower"] = 2.0, rng.choice([truth * rng.random(), above, above, above])
+    verdict = dl.verify(data)
+    assert not verdict.verified or data["lower"] <= truth + judge.SLACK, f"{json.dumps(data)}: {truth!r} is the most"
+    return "outside: true" if verdict.verified else "outside: refused"
+
+
+def counted_twice(rng: random.Random) -> str:
+    """Counts in which one output has two columns, in one part or in two, and names that do not tell it."""
+    k, width = rng.randint(2, 3), rng.randint(1, 4)
+    law = np.random.default_rng(rng.randrange(2**32)).dirichlet(np.ones(width + 1), size=k)
+    counts = np.floor(law[:, :width] * 10**6).astype(np.int64)
+    again = rng.randrange(width)
+    names: list[Json] = list(range(width))
+    columns = [counts, counts[:, [again]]]
+    called = [names, [float(again) if rng.random() < 0.5 else again]]  # 1.0 and 1 are one output
+    if rng.random() < 0.5:  # in one part
+        columns, called = [np.hstack(columns)], [called[0] + called[1]]
+    parts = [
+        Counted(1 / len(columns), (10**6,) * k, tuple(own), many) for own, many in zip(called, columns, strict=True)
+    ]
+    known = sampled(dl.queries.identity(k=k), 0.9, parts, np.arange(k))
+    found = dl.audit(known, knowledge=rng.uniform(0.01, 2), tolerance=1e-2, time_limit=1, verify=False)
+    data = copy.deepcopy(found.certificate.data)
+    outputs = rng.choice(data["problem"]["samples"]["counted"])["outputs"]
+    nameless = rng.random()
+    if nameless < 0.2:
+        outputs.pop()
+    elif nameless < 0.4:
+        outputs.append("one more")
+    elif nameless < 0.6:
+        outputs[-1] = rng.choice([None, [], {}, [None]])
+    verdict = verify_here(data)
+    assert not verdict.verified, f"{json.dumps(data)}: an output that was counted twice"
+    return "counts: refused"
 
 
 HUGE_QUERIES = [
@@ -176,7 +270,7 @@ HUGE_MECHANISMS = [
 
 
 def greedy(rng: random.Random) -> str:
-    """A small file that asks for much: memory, time, or an end of the process."""
+    """Small data that ask for much: memory, time, or an end of the process."""
     data = copy.deepcopy(pool.sample(rng)[1].data)
     data = data.get("certificate", data)
     inner = data.get("audit", data)
@@ -190,10 +284,7 @@ def greedy(rng: random.Random) -> str:
         inner["proofs"] = [{**proof, "kind": "trivial", "upper": 0.7} for proof in inner["proofs"]]
     time_limit = rng.choice([0.2, 1.0])
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "certificate.json"
-        path.write_text(json.dumps(data))
-        verdict = dl.verify(path, memory=rng.choice([32, 128]), time_limit=time_limit)
+    verdict = dl.verify(data, memory=rng.choice([64, 128]), time_limit=time_limit)
     assert time.monotonic() - begin < time_limit + GRACE, "no answer in time"
     assert not verdict.verified
     return "not checked" if verdict.reason.startswith("not checked:") else "refused"

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import dalenius as dl
+from dalenius.verifier.verify import verify_here
 from fuzz import certificates, judge
 
 Json = Any
@@ -37,7 +38,10 @@ def honest(knowledge: float | None) -> Json:
 
 
 def case(rng: random.Random) -> str:
-    data = honest(rng.choice([None, 0.5]))
+    asked = honest(rng.choice([None, 0.5]))
+    data = copy.deepcopy(asked)
+    if rng.random() < 0.2:  # one release less, or another one: the list of mechanisms tells
+        data["releases"].pop(rng.randrange(len(data["releases"])))
     if rng.random() < 0.5:
         step = 10.0 ** rng.uniform(-9, -1)
         data["upper"] -= step
@@ -49,9 +53,14 @@ def case(rng: random.Random) -> str:
                 audit["lower"] = 0.0
     for _ in range(rng.randint(0, 2)):
         rng.choice(CHANGES)(rng, data)
-    verdict = dl.verify(copy.deepcopy(data), time_limit=5)
+    verdict = verify_here(copy.deepcopy(data), time_limit=5)
     if not verdict.verified:
         return "refused"
+    about = [judge.mechanism_of(one["audit"]["problem"]) for one in data["releases"] for _ in one["columns"]]
+    given = [judge.mechanism_of(one["audit"]["problem"]) for one in asked["releases"] for _ in one["columns"]]
+    rng.shuffle(given)
+    same = sorted(str(m.describe()) for m in about) == sorted(str(m.describe()) for m in given)
+    assert dl.verify(copy.deepcopy(data), mechanism=given, time_limit=5).verified == same, "another list of mechanisms"
     lower, upper = true_bounds(data)
     assert data["lower"] <= upper + SLACK, f"{json.dumps(data)[:300]}: at most {upper!r}"
     assert data["upper"] >= lower - SLACK, f"{json.dumps(data)[:300]}: at least {lower!r}"

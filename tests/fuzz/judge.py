@@ -143,8 +143,7 @@ def rho_of(records: Sequence[int], reference: Json) -> Floats:
 def mechanism_of(problem: Json) -> Mechanism:
     """The channel that a certificate describes, or the one above it, by the code of the model and not the verifier."""
     if "samples" in problem:
-        width = sum(len(part["counts"][0]) for part in problem["samples"]["counted"])
-        found = mechanism_from({**problem, "labels": list(range(width))})
+        found = mechanism_from(problem)
         assert isinstance(found, Sampled)
         return found.above
     if "rows" in problem:

@@ -11,9 +11,11 @@ SLICE = {
     "forgeries": 60,
     "inputs": 600,
     "saved": 150,
+    "beside": 150,
     "joint": 6,
     "differential": 25,
     "numerics": 60,
+    "bombs": 3,
 }
 
 # They begin with audits of a hundred samples, a dozen seconds of processor: one test for both, so that one worker does.
@@ -24,7 +26,7 @@ def tried(name: str) -> None:
     """Run the slice of a fuzzer."""
     tally = run(name, FUZZERS[name][0], range(SLICE[name]), seed=2026)
     assert tally.defects == []
-    if name in ("certificates", "inputs", "saved"):  # they must be refused and accepted
+    if name in ("certificates", "inputs", "saved", "beside"):  # they must be refused and accepted
         assert len(tally.outcomes) > 1, f"all alike, so nothing was tried: {tally}"
 
 

@@ -3,16 +3,17 @@
 import inspect
 import math
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dalenius as dl
+from dalenius.certificates import made
 from dalenius.certificates.certificate import Certificate
 from dalenius.results import checking
 from dalenius.results.audit import Audit
-from dalenius.verifier import work
 from dalenius.verifier.verify import Verification
 
 UNCHECKED = "certificate attached, not yet checked"
@@ -73,7 +74,7 @@ def test_the_check_counts_against_the_time_limit(monkeypatch: pytest.MonkeyPatch
         limits.append(time_limit)
         return Verification(verified=False, lower=None, upper=None, reason="not checked: slow", problem="", seconds=9.0)
 
-    monkeypatch.setattr(checking.verifier, "verify", verify)
+    monkeypatch.setattr(made, "verify", verify)
     audit = dl.audit(parity(), entropy=2.2, time_limit=3.0, verify=True)
     assert 0 < limits[0] <= 3.0 - audit.seconds
     assert (audit.verified, audit.refused) == (None, "")
@@ -83,21 +84,15 @@ def test_the_check_counts_against_the_time_limit(monkeypatch: pytest.MonkeyPatch
     assert len(limits) == 1
 
 
-def test_memory_for_a_check_can_be_allowed_as_the_reason_says() -> None:
-    audit = dl.audit(parity(), entropy=2.2, verify=False)
+def test_memory_for_a_check_can_be_allowed_as_the_reason_says(tmp_path: Path) -> None:
+    dl.audit(parity(), entropy=2.2, verify=False).save(tmp_path / "audit.json")
+    audit = dl.load(tmp_path / "audit.json")
     reason = audit.verify(memory=0).reason
     assert reason.startswith("not checked:")
     assert "memory=" in reason
     assert (audit.verified, audit.refused) == (None, "")
+    assert inspect.signature(Audit.verify).parameters["memory"].default == checking.MEMORY
     assert audit.verify(memory=448).verified
-
-
-def test_a_large_result_of_ours_is_checked_without_asking_for_memory() -> None:
-    # 125,751 classes: `dl.verify` of a stranger's certificate asks for more memory before it begins.
-    audit = dl.audit(dl.mechanisms.noisy_max(dl.queries.histogram(n=500, k=3), epsilon=1), knowledge=0, verify=False)
-    assert "memory=" in dl.verify(audit.certificate).reason
-    needed = work.estimate(audit.certificate.data, audit.mechanism.describe()).bytes / 2**20
-    assert 448 < needed < checking.MEMORY == inspect.signature(Audit.verify).parameters["memory"].default
 
 
 def test_a_part_of_the_limit_is_kept_for_the_check() -> None:
@@ -112,7 +107,7 @@ def test_nothing_is_begun_after_an_interruption(monkeypatch: pytest.MonkeyPatch)
     def interrupted(*_: object, **__: object) -> Verification:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(checking.verifier, "verify", interrupted)
+    monkeypatch.setattr(made, "verify", interrupted)
     assert dl.audit(parity(), entropy=2.2).verified is None  # the answer is not lost
 
 
@@ -132,10 +127,16 @@ def test_bounds_that_are_not_those_of_the_certificate_are_not_verified() -> None
     for unit in ("nats", "bits"):
         audit = dl.audit(parity(), entropy=2.2, unit=unit, verify=True)
         assert audit.verified
-        for claim in ({"upper": audit.upper - 1e-9}, {"lower": audit.lower + 1e-9}):
-            verdict = replace(audit, **claim).verify()
+        for key, claim in (("upper", audit.upper - 1e-9), ("lower", audit.lower + 1e-9)):
+            verdict = replace(audit, **{key: claim}).verify()
             assert not verdict.verified
-            assert "not those of its certificate" in verdict.reason
+            assert f"the result's {key} bound is {claim!r} where the certificate has" in verdict.reason
+
+
+def test_a_certificate_against_another_adversary_or_about_another_secret_is_not_verified() -> None:
+    audit, weaker = (dl.audit(parity(), entropy=b, verify=False) for b in (2.2, 2.5))
+    assert "the result's limit is entropy 2.5" in replace(audit, adversary=weaker.adversary).verify().reason
+    assert "the result's secret is" in replace(audit, secret=0).verify().reason
 
 
 def test_a_certificate_about_another_mechanism_is_not_verified() -> None:
@@ -218,3 +219,26 @@ def test_files_are_read_as_unchecked(tmp_path: Any) -> None:  # noqa: ANN401
     audit = dl.audit(parity(), entropy=2.2, verify=True)
     audit.save(tmp_path / "a.json")
     assert dl.load(tmp_path / "a.json").verified is None
+
+
+def test_the_estimate_grows_with_what_a_check_goes_through() -> None:
+    """Each of these takes from one to some hundred milliseconds; what is far beyond is not checked by itself."""
+    query = dl.queries.count
+    quick = [
+        dl.audit(parity(), entropy=2.2, verify=False),
+        dl.audit(dl.mechanisms.geometric(query(n=4), epsilon=1), adversary="independent", reference=[0.3, 0.7]),
+        dl.audit(dl.mechanisms.laplace(query(n=3), epsilon=1, output="real"), knowledge=0.2, tolerance=1e-2),
+        dl.audit(dl.mechanisms.symmetric(dl.queries.identity(3000), flip=0.2), knowledge=1.0),
+        dl.design(dl.queries.modular_sum(n=2, modulus=2), distortion=0.1, entropy=0.5),
+    ]
+    assert [0.0 < checking.estimated(result) < 0.1 for result in quick] == [True] * len(quick)
+    matrix = np.random.default_rng(0).dirichlet(np.ones(30), size=2**10)
+    long = dl.audit(dl.Mechanism.from_matrix(matrix, [2] * 10), knowledge=0.1, time_limit=1e-3, verify=False)
+    laws = dl.audit(
+        dl.mechanisms.geometric(query(n=400), epsilon=1), adversary="independent", reference=[0.3, 0.7], verify=False
+    )
+    chains = dl.audit(dl.mechanisms.geometric(query(n=30), epsilon=0.5), knowledge=0.3, tolerance=1e-2, verify=False)
+    assert checking.estimated(long) > 0.1
+    assert checking.estimated(laws) > 0.05
+    assert {proof["kind"] for proof in chains.certificate.data["proofs"]} == {"monotone"}
+    assert checking.estimated(chains) > 0.01

@@ -10,11 +10,14 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import dalenius as dl
+from dalenius.cli import main
 from dalenius.errors import InputError
 from dalenius.studies import running
 from dalenius.studies.store import Entry, Store, packed, reading
@@ -137,22 +140,186 @@ def test_a_disk_that_is_full_or_cannot_be_written_costs_nothing_that_had_ended(
     assert study.refreshed().entries == before
 
 
+def forge(study: Study, place: int, certificate: object = None, **numbers: object) -> Study:
+    """Put other numbers at a point, and a certificate (of another point, by its index); return the study as read."""
+    key = study.points[place].key
+    with Store.open(study.store, study.name, study.source.text) as opened:
+        stored = dict(opened.certificates())
+        entry = opened.entries()[key]
+        if isinstance(certificate, int):
+            certificate = stored[study.points[certificate].key]
+        blob = packed(stored[key] if certificate is None else certificate)  # type: ignore[arg-type]
+        opened.put([Entry(key, "done", "", {**entry.numbers, **numbers}, 1.0, blob)])
+    return study.refreshed()
+
+
+def bounds(study: Study, place: int) -> dict[str, float]:
+    numbers = study.entries[study.points[place].key].numbers
+    return {name: numbers[name] for name in ("lower", "upper", "gap")}
+
+
 def test_numbers_changed_in_the_store_do_not_pass(toml: Path) -> None:
     study = run_here(Study.load(toml))
-    key = study.points[0].key
-    entry = study.entries[key]
-    with Store.open(study.store, study.name, study.source.text) as opened:
-        certificate = dict(opened.certificates())[key]
-        opened.put(
-            [Entry(key, "done", "", {**entry.numbers, "upper": entry.numbers["upper"] / 2}, 1.0, packed(certificate))]
-        )
-    verdict = study.refreshed().verify()
+    found = bounds(study, 0)
+    tighter = {**found, "upper": (found["lower"] + found["upper"]) / 2}
+    tighter["gap"] = tighter["upper"] - tighter["lower"]
+    verdict = forge(study, 0, **tighter).verify()
     assert not verdict
-    assert "other bounds than its certificate" in str(verdict)
-    with Store.open(study.store, study.name, study.source.text) as opened:
-        forged = {**certificate, "upper": certificate["upper"] / 2}
-        opened.put([Entry(key, "done", "", {**entry.numbers, "upper": forged["upper"]}, 1.0, packed(forged))])
+    assert "epsilon = 0.5, knowledge = 0.1: the point's upper bound is" in str(verdict)
+    with reading(study.store) as opened:
+        certificate = dict(opened.certificates())[study.points[0].key]
+    low = {**tighter, "lower": 0.0, "upper": found["upper"] / 2, "gap": found["upper"] / 2}
+    forged = {**certificate, "lower": 0.0, "upper": found["upper"] / 2}
+    assert not forge(study, 0, forged, **low).verify()
+
+
+def test_a_certificate_of_another_point_does_not_pass(toml: Path, tmp_path: Path) -> None:
+    """The bound of the point that leaks least would stand beside the one that leaks most."""
+    study = run_here(Study.load(toml))
+    assert study.verify()
+    for other, words in ((1, "mechanism is geometric(epsilon=1.0)"), (2, "limit is knowledge 0.5")):
+        forged = forge(study, 3, other, **bounds(study, other))
+        verdict = forged.verify()
+        assert not verdict
+        assert f"epsilon = 1.0, knowledge = 0.5: the point's {words}" in str(verdict)
+        with pytest.raises(InputError, match=r"1 of 4 certificates NOT verified"):
+            dl.load(study.store, verify=True)
+        run = CliRunner().invoke(main, ["report", str(study.store), "--out", str(tmp_path / "r.html"), "--verify"])
+        assert run.exit_code == 2
+        assert not (tmp_path / "r.html").exists()
+        run = CliRunner().invoke(main, ["sweep", str(toml), "--verify", "--jobs", "1"])
+        assert run.exit_code == 1
+        assert "1 of 4 certificates NOT verified" in run.stdout
+
+
+MORE = """
+[study]
+name = "more"
+[fix]
+query = "count(n=2)"
+tolerance = 1e-2
+{fix}
+[vary]
+knowledge = [0.3, 0.6]
+"""
+TASKS = {
+    "secret": 'mechanism = "geometric(epsilon=1)"\nsecret = 0',
+    "reference": 'mechanism = "geometric(epsilon=1)"\nreference = [0.6, 0.4]',
+    "independent": 'mechanism = "geometric(epsilon=1)"\nadversary = "independent"',
+    "bits": 'mechanism = "geometric(epsilon=1)"\nunit = "bits"',
+    "design": 'task = "design"\ndistortion = 0.3',
+    "dual": 'task = "design"\nleakage = 0.1\nunit = "bits"',
+    "calibrate": 'task = "calibrate"\nfamily = "geometric"\nleakage = 0.1',
+    "paper": 'mechanism = "geometric(epsilon=1)"\nmethod = "paper"\ntime_limit = 0.2',
+}
+
+
+def more(folder: Path, task: str, fix: str = "") -> Study:
+    path = folder / f"{task}.toml"
+    path.write_text(MORE.format(fix=fix or TASKS[task]))
+    return run_here(Study.load(path))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_verifies_and_no_certificate_of_another_point_does(task: str, tmp_path: Path) -> None:
+    study = more(tmp_path, task)
+    assert study.failed == 0, study.summary()
+    assert study.verify(), str(study.verified)
+    extra = {name: value for name, value in study.entries[study.points[0].key].numbers.items() if name != "unit"}
+    assert "the point's limit is knowledge" in str(forge(study, 1, 0, **extra).verify()) or task == "calibrate"
     assert not study.refreshed().verify()
+
+
+@pytest.mark.parametrize(
+    ("task", "fix", "words"),
+    [
+        ("design", 'task = "design"\ndistortion = 0.4', "the point's budget is distortion 0.3"),
+        ("design", 'task = "design"\nleakage = 0.1', "the point's "),
+        ("dual", 'task = "design"\nleakage = 0.2\nunit = "bits"', "the point's "),
+        ("secret", 'mechanism = "geometric(epsilon=1)"', "the point's secret is"),
+        ("reference", 'mechanism = "geometric(epsilon=1)"', "the point's reference is"),
+        ("independent", 'mechanism = "geometric(epsilon=1)"', "the point's adversary is 'independent'"),
+        ("calibrate", 'mechanism = "geometric(epsilon=0.1)"', "the point's mechanism is geometric"),
+    ],
+)
+def test_a_certificate_of_another_question_does_not_pass(task: str, fix: str, words: str, tmp_path: Path) -> None:
+    study, other = more(tmp_path, task), more(tmp_path, "other", fix)
+    with reading(other.store) as opened:
+        certificate = dict(opened.certificates())[other.points[0].key]
+    common = study.entries[study.points[0].key].numbers.keys() - {"unit"}
+    theirs = other.entries[other.points[0].key].numbers
+    forged = forge(study, 0, certificate, **{name: theirs[name] for name in common & theirs.keys()})
+    assert words in str(forged.verify())
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "words"),
+    [
+        ("design", {"distortion": 0.1}, "the point's distortion is 0.1"),
+        ("design", {"leakage_lower": 0.0, "leakage_upper": 0.001}, "the point's leakage's lower bound is 0.0"),
+        ("calibrate", {"value": 5.0}, "the point's mechanism is geometric(epsilon=5"),
+        ("bits", {"unit": "nats"}, "unit = 'nats' where it must be 'bits'"),
+        ("bits", {"upper": float("nan")}, "upper = nan is out of range"),
+        ("bits", {"upper": float("inf")}, "upper = inf is out of range"),
+        ("bits", {"upper": 0.0, "lower": 0.1, "gap": -0.1}, "lower = 0.1 is above upper = 0.0"),
+        ("bits", {"lower": -0.5}, "lower = -0.5 is out of range"),
+        ("bits", {"gap": 0.0}, "gap = 0.0 where it must be"),
+        ("bits", {"upper": "0.1"}, "upper = '0.1' is not a number"),
+        ("bits", {"upper": None}, "upper = None is not a number"),
+        ("bits", {"proved": "upper"}, "proved = 'upper' where it must be 'both'"),
+        ("bits", {"stopped": 3}, "stopped = 3 is not a word"),
+        ("bits", {"nodes": -1}, "nodes"),
+        ("bits", {"confidence": 0.95}, "the confidence is 0.95|proved = 'both'"),
+        ("bits", {"true_upper": 0.0}, "it has other numbers than an answer of task = 'audit': true_upper"),
+        ("calibrate", {"distortion": -1.0}, "distortion = -1.0 is out of range"),
+        ("design", {"leakage_upper": 0.0}, "is above leakage_upper = 0.0"),
+    ],
+)
+def test_an_edited_number_is_refused_with_its_place(
+    task: str, changes: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    study = more(tmp_path, task)
+    text = json.dumps({**study.entries[study.points[0].key].numbers, **changes})
+    with closing(sqlite3.connect(study.store)) as connection, connection:
+        connection.execute("UPDATE points SET numbers = ? WHERE key = ?", (text, study.points[0].key))
+    with pytest.raises(InputError, match=r"knowledge = 0\.3") as refused:
+        dl.load(study.store, verify=True)
+    assert any(one in str(refused.value) for one in words.split("|"))
+
+
+def test_a_point_without_a_certificate_is_not_verified(toml: Path) -> None:
+    study = run_here(Study.load(toml))
+    gone = replace(study, entries={**study.entries})
+    with closing(sqlite3.connect(study.store)) as connection, connection:
+        connection.execute("DELETE FROM points WHERE key = ?", (study.points[0].key,))
+    assert "1 of 4 certificates NOT verified" in str(gone.verify())
+    assert "it has no certificate" in str(gone.verified)
+
+
+def test_a_mechanism_that_does_not_keep_its_budget_is_not_verified(tmp_path: Path) -> None:
+    """The paper's method may return one; then the certificate is that of its leakage."""
+    study = more(tmp_path, "dual")
+    with reading(study.store) as opened:
+        certificate = dict(opened.certificates())[study.points[0].key]
+    assert "not certified to keep the budget" in str(forge(study, 0, certificate["audit"]).verify())
+
+
+def test_numbers_are_marked_until_they_are_verified(toml: Path, tmp_path: Path) -> None:
+    study = run_here(Study.load(toml))
+    study.report(tmp_path / "before.html")
+    before = (tmp_path / "before.html").read_text()
+    assert "as the store states them, certificates not checked" in study.summary()
+    assert "as the store states them, certificates not checked" in before
+    assert "not checked" in repr(study)
+    assert "Certified" not in before
+    assert study.verify()
+    study.report(tmp_path / "after.html")
+    after = (tmp_path / "after.html").read_text()
+    assert "Certified brackets" in after
+    assert "All 4 certificates verified" in after
+    assert "Check      all 4 certificates verified" in study.summary()
+    empty = replace(study, entries={})
+    assert "nothing to verify" in str(empty.verify())
 
 
 def test_a_picture_has_a_line_for_every_value_of_hue(toml: Path) -> None:
@@ -198,8 +365,8 @@ def test_a_study_is_loaded_like_any_result_and_has_a_page(toml: Path, tmp_path: 
 
 def test_a_store_that_was_forged_is_refused_when_it_is_loaded_with_a_check(toml: Path) -> None:
     study = run_here(Study.load(toml))
-    with closing(sqlite3.connect(study.store)) as connection, connection:
-        connection.execute("""UPDATE points SET numbers = replace(numbers, '"upper": 0.', '"upper": 0.00')""")
+    wider = bounds(study, 0) | {"lower": 0.0, "gap": bounds(study, 0)["upper"]}
+    forge(study, 0, **wider)
     assert isinstance(dl.load(study.store), Study)
     with pytest.raises(InputError, match="certificates NOT verified"):
         dl.load(study.store, verify=True)

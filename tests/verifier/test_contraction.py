@@ -10,7 +10,7 @@ import pytest
 from flint import arb
 
 from dalenius.verifier import contraction
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 BUNDLES = json.loads((Path(__file__).parent.parent / "golden" / "count-bundles.json").read_text())
@@ -52,7 +52,7 @@ def test_a_certificate_whose_groups_need_bundles_may_not_claim_more_of_them(monk
     eta, groups = proof["eta"], proof["groups"]
     bundled, seen = contraction.bundled, []
     monkeypatch.setattr(contraction, "bundled", lambda rows: seen.append(len(rows)) or bundled(rows))
-    assert verify(BUNDLES).verified
+    assert verify_here(BUNDLES).verified
     assert min(seen) > contraction.FEW
     forged = [
         changed(eta=eta * 0.99),
@@ -62,6 +62,6 @@ def test_a_certificate_whose_groups_need_bundles_may_not_claim_more_of_them(monk
         changed(groups=[0, *groups[1:-1], 0]),  # the ends together
     ]
     for data in forged:
-        answer = verify(data)
+        answer = verify_here(data)
         assert not answer.verified
         assert "eta" in answer.reason

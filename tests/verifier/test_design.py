@@ -23,9 +23,8 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-from dalenius.verifier import work
 from dalenius.verifier.limits import sized
-from dalenius.verifier.verify import Verification, verify
+from dalenius.verifier.verify import Verification, verify_here
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -74,13 +73,13 @@ def prior(record: int, masses: ArrayLike, ratios: ArrayLike, weight: float) -> J
 
 
 def accepted(data: Json, mechanism: Mechanism | None = None) -> Verification:
-    answer = verify(data, mechanism)
+    answer = verify_here(data, mechanism)
     assert answer.verified, answer.reason
     return answer
 
 
 def refused(data: Json, words: str = "") -> None:
-    answer = verify(data)
+    answer = verify_here(data)
     assert not answer.verified
     assert words in answer.reason
     assert "cannot be checked" not in answer.reason
@@ -223,7 +222,7 @@ def test_a_saved_design_carries_its_certificate(tmp_path: Path) -> None:
 
 
 def test_the_mechanism_given_must_be_the_one_designed() -> None:
-    answer = verify(parity(), parity_mechanism(3, 0.11))
+    answer = verify_here(parity(), parity_mechanism(3, 0.11))
     assert not answer
     assert "another channel" in answer.reason
     accepted(parity(), Mechanism.from_matrix(parity_mechanism(3, 0.1).matrix(), records=[2, 2, 2]))
@@ -745,12 +744,12 @@ def test_wrong_types_anywhere_are_refused_or_harmless() -> None:
         if path[0] == "audit" and len(path) > 2:  # tried elsewhere
             continue
         for junk in (None, "text", [], {}, True, -1, 10**400, 1e308, float("nan"), [[]], object()):
-            answer = verify(replaced(data, path, junk))
+            answer = verify_here(replaced(data, path, junk))
             if not answer.verified:
                 assert "cannot be checked" not in answer.reason, (path, junk, answer.reason)
     for key in data:
         less = {k: v for k, v in data.items() if k != key}
-        answer = verify(less)
+        answer = verify_here(less)
         assert answer.verified == (key == "symmetries")
         assert "cannot be checked" not in answer.reason
 
@@ -829,7 +828,7 @@ SUBJECTS = {"primal": parity, "dual": dual_parity, "rich": rich}
 def run(name: str, many: int, seed: int) -> None:
     counts = [0, 0]
     for mutant in mutants(SUBJECTS[name](), many, seed):
-        answer = verify(mutant)
+        answer = verify_here(mutant)
         counts[answer.verified] += 1
         if answer.verified:
             judge(mutant)
@@ -875,9 +874,7 @@ def test_the_true_bound_is_all_that_any_pool_can_prove() -> None:
         ("total(n=14, values=[0, 1, 3])", Histogram(14, 3), range(11), 60),
     ],
 )
-def test_large_designs_are_checked_in_seconds(
-    query: str, statistic: Statistic, outputs: Sequence[int], many: int
-) -> None:
+def test_large_designs_are_checked(query: str, statistic: Statistic, outputs: Sequence[int], many: int) -> None:
     rng = np.random.default_rng(1)
     rows = rng.dirichlet(np.ones(len(outputs)), statistic.size)
     mechanism = Written(statistic, rows, tuple(outputs), parse_query(query))
@@ -891,8 +888,6 @@ def test_large_designs_are_checked_in_seconds(
     if query.startswith("count"):
         data["symmetries"] = [{"values": [1, 0], "outputs": [1, 0]}]
     accepted(data)
-    # By the estimate, which rests on sizes alone.
-    assert work.seconds(data) < 10
 
 
 def test_a_budget_of_no_distortion_is_kept_in_every_unit() -> None:

@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.channels.counting import Histogram, Sum, Table, classes_are_orbits
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Weights
-from dalenius.verifier.verify import Verification, verify
+from dalenius.verifier.verify import Verification, verify_here
 
 Floats = NDArray[np.float64]
 Json = Any
 
 
 def accepted(data: Json) -> Verification:
-    answer = verify(data)
+    answer = verify_here(data)
     assert answer.verified, answer.reason
     return answer
 
 
 def refused(data: Json, words: str) -> None:
-    answer = verify(data)
+    answer = verify_here(data)
     assert not answer.verified
     assert words in answer.reason
 
@@ -95,7 +95,7 @@ def test_uniform_data_stay_uniform_whatever_is_public() -> None:
     spent = float((rows[0, 1] + rows[1, 0]) / 2)
     for shift, fine in ((1e-12, True), (-1e-12, False)):
         told = {"lower": 0.0, "distortion": spent + shift, "budget": {"distortion": spent + shift}}
-        assert bool(verify({**data, **told})) == fine
+        assert bool(verify_here({**data, **told})) == fine
 
 
 # The lower bound recomputed in floats.

@@ -6,9 +6,10 @@ import pytest
 from damage import GONE, Described, damaged, reason
 
 from dalenius.verifier.balls import precision
-from dalenius.verifier.channels.counting import Histogram
+from dalenius.verifier.channels.counting import Histogram, Sum
 from dalenius.verifier.independent import lines
-from dalenius.verifier.verify import verify
+from dalenius.verifier.reference import Product
+from dalenius.verifier.verify import verify_here
 
 EVEN = {"marginal": [1 / 3] * 3}
 
@@ -31,7 +32,7 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
     changes = {"adversary": {"independent": True, **adversary}}
     assert "the witness knows the other records" in reason("independent-indicators", changes)
     unlimited = {"adversary": {"independent": True, "knowledge": 2.2}}  # 2 log 3 is all that there is to know
-    assert verify(damaged("independent-indicators", unlimited)).verified
+    assert verify_here(damaged("independent-indicators", unlimited)).verified
 
 
 @pytest.mark.parametrize(
@@ -98,6 +99,7 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
         ("independent-own", {"proofs.0.kind": "averaged"}, "it needs the rows of the release"),
         ("independent-own", {"proofs.0.kind": "bellman", "adversary.knowledge": 9.0}, "among bits"),
         ("independent-own", {"proofs.0.kind": "bellman"}, "its kind is none of lines"),
+        ("independent-own", {"witness.others": [0, 0, 1]}, "tell nothing of a record with its own channel"),
         ("independent-leaning", {"witness.beside": [0.5, 0.5]}, "less than the claimed lower bound"),
         ("independent-leaning", {"witness.beside": [1e-9, 1.0]}, "where at most 1 is allowed"),
         (
@@ -108,14 +110,109 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
         ("independent-leaning", {"proofs.0.kind": "own"}, "whose rows are written out"),
         ("independent-knowledge", {"witness.law": [1.0, 0.0]}, "where at most 0.2 is allowed"),
         (
-            "independent-knowledge",
-            {"adversary.reference": {"marginals": [[0.5, 0.5], [1.0, 0.0]]}},
-            "has no mass under the reference",
+            "independent-leaning",
+            {"adversary.knowledge": 9.0, "witness.beside": [1.0, 0.0]},
+            "value 1 of record 0 has no mass under the reference",
         ),
     ],
 )
 def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object], words: str) -> None:
     assert words in reason(name, changes)
+
+
+ALL = 99.0  # nats: more than there is to know
+FIRST = {"marginal": [1.0, 0.0]}
+TWO_OF_THREE = {"marginal": [0.5, 0.5, 0.0]}
+THIRD_CERTAIN = {"marginals": [[0.5, 0.5], [0.4, 0.6], [1.0, 0.0]]}
+
+
+@pytest.mark.parametrize(
+    ("name", "reference", "changes", "words"),
+    [  # every form of witness, with a law, others, or a law of others outside of the support
+        ("independent-shift", FIRST, {}, "the law of the witness has mass on value 1"),
+        ("independent-shift", FIRST, {"witness.law": [1.0, 0.0]}, "knows of the others has mass on value 1"),
+        ("independent-shift", THIRD_CERTAIN, {"witness.others": [0, 1, 1]}, "the witness knows value 1 of record 2"),
+        ("independent-shift", THIRD_CERTAIN, {"witness.others": [1, 1]}, "has 2 entries"),
+        ("independent-shift", THIRD_CERTAIN, {"witness.others": [0, 1, 0], "witness.record": 2}, "law of the witness"),
+        ("independent", {"marginals": [[0.5, 0.5], [1.0, 0.0]]}, {}, "reference of record 1 gives none"),
+        (
+            "independent",
+            {"marginals": [[1.0, 0.0], [0.5, 0.5]]},
+            {"witness.others": [1, 0]},
+            "knows value 1 of record 0",
+        ),
+        ("independent-indicators", TWO_OF_THREE, {}, "the law of the witness has mass on value 2"),
+        ("independent-counts", TWO_OF_THREE, {}, "the law of the witness has mass on value 2"),
+        (
+            "independent-counts",
+            {"marginals": [[0.3, 0.3, 0.4], [0.5, 0.5, 0.0]]},
+            {"witness.others": [0, 2]},
+            "the witness knows value 2 of record 1",
+        ),
+        ("independent-one_count", TWO_OF_THREE, {}, "the law of the witness has mass on value 2"),
+        ("independent-own", TWO_OF_THREE, {}, "the law of the witness has mass on value 2"),
+        ("independent-sum", FIRST, {}, "the law of the witness has mass on value 1"),
+        ("independent-reference", FIRST, {}, "the law of the witness has mass on value 1"),
+        ("independent-leaning", FIRST, {}, "the law of the witness has mass on value 1"),
+        ("independent-leaning", FIRST, {"witness.law": [1.0, 0.0]}, "the law of the others of the witness has mass on"),
+    ],
+)
+def test_no_record_of_a_witness_is_where_the_reference_has_no_mass(
+    name: str, reference: dict[str, object], changes: dict[str, object], words: str
+) -> None:
+    adversary = {"independent": True, "knowledge": ALL, "reference": reference}
+    assert words in reason(name, {"adversary": adversary, **changes})
+
+
+def test_others_that_differ_are_known_one_by_one() -> None:
+    laws = {"marginals": [[0.5, 0.5], [0.4, 0.6], [0.3, 0.7]]}
+    shift = damaged("independent-shift", {})["proofs"][0]
+    changes = {
+        "adversary": {"independent": True, "knowledge": ALL, "reference": laws},
+        "proofs": [{**shift, "record": i} for i in range(3)],
+        "witness.others": [0, 0, 1],
+    }
+    assert verify_here(damaged("independent-shift", changes)).verified
+    # Of what is certain nothing leaks, and so little need be shown of it.
+    certain = {"marginals": [[0.5, 0.5], [0.4, 0.6], [1.0, 0.0]]}
+    changes["adversary"] = {"independent": True, "knowledge": ALL, "reference": certain}
+    changes["witness.others"] = [0, 1, 0]
+    changes["proofs"] = [shift, {**shift, "record": 1}, {**shift, "record": 2, "weights": [1.0, 0.0], "upper": 1e-30}]
+    assert verify_here(damaged("independent-shift", changes)).verified
+    changes["adversary"] = {"independent": True}
+    changes["witness.others"] = [1, 1]
+    assert "exceeds claimed 1e-30" in reason("independent-shift", changes)
+
+
+def test_lines_are_about_what_the_others_may_be() -> None:
+    known = {"independent": True, "knowledge": ALL, "reference": {"marginals": [[0.5, 0.5], [1.0, 0.0]]}}
+    data = damaged("independent", {})
+    first, second = data["proofs"]
+    one = {
+        "adversary": known,
+        "witness": {"record": 0, "law": [0.5, 0.5], "others": [0, 0]},
+        "lower": 0.0,
+        "proofs": [
+            {**first, "weights": first["weights"][:1]},
+            {**second, "weights": [[1.0, 0.0], [1.0, 0.0]], "upper": 1e-30},
+        ],
+    }
+    assert verify_here(damaged("independent", one)).verified
+    # The others follow the reference: the record's own law is free, and all that they may be is to be shown.
+    one["adversary"] = {"independent": True, "reference": known["reference"]}
+    one["witness"] = {"record": 0, "law": [0.5, 0.5]}
+    assert "1 laws, fewer than what the others may be" in reason("independent", one)
+
+
+def test_lines_of_sums_leave_out_what_the_others_cannot_add_up_to() -> None:
+    summed = Sum(3, (0, 1, 5))
+    assert len(list(lines(summed, 0))) == 6
+    law = Product(((0.5, 0.5, 0.0),))
+    assert list(lines(summed, 0, law)) == list(lines(summed, 0))[:3]
+    assert list(lines(summed, 2, Product(((0.5, 0.0, 0.5), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))))) == [
+        list(lines(summed, 0))[1],
+        list(lines(summed, 0))[4],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +257,7 @@ def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:
     ],
 )
 def test_a_certificate_is_about_its_own_channel(name: str, mechanism: dict[str, object], *, same: bool) -> None:
-    answer = verify(damaged(name, {}), Described(**mechanism))
+    answer = verify_here(damaged(name, {}), Described(**mechanism))
     assert answer.verified == same
     assert same or "another channel than the mechanism given" in answer.reason
 

@@ -7,8 +7,10 @@ from functools import cache
 from typing import Any
 
 import pytest
+from damage import Described
 
 import dalenius as dl
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 M, Q = dl.mechanisms, dl.queries
@@ -34,7 +36,7 @@ def of_one() -> Json:
 
 @pytest.mark.parametrize("knowledge", [None, 0.5])
 def test_an_honest_certificate_verifies(knowledge: float | None) -> None:
-    found = dl.verify(json.loads(honest(knowledge)))
+    found = verify_here(json.loads(honest(knowledge)))
     assert found.verified, found.reason
     assert "2 releases" in found.reason
     assert ("independent" if knowledge is None else "0.5 nats beyond") in found.problem
@@ -161,24 +163,84 @@ FORGERIES: list[tuple[Callable[[Json], None], str]] = [
 def test_a_forgery_is_refused(forge: Callable[[Json], None], reason: str) -> None:
     data = json.loads(honest())
     forge(data)
-    found = dl.verify(data)
+    found = verify_here(data)
     assert not found.verified
     assert reason in found.reason
 
 
 def test_of_one_person_audits_against_any_prior_are_allowed_and_of_more_they_are_not() -> None:
     data = of_one()
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     data["releases"][0]["audit"]["adversary"] = {"entropy": 0.5}
-    assert "against independent records" in dl.verify(data).reason
+    assert "against independent records" in verify_here(data).reason
     count = dl.audit(M.geometric(Q.count(2), epsilon=1.0), entropy=0.0, verify=False).certificate.data
     joint = {**of_one(), "people": 2, "columns": {"x": 2}, "releases": [{"columns": [["x"]], "audit": count}]}
-    assert "against independent records" in dl.verify(joint).reason
+    assert "against independent records" in verify_here(joint).reason
 
 
-def test_it_is_not_about_one_mechanism() -> None:
-    found = dl.verify(json.loads(honest()), M.geometric(Q.histogram(n=300, k=4), epsilon=1.0))
-    assert "without a mechanism" in found.reason
+FIRST, SECOND = (M.geometric(Q.histogram(n=300, k=k), epsilon=epsilon) for k, epsilon in ((4, 1.0), (6, 0.5)))
+
+
+def test_the_verdict_names_mechanisms_columns_and_sizes() -> None:
+    problem = verify_here(json.loads(honest())).problem
+    assert "300 records with columns 'y' of 2 values, 'a' of 2 values, 'b' of 3 values" in problem
+    assert "release 1: geometric(epsilon=1.0) of histogram(n=300, k=4), of 'y', 'a'" in problem
+    assert "release 2: geometric(epsilon=0.5) of histogram(n=300, k=6), of 'y', 'b'" in problem
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "reason"),
+    [
+        ([FIRST, SECOND], ""),
+        ((SECOND, FIRST), ""),
+        (FIRST, "about 2 releases, and 1 mechanisms were given"),
+        ([FIRST, SECOND, SECOND], "about 2 releases, and 3 mechanisms were given"),
+        ([], "about 2 releases, and 0 mechanisms were given"),
+        ([FIRST, FIRST], "mechanism 2, compared with release 1: "),
+        ([M.geometric(Q.histogram(n=300, k=4), epsilon=1.1), SECOND], "mechanism 1, compared with release 0: "),
+    ],
+)
+def test_it_is_about_the_list_of_its_mechanisms_in_any_order(mechanisms: Json, reason: str) -> None:
+    found = verify_here(json.loads(honest()), mechanisms)
+    assert found.verified == (not reason)
+    assert reason in found.reason
+
+
+def test_a_release_may_be_run_twice_and_a_mechanism_be_described_in_another_way() -> None:
+    symmetric = M.symmetric(Q.identity(3), flip=0.2)
+    ledger = dl.Ledger(columns={"a": 3}, n=1, adversary="independent")
+    ledger.release(symmetric, columns=["a"])
+    certificate = ledger.release(symmetric, columns=["a"]).certificate
+    assert certificate is not None
+    respelled = Described(query="identity(k=3)", mechanism="symmetric(flip=0.20)")
+    assert verify_here(certificate, [symmetric, respelled]).verified
+    assert "about 2 releases, and 1" in verify_here(certificate, symmetric).reason
+    other = dl.Mechanism.from_matrix([[0.5, 0.25, 0.25]] * 3, [3])
+    assert "mechanism 2, compared with release 0" in verify_here(certificate, [symmetric, other]).reason
+    assert "release 1: a channel by its rows" in verify_here(of_rows()).problem
+
+
+def of_rows() -> Json:
+    """Two releases that are known by their rows."""
+    audit = about_two(0)
+    return {
+        "format": "dalenius/joint-certificate",
+        "version": 1,
+        "people": 2,
+        "columns": {"a": 2},
+        "adversary": {"independent": True},
+        "releases": [{"columns": [["a"]], "audit": json.loads(audit.certificate.text())}],
+        "lower": audit.lower,
+        "upper": audit.upper,
+    }
+
+
+def test_a_certificate_about_one_mechanism_takes_a_list_of_one() -> None:
+    mechanism = M.geometric(Q.count(n=2), epsilon=1.0)
+    certificate = dl.audit(mechanism, knowledge=0.5, verify=False).certificate
+    assert verify_here(certificate, [mechanism]).verified
+    assert "about one mechanism, and 2 were given" in verify_here(certificate, [mechanism] * 2).reason
+    assert "another channel" in verify_here(certificate, [M.geometric(Q.count(n=2), epsilon=2.0)]).reason
 
 
 def about_two(worst: int) -> dl.Audit:
@@ -206,9 +268,9 @@ def test_what_two_people_tell_is_not_added_up() -> None:
         "lower": max(audit.lower for audit in audits),
         "upper": sum(audit.upper for audit in audits) + 1e-9,
     }
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     data["lower"] = sum(audit.lower for audit in audits)
-    assert "less than the claimed lower bound" in dl.verify(data).reason
+    assert "less than the claimed lower bound" in verify_here(data).reason
 
 
 def test_samples_inside_are_refused_since_they_hold_with_a_confidence_only() -> None:
@@ -218,4 +280,4 @@ def test_samples_inside_are_refused_since_they_hold_with_a_confidence_only() -> 
     audit = json.loads(dl.audit(sampled, entropy=0).certificate.text())
     data["releases"] = [{"columns": [["a"]], "audit": audit}]
     data["lower"] = 0.0
-    assert "known by samples" in dl.verify(data).reason
+    assert "known by samples" in verify_here(data).reason

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 import dalenius as dl
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.settings import without
-from dalenius.verifier.verify import verify_stream
+from dalenius.verifier.verify import verify_here, verify_stream
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -201,7 +201,7 @@ def mutants(data: Json, most: int, seed: int) -> Iterator[Json]:
 def run(name: str, most: int, seed: int) -> None:
     accepted = refused = 0
     for mutant in mutants(certificate_of(name), most, seed):
-        if dl.verify(mutant).verified:
+        if verify_here(mutant).verified:
             accepted += 1
             judge(name, mutant)
         else:
@@ -213,7 +213,7 @@ def run(name: str, most: int, seed: int) -> None:
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_the_certificate_is_of_the_kind_that_is_mutated(name: str) -> None:
     data = certificate_of(name)
-    answer = dl.verify(data, mechanism_of(name))
+    answer = verify_here(data, mechanism_of(name))
     assert answer.verified, answer.reason
     judge(name, data)
     proof = SUBJECTS[name].proof
@@ -246,10 +246,10 @@ def test_bounds_beyond_the_truth_are_refused(name: str) -> None:
     for below in (best - 1e-9, 0.5 * best, 0.0, -1.0):
         forged = {**data, "lower": min(data["lower"], below), "upper": below}
         forged["proofs"] = [{**proof, "upper": min(proof["upper"], below)} for proof in data["proofs"]]
-        assert not dl.verify(forged).verified
-        assert not dl.verify({**data, "lower": min(data["lower"], below), "upper": below}).verified
+        assert not verify_here(forged).verified
+        assert not verify_here({**data, "lower": min(data["lower"], below), "upper": below}).verified
     for above in (data["lower"] + 1e-9, data["upper"], 2 * data["upper"]):
-        assert not dl.verify({**data, "lower": above, "upper": max(above, data["upper"])}).verified
+        assert not verify_here({**data, "lower": above, "upper": max(above, data["upper"])}).verified
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -260,7 +260,7 @@ def test_no_proof_serves_an_adversary_that_knows_more(name: str) -> None:
     else:
         stronger = {"knowledge": data["adversary"]["knowledge"] + 0.1}
     forged = {**data, "adversary": stronger}
-    if dl.verify(forged).verified:  # on the flat part of the curve it may
+    if verify_here(forged).verified:  # on the flat part of the curve it may
         judge(name, forged)
         assert SUBJECTS[name].proof == "choices"
 
@@ -272,10 +272,10 @@ def test_another_problem_is_refused_for_the_mechanism(name: str) -> None:
     for other in (rows[::-1], [row[::-1] for row in rows], [[0.5 * x + 0.5 / len(row) for x in row] for row in rows]):
         if other != rows:
             forged = {**data, "problem": {**data["problem"], "rows": other}}
-            answer = dl.verify(forged, mechanism)
+            answer = verify_here(forged, mechanism)
             assert not answer.verified
             assert "another channel" in answer.reason
-            assert not dl.verify(data, Mechanism.from_matrix(other, records=mechanism.records)).verified
+            assert not verify_here(data, Mechanism.from_matrix(other, records=mechanism.records)).verified
 
 
 @pytest.mark.parametrize("name", ["choices", "boxes", "groups"])
@@ -284,17 +284,17 @@ def test_a_proof_with_parts_missing_is_refused(name: str) -> None:
     tree = data["proofs"][0]["tree"]
     for shorter in ([], tree[:-1], tree[1:], tree[: len(tree) // 2], [*tree, tree[-1]]):
         forged = {**data, "proofs": [{**data["proofs"][0], "tree": shorter}, *data["proofs"][1:]]}
-        assert not dl.verify(forged).verified
-    assert not dl.verify({**data, "proofs": []}).verified
+        assert not verify_here(forged).verified
+    assert not verify_here({**data, "proofs": []}).verified
     for key in data:
-        assert not dl.verify({k: v for k, v in data.items() if k != key}).verified
+        assert not verify_here({k: v for k, v in data.items() if k != key}).verified
 
 
 def test_every_record_needs_its_proof() -> None:
     data = certificate_of("several records")
     assert len(data["proofs"]) == 2
     for k in range(2):
-        answer = dl.verify({**data, "proofs": [data["proofs"][k]]})
+        answer = verify_here({**data, "proofs": [data["proofs"][k]]})
         assert not answer.verified
         assert f"record {1 - k} has no proof" in answer.reason
 

@@ -19,6 +19,7 @@ from dalenius.settings import DEFAULT
 from dalenius.verifier.balls import precision
 from dalenius.verifier.kinds import power
 from dalenius.verifier.reading import Refused
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 
@@ -92,16 +93,16 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
 def test_forgeries_are_refused_with_the_place() -> None:
     data = certificate()
     assert data["proofs"][0]["kind"] == "power"
-    assert dl.verify(copy.deepcopy(data))
+    assert verify_here(copy.deepcopy(data))
     for forge, says in FORGERIES:
         forged = copy.deepcopy(data)
         forge(forged["proofs"][0])
-        verdict = dl.verify(forged)
+        verdict = verify_here(forged)
         assert not verdict.verified
         assert any(word in verdict.reason for word in says.split("|")), (says, verdict.reason)
     for problem in ({"mechanism": "laplace(epsilon=0.3)"}, {"query": "total(n=12, values=[0, 2])"}):
         forged = {**copy.deepcopy(data), "problem": {**data["problem"], **problem}}
-        assert not dl.verify(forged)
+        assert not verify_here(forged)
 
 
 def test_only_gaussian_noise_on_counts() -> None:

@@ -1,21 +1,24 @@
-"""The child that checks a file, from inside: what the system limits, and how its end is told."""
+"""The child that checks certificates, from inside: what the system limits, and how its end is told."""
 
-import io
+import contextlib
 import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from damage import GOLDEN, golden
+from damage import GOLDEN, Described, damaged, golden
 
 from dalenius.verifier import __main__ as alone
-from dalenius.verifier import process
+from dalenius.verifier import child, process
+from dalenius.verifier.verify import verify
 
 FILE = GOLDEN / "sibson.json"
 
@@ -25,36 +28,56 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
     """What a child would limit itself to; this process stays as it is."""
     found: dict[int, int] = {}
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    monkeypatch.setattr(resource, "setrlimit", lambda what, pair: found.update({what: pair[1]}))
-    monkeypatch.setattr(signal, "setitimer", lambda what, seconds: found.update({-what - 1: seconds}))
+    monkeypatch.setattr(resource, "setrlimit", lambda what, pair: found.update({what: pair[0]}))
+    # It is set at the beginning of a check, and set to 0 at its end.
+    monkeypatch.setattr(signal, "setitimer", lambda what, seconds: found.setdefault(-what - 1, seconds))
     return found
 
 
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    """What the child would print of the certificate."""
-    with FILE.open("rb") as file:
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(file.read())))
-    assert process.main(list(arguments)) == 0
-    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return answer
+def asked(*files: Path, memory: int = 100, seconds: float = 2.5, times: int = 1) -> list[dict[str, Any]]:
+    """What the child would answer; it runs in this process."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for _ in range(times):
+            with contextlib.ExitStack() as stack:
+                opened = [stack.enter_context(file.open("rb")).fileno() for file in files]
+                question = json.dumps({"memory": memory, "seconds": seconds}).encode()
+                socket.send_fds(ours, [question], opened)
+        ours.shutdown(socket.SHUT_WR)
+        child.serve(theirs)
+        return [json.loads(line) for line in ours.recv(2**20).splitlines()]
 
 
-def test_a_child_limits_itself_and_answers(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limits: dict[int, int]
-) -> None:
-    assert run(monkeypatch, capsys, "100", "2.5")["verified"]
-    assert limits[resource.RLIMIT_CPU] == limits[-signal.ITIMER_REAL - 1] == 13
+def test_a_child_limits_itself_and_answers(limits: dict[int, int]) -> None:
+    (answer,) = asked(FILE)
+    assert answer["verified"]
+    assert answer["more"]
+    assert limits[-signal.ITIMER_REAL - 1] == 3.5
+    assert 3.5 <= limits[resource.RLIMIT_CPU] - time.process_time() < 5
     assert limits[resource.RLIMIT_CORE] == 0
-    assert 164 * 2**20 < limits[resource.RLIMIT_AS] < 2**36
+    assert limits[resource.RLIMIT_AS] < 2**36
 
 
-def test_a_child_is_told_of_the_mechanism_by_a_descriptor(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limits: dict[int, int], tmp_path: Path
+def test_memory_that_a_child_takes_itself_counts(monkeypatch: pytest.MonkeyPatch, limits: dict[int, int]) -> None:
+    for resident, left in ((40, 60), (140, 0)):
+        monkeypatch.setattr(child, "_taken", lambda resident=resident: (2**30, resident * 2**20))
+        asked(FILE)
+        assert limits[resource.RLIMIT_AS] == 2**30 + left * 2**20
+
+
+def test_a_child_that_has_grown_takes_no_further_question(
+    monkeypatch: pytest.MonkeyPatch, limits: dict[int, int]
 ) -> None:
+    sizes = iter([0, 2**20, 2**26])
+    monkeypatch.setattr(child, "_taken", lambda: (next(sizes), 0))
+    assert [answer["more"] for answer in asked(FILE, times=2)] == [True, False]
+    assert resource.RLIMIT_AS not in limits  # nobody says how much it has
+
+
+def test_a_child_compares_with_the_mechanism_in_a_second_file(limits: dict[int, int], tmp_path: Path) -> None:
     path = tmp_path / "mechanism.json"
     path.write_text(json.dumps({"query": "count(n=3)", "mechanism": "geometric(epsilon=2)"}))
-    answer = run(monkeypatch, capsys, "100", "2.5", str(os.open(path, os.O_RDONLY)))
-    assert "another channel" in answer["reason"]
+    assert "another channel" in asked(FILE, path)[0]["reason"]
     assert limits
 
 
@@ -62,39 +85,111 @@ def test_a_limit_is_never_raised_and_no_limit_is_none(
     monkeypatch: pytest.MonkeyPatch, limits: dict[int, int], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (5, 7))
-    monkeypatch.setattr(process, "STATM", tmp_path / "none")
-    process._limit(10, 100)
+    monkeypatch.setattr(child, "STATM", tmp_path / "none")
+    assert child._taken() == (0, 0)
+    child._limit(10, 100, (0, 0))
     assert limits[resource.RLIMIT_CPU] == 7
     assert resource.RLIMIT_AS not in limits
-    limits.clear()
-    process._lower(resource.RLIMIT_AS, 2**62)
-    assert not limits
+    child._lower(resource.RLIMIT_AS, 2**62)
+    assert limits[resource.RLIMIT_AS] == 7
 
 
-def test_the_end_of_a_child_is_told_by_its_signal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for ended, words in (
-        (-signal.SIGXCPU, "the time limit was reached"),
-        (-signal.SIGABRT, "more than 9 MiB"),
-        (3, "3"),
-    ):
-        code = f"import os, sys; sys.exit({ended}) if {ended} > 0 else os.kill(os.getpid(), {-ended})"
-        monkeypatch.setattr(process, "CHILD", code)
-        assert words in process.verdict(FILE, None, memory=9, time_limit=5)["reason"]
+def test_a_child_is_asked_through_its_standard_input(monkeypatch: pytest.MonkeyPatch, limits: dict[int, int]) -> None:
+    ours, theirs = socket.socketpair()
+    ours.close()
+    with theirs:
+        monkeypatch.setattr(os, "dup", lambda _: theirs.detach())
+        child.main()
+    assert limits == {resource.RLIMIT_CORE: 0}
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("import os; os.abort()", "more than 448 MiB"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "the time limit was reached"),
+        ("raise SystemExit(3)", "exit code 3"),
+        ("import socket; socket.socket(fileno=0).recv(99); raise SystemExit(4)", "exit code 4"),
+        ("import socket; socket.socket(fileno=0).send(b'no JSON\\n')", "exit code 0"),
+        ("import os, time; os.close(0); time.sleep(60)", "exit code None"),
+        ("import time; time.sleep(60)", "the time limit was reached"),
+    ],
+)
+def test_a_child_that_dies_or_hangs_is_an_answer(monkeypatch: pytest.MonkeyPatch, body: str, says: str) -> None:
+    monkeypatch.setattr(process, "CHILD", body)
+    answer = process.verdict(FILE, None, memory=448, time_limit=0.01)
+    assert not answer["verified"]
+    assert answer["reason"].startswith("not checked:")
+    assert says in answer["reason"]
+
+
+def test_a_child_that_cannot_be_started_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert process.verdict(FILE, None, memory=448, time_limit=1)["reason"].startswith(
+        "not checked: no process could be started to check it in ("
+    )
 
 
 def test_a_child_does_not_outlive_an_interrupted_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[subprocess.Popen[bytes]] = []
+    ended: list[int | None] = []
+    end = process._Child.end
 
-    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
-        def communicate(self, *_: object, **__: object) -> tuple[bytes, bytes]:
-            started.append(self)
-            raise KeyboardInterrupt
+    def interrupted(_: process._Child, end: float) -> bytes:  # noqa: ARG001 - when it would be too late
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    monkeypatch.setattr(process, "CHILD", "import time; time.sleep(60)")
+    def noted(self: process._Child) -> None:
+        end(self)
+        ended.append(self._process.poll())
+
+    monkeypatch.setattr(process._Child, "_line", interrupted)
+    monkeypatch.setattr(process._Child, "end", noted)
     with pytest.raises(KeyboardInterrupt):
         process.verdict(FILE, None, memory=9, time_limit=5)
-    assert started[0].poll() == -signal.SIGKILL
+    assert ended == [-signal.SIGKILL]
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Iterator[Path]:
+    """A file that never ends, and never says more: whoever reads it waits in a single call."""
+    path = tmp_path / "endless"
+    os.mkfifo(path)
+    writing = os.open(path, os.O_RDWR)
+    yield path
+    os.close(writing)
+
+
+def test_many_checks_share_a_child(monkeypatch: pytest.MonkeyPatch, endless: Path) -> None:
+    started: list[list[str]] = []
+    popen = subprocess.Popen
+
+    def counted(command: list[str], **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+        started.append(command)
+        return popen(command, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", counted)
+    with process.one_child():
+        for _ in range(20):
+            assert verify(golden("sibson"))
+        assert not verify(damaged("sibson", {"upper": 0.1}))
+        assert len(started) == 1
+        # A child that a check ended is replaced.
+        assert verify(endless, time_limit=0.01).reason.startswith("not checked: the time limit")
+        assert verify(golden("sibson"), Described(**golden("sibson")["problem"]))
+    assert len(started) == 2
+    with process.one_child():
+        pass
+    assert len(started) == 2
+
+
+def test_a_child_whose_parent_was_killed_ends_by_itself(endless: Path) -> None:
+    """Nobody is left to kill it, and it may be in a single call for ever: the system's alarm ends it."""
+    ours, theirs = socket.socketpair()
+    with theirs, ours, endless.open("rb") as file:
+        code = "from dalenius.verifier.child import main; main()"
+        running = subprocess.Popen([sys.executable, "-c", code], stdin=theirs)  # noqa: S603 - our own script
+        socket.send_fds(ours, [json.dumps({"memory": 448, "seconds": 0.01}).encode()], [file.fileno()])
+        ended = running.wait(30)
+    assert ended == -signal.SIGALRM
 
 
 def say(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

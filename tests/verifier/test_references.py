@@ -21,7 +21,7 @@ from dalenius.verifier.limits import sized
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product, Reference, Uniform, Weights
 from dalenius.verifier.secret import Function, Group, Secret, joint
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -243,17 +243,17 @@ def without_knowledge(rho: Json) -> Json:
 @pytest.mark.parametrize("rho", FORMS)
 def test_without_knowledge_the_reference_is_the_prior(rho: Json) -> None:
     data = without_knowledge(rho)
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
     for path, shift in ((("lower",), 3e-12), (("upper",), -3e-12)):
         forged = copy.deepcopy(data)
         forged[path[0]] += shift
-        assert not verify(forged)
+        assert not verify_here(forged)
     forged = copy.deepcopy(data)
     forged["proofs"][1]["upper"] -= 3e-12
-    assert "exceeds claimed" in verify(forged).reason
+    assert "exceeds claimed" in verify_here(forged).reason
     forged = copy.deepcopy(data)
     forged["witness"]["masses"][0][0] += 1e-6
-    assert "not the reference prior" in verify(forged).reason
+    assert "not the reference prior" in verify_here(forged).reason
 
 
 @pytest.mark.parametrize("rho", FORMS)
@@ -262,9 +262,9 @@ def test_every_number_of_a_reference_matters(rho: Json) -> None:
     for other in FORMS:
         forged = copy.deepcopy(data)
         forged["adversary"]["reference"] = other
-        assert bool(verify(forged)) == (other == rho)
+        assert bool(verify_here(forged)) == (other == rho)
     del data["adversary"]["reference"]
-    assert not verify(data)
+    assert not verify_here(data)
     (kind, listed) = next(iter(rho.items()))
     laws = listed if kind == "marginals" else [listed]
     for i, law in enumerate(laws):
@@ -272,7 +272,7 @@ def test_every_number_of_a_reference_matters(rho: Json) -> None:
         moved[i] = [law[0] + 1e-6, law[1] - 1e-6, *law[2:]]
         forged = without_knowledge(rho)
         forged["adversary"]["reference"] = {kind: moved if kind == "marginals" else moved[0]}
-        assert not verify(forged)
+        assert not verify_here(forged)
 
 
 def test_equal_marginals_are_one_marginal_and_weights_are_their_products() -> None:
@@ -280,13 +280,13 @@ def test_equal_marginals_are_one_marginal_and_weights_are_their_products() -> No
     for same in ({"marginals": [BITS["marginal"]] * 2}, {"weights": weights_of(BITS).tolist()}):
         again = copy.deepcopy(data)
         again["adversary"]["reference"] = same
-        assert verify(again), verify(again).reason
+        assert verify_here(again), verify_here(again).reason
 
 
 def test_laws_are_divided_by_their_exact_sums() -> None:
     data = without_knowledge(BITS)
     data["adversary"]["reference"] = {"marginal": [0.9 * (1 + 5e-10), 0.1 * (1 + 5e-10)]}
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
 
 
 def test_where_the_reference_has_no_mass_no_adversary_has_any() -> None:
@@ -296,23 +296,23 @@ def test_where_the_reference_has_no_mass_no_adversary_has_any() -> None:
     proof = {"kind": "choices", "tree": [leaf], "upper": 1e-15}
     adversary = {"knowledge": 9.0, "reference": {"weights": [0.5, 0.0, 0.0, 0.5]}}
     data = certificate(adversary, 0.0, [[0.5, 0], [0.5, 0]], proof, proof, problem=problem)
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
     forged = copy.deepcopy(data)
     forged["witness"]["masses"] = [[0.5, 0], [0, 0.5]]
-    assert "value 1, class 1, where there is no dataset of positive reference" in verify(forged).reason
+    assert "value 1, class 1, where there is no dataset of positive reference" in verify_here(forged).reason
     data["adversary"]["reference"] = {"weights": [0.5, 1e-300, 0.0, 0.5]}
-    assert "exceeds claimed" in verify(data).reason
+    assert "exceeds claimed" in verify_here(data).reason
 
 
 def test_a_record_of_one_possible_value_tells_nothing() -> None:
     adversary = {"knowledge": 3.0, "reference": {"marginals": [[0.0, 1.0], [0.5, 0.5]]}}
     proofs = [{"kind": "trivial", "upper": 0.0}, {"kind": "trivial", "upper": 0.6931471805599454}]
     data = certificate(adversary, 0.0, [[0, 0, 0, 0], [0, 0, 0.5, 0.5]], *proofs)
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
     data["proofs"][1]["upper"] = data["upper"] = 0.693147180559945
-    assert not verify(data)
+    assert not verify_here(data)
     data = certificate(adversary, 0.0, [[0, 0, 1e-30, 0], [0, 0, 0.5, 0.5]], *proofs)
-    assert "no dataset" in verify(data).reason
+    assert "no dataset" in verify_here(data).reason
 
 
 @pytest.mark.parametrize("rho", [BITS, PAIR])
@@ -324,7 +324,7 @@ def test_all_knowledge_is_what_the_rarest_dataset_takes(rho: Json) -> None:
     enough = math.nextafter(-math.log(weights_of(rho).min()), 9)
     for k, fine in ((enough, True), (50.0, True), (enough - 1e-14, False)):
         data = certificate({"knowledge": k, "reference": rho}, 0.0, masses, *proofs)
-        assert bool(verify(data)) == fine, verify(data).reason
+        assert bool(verify_here(data)) == fine, verify_here(data).reason
 
 
 @pytest.mark.parametrize("rho", FORMS)
@@ -348,9 +348,9 @@ def test_a_witness_may_be_as_far_from_the_reference_as_the_knowledge_allows(rho:
         truth = leakage(masses)
         proofs = [{"kind": "trivial", "upper": 0.7}] * 2
         data = certificate({"knowledge": knowledge, "reference": rho}, truth - 1e-12, masses, *proofs)
-        assert bool(verify(data)) == fine, verify(data).reason
+        assert bool(verify_here(data)) == fine, verify_here(data).reason
         data["lower"] = truth + 1e-12
-        assert not verify(data)
+        assert not verify_here(data)
 
 
 def by_order(cells: Floats, knowledge: float, order: float) -> float:
@@ -372,7 +372,7 @@ def test_orders_take_the_laws_of_the_reference(rho: Json, order: float) -> None:
     for shift, fine in ((1e-12, True), (-1e-12, False)):
         proofs = [{**kind, "upper": bound + shift} for bound in bounds]
         data = certificate({"knowledge": 0.1, "reference": rho}, 0.0, cells_of(weights, 0), *proofs)
-        assert bool(verify(data)) == fine, verify(data).reason
+        assert bool(verify_here(data)) == fine, verify_here(data).reason
 
 
 def test_bounds_hold_for_random_priors_in_the_ball() -> None:
@@ -422,7 +422,7 @@ def moved(knowledge: float) -> Json:
 @pytest.mark.parametrize("knowledge", [0.02, 0.1, 0.3, 0.6])
 def test_weights_stand_for_datasets(knowledge: float) -> None:
     data = moved(knowledge)
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
     kind = data["proofs"][0]["kind"]
     assert kind not in ("trivial", "maximal", "sibson", "reference"), kind
     if kind == "choices":
@@ -433,7 +433,7 @@ def test_weights_stand_for_datasets(knowledge: float) -> None:
         forged["witness"]["masses"] = (
             [FARTHER[:3], FARTHER[3:]] if "reference" in change else forged["witness"]["masses"]
         )
-        reason = verify(forged).reason
+        reason = verify_here(forged).reason
         assert "exceeds claimed" in reason, reason
 
 
@@ -482,12 +482,12 @@ def tampered(data: Json, rng: np.random.Generator) -> Json:
 def test_what_still_verifies_after_tampering_is_still_true(rho: Json, asked: Json, knowledge: float) -> None:
     data = found(rho, asked, knowledge)
     assert data["problem"] == NOISY
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
     rng = np.random.default_rng(4)
     refusals = 0
     for _ in range(12):
         forged = tampered(data, rng)
-        if not verify(forged):
+        if not verify_here(forged):
             refusals += 1
             continue
         truth = found(forged["adversary"]["reference"], forged.get("secret"), forged["adversary"]["knowledge"])
@@ -506,20 +506,20 @@ def test_records_of_one_law_share_a_proof_and_others_do_not() -> None:
     adversary = {"knowledge": 9.0, "reference": {"marginals": laws}}
     proofs = [{"kind": "trivial", "upper": 0.7}] * 2
     data = certificate(adversary, 0.0, masses, *proofs, problem=problem)
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
     alone = copy.deepcopy(data)
     del alone["proofs"][1]
-    assert "record 1 has no proof" in verify(alone).reason
+    assert "record 1 has no proof" in verify_here(alone).reason
     alone["proofs"][0]["record"] = 3
-    assert "record 0 has no proof" in verify(alone).reason
+    assert "record 0 has no proof" in verify_here(alone).reason
     alone["adversary"]["reference"] = {"marginal": [0.9, 0.1]}
-    assert verify(alone), verify(alone).reason
+    assert verify_here(alone), verify_here(alone).reason
     close = copy.deepcopy(data)
     close["adversary"]["reference"]["marginals"][2] = [math.nextafter(0.5, 1), 0.5]
-    assert "record 2 has no proof" in verify(close).reason
+    assert "record 2 has no proof" in verify_here(close).reason
     weights = copy.deepcopy(data)
     weights["adversary"]["reference"] = {"weights": [1 / 16] * 16}
-    assert "record 2 has no proof" in verify(weights).reason
+    assert "record 2 has no proof" in verify_here(weights).reason
 
 
 def test_responses_of_records_with_laws_of_their_own_need_proofs_each() -> None:
@@ -528,9 +528,9 @@ def test_responses_of_records_with_laws_of_their_own_need_proofs_each() -> None:
     data = certificate(
         adversary, 0.0, [[0.5, 0, 0, 0], [0, 0, 0.5, 0]], {"kind": "trivial", "upper": 0.7}, problem=problem
     )
-    assert "record 1 has no proof" in verify(data).reason
+    assert "record 1 has no proof" in verify_here(data).reason
     data["adversary"]["reference"] = {"marginal": [0.5, 0.5]}
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
 
 
 # Words, refusals, limits.
@@ -545,7 +545,7 @@ def test_responses_of_records_with_laws_of_their_own_need_proofs_each() -> None:
     ],
 )
 def test_the_problem_says_what_is_public(rho: Json, words: str) -> None:
-    answer = verify(without_knowledge(rho))
+    answer = verify_here(without_knowledge(rho))
     assert f"knows at most 0.0 nats, {words}" in answer.problem
 
 
@@ -581,17 +581,17 @@ def test_long_laws_are_named_by_their_fingerprint() -> None:
 def test_bad_references_are_refused(rho: Json, reason: str) -> None:
     data = without_knowledge(BITS)
     data["adversary"]["reference"] = rho
-    assert reason in verify(data).reason
+    assert reason in verify_here(data).reason
 
 
 def test_a_reference_goes_with_knowledge_alone() -> None:
     data = without_knowledge(BITS)
     data["adversary"] = {"entropy": 1.0, "reference": BITS}
-    assert "needs 'knowledge'" in verify(data).reason
+    assert "needs 'knowledge'" in verify_here(data).reason
     data["adversary"] = {"entropy": 1.0, "knowledge": 1.0, "reference": BITS}
-    assert "either 'entropy' or 'knowledge'" in verify(data).reason
+    assert "either 'entropy' or 'knowledge'" in verify_here(data).reason
     data["adversary"] = {"reference": BITS}
-    assert "either 'entropy' or 'knowledge'" in verify(data).reason
+    assert "either 'entropy' or 'knowledge'" in verify_here(data).reason
 
 
 def test_one_marginal_needs_equal_alphabets() -> None:
@@ -599,7 +599,7 @@ def test_one_marginal_needs_equal_alphabets() -> None:
     data = certificate(
         {"knowledge": 0.1, "reference": BITS}, 0.0, [[1, 0]], {"kind": "trivial", "upper": 0.7}, problem=problem
     )
-    assert "the same number of values" in verify(data).reason
+    assert "the same number of values" in verify_here(data).reason
 
 
 @pytest.mark.parametrize(
@@ -625,7 +625,7 @@ def test_one_marginal_needs_equal_alphabets() -> None:
 def test_what_would_not_fit_is_refused_before_it_is_built(problem: Json, rho: Json, reason: str) -> None:
     proof = {"kind": "trivial", "upper": 0.7}
     data = certificate({"knowledge": 0.1, "reference": rho}, 0.0, [[1]], proof, problem=problem)
-    answer = verify(data, memory=2**60, time_limit=1e6)  # what is too large is refused all the same
+    answer = verify_here(data, time_limit=1e6)  # what is too large is refused all the same
     assert reason in answer.reason
 
 

@@ -18,7 +18,7 @@ from dalenius.verifier.question import Audited, Knowledge
 from dalenius.verifier.reading import Refused, read
 from dalenius.verifier.reference import UNIFORM
 from dalenius.verifier.secret import Group
-from dalenius.verifier.verify import Verification, verify
+from dalenius.verifier.verify import Verification, verify_here, verify_stream
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_a_group_of_many_records_is_named_by_its_fingerprint() -> None:
     assert Group(tuple(range(21))).text.startswith("21 records (sha256 ")
 
 
-def test_a_joint_certificate_is_checked_without_a_mechanism() -> None:
-    assert "check it without a mechanism" in reason("joint", {}, Described(query="count(n=2)"))
+def test_a_joint_certificate_is_about_a_mechanism_for_each_release() -> None:
+    assert "about 3 releases, and 1 mechanisms" in reason("joint", {}, Described(query="count(n=2)"))
 
 
 def test_a_joint_release_that_is_no_product_is_refused() -> None:
@@ -150,7 +150,7 @@ def test_a_joint_release_that_is_no_product_is_refused() -> None:
 
 def test_attributes_may_count_from_weights_of_datasets() -> None:
     even = {"adversary.reference": {"weights": [1 / 16] * 16}}
-    assert verify(damaged("attributes", even)).verified
+    assert verify_here(damaged("attributes", even)).verified
     assert "16 datasets are too many to go through" in reason("attributes", even, sizes={"enumerated": 2})
 
 
@@ -215,7 +215,7 @@ def test_a_prior_next_to_the_reference_stands_for_it() -> None:
     # Rounding alone takes it farther from the reference than this adversary may be.
     masses = [[0.25, 0.25000000000000006, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
     witness = {"witness.record": 0, "witness.masses": masses, "adversary.knowledge": 1e-40, "lower": 0.0}
-    assert verify(damaged("trivial", witness)).verified
+    assert verify_here(damaged("trivial", witness)).verified
     masses[0][0] = 0.2500001
     assert "where at most 1e-40 is allowed" in reason("trivial", witness)
 
@@ -252,9 +252,12 @@ class Raises:
 
 
 def test_what_is_raised_while_checking_is_an_answer() -> None:
-    assert verify(Raises(MemoryError())).reason.startswith("not checked: memory ran out, 448 MiB")
-    assert verify(Raises(ValueError("no"))).reason == "it cannot be checked (ValueError: 'no')"
-    assert verify(SimpleNamespace(data=[])).reason == "the certificate must be an object, not a list"
+    assert verify_here(Raises(MemoryError())).reason == "not checked: memory ran out"
+    with io.BytesIO() as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dalenius.verifier.verify.read", lambda *_: Raises(MemoryError()).data)
+        assert verify_stream(file)["reason"].startswith("not checked: memory ran out, 448 MiB")
+    assert verify_here(Raises(ValueError("no"))).reason == "it cannot be checked (ValueError: 'no')"
+    assert verify_here(SimpleNamespace(data=[])).reason == "the certificate must be an object, not a list"
 
 
 def test_files_too_large_for_the_memory_are_not_read() -> None:

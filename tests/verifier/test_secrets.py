@@ -23,7 +23,7 @@ from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product
 from dalenius.verifier.secret import Function, Group
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify, verify_here
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -83,12 +83,12 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_without_knowledge_a_secret_leaks_what_it_leaks(name: str) -> None:
     data = at_rest(*CASES[name])
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
     for key, shift in (("lower", 3e-12), ("upper", -3e-12)):
         forged = copy.deepcopy(data)
         forged[key] += shift
         if forged["upper"] > 1e-9 or key == "upper":
-            assert not verify(forged)
+            assert not verify_here(forged)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -96,9 +96,9 @@ def test_a_proof_is_about_its_own_secret(name: str) -> None:
     data = at_rest(*CASES[name])
     for other, (asked, _) in CASES.items():
         forged = {**data, "secret": asked}
-        assert bool(verify(forged)) == (other == name)
+        assert bool(verify_here(forged)) == (other == name)
     del data["secret"]
-    assert not verify(data)
+    assert not verify_here(data)
 
 
 def test_a_group_is_one_record_of_tuples() -> None:
@@ -113,12 +113,12 @@ def test_a_group_is_one_record_of_tuples() -> None:
         data = certificate({"records": [0, 1]}, knowledge, uniform_cells([0, 0, 1, 1, 2, 2, 3, 3]), proof)
         if audit["witness"]["record"] == 0:
             data |= {"lower": audit["lower"], "witness": {"masses": audit["witness"]["masses"]}}
-        assert verify(data), verify(data).reason
+        assert verify_here(data), verify_here(data).reason
         for asked in ({"records": [0, 1, 2]}, {"records": [0]}):
-            assert not verify({**data, "secret": asked})
+            assert not verify_here({**data, "secret": asked})
         if 0 < knowledge < 1:
             forged = {**data, "adversary": {"knowledge": knowledge * 1.2 + 0.05}}
-            assert "exceeds claimed" in verify(forged).reason
+            assert "exceeds claimed" in verify_here(forged).reason
     assert len(kinds) > 2, kinds
 
 
@@ -135,7 +135,7 @@ def test_the_trivial_and_the_general_bounds_of_a_group_are_those_of_its_cells(kn
         for shift, fine in ((1e-12, True), (-1e-12, False)):
             proof = {"kind": kind, "upper": bound + shift, "order": 3.0}
             data = certificate({"records": [1, 4]}, knowledge, cells, proof, problem=problem)
-            assert bool(verify(data)) == fine, verify(data).reason
+            assert bool(verify_here(data)) == fine, verify_here(data).reason
 
 
 def test_a_named_and_a_written_channel_answer_alike_about_a_function() -> None:
@@ -146,11 +146,11 @@ def test_a_named_and_a_written_channel_answer_alike_about_a_function() -> None:
         lower, upper = (capacity - 1e-12, capacity + 1e-12) if far else (0.0, 1e-12)
         kind = {"kind": "choices", "tree": [{"rho": [0, 0]}]} if far else {"kind": "reference"}
         data = certificate({"values": parity}, 0.0, masses, {"upper": upper, **kind}, lower=lower, problem=problem)
-        assert verify(data), verify(data).reason
+        assert verify_here(data), verify_here(data).reason
         dense = dl.mechanisms.symmetric(dl.queries.modular_sum(3, 2), flip=0.3)
-        assert verify(data, mechanism=dense)
+        assert verify_here(data, mechanism=dense)
         data["secret"] = {"values": [1 - v for v in parity]}
-        assert bool(verify(data)) != far
+        assert bool(verify_here(data)) != far
 
 
 # Words and refusals.
@@ -167,7 +167,7 @@ def test_a_named_and_a_written_channel_answer_alike_about_a_function() -> None:
 )
 def test_the_problem_names_the_secret(asked: Json, words: str) -> None:
     (values,) = (values for known, values in CASES.values() if known == asked)
-    answer = verify(at_rest(asked, values))
+    answer = verify_here(at_rest(asked, values))
     assert words in answer.problem
     assert "nats of the secret, and 1 proof that no prior leaks more than" in answer.reason
     assert answer.reason.endswith("nats of it")
@@ -221,7 +221,7 @@ def _put(*path: Any) -> Callable[[Json], None]:  # noqa: ANN401 - keys, then a v
 def test_bad_secrets_are_refused(change: Callable[[Json], None], reason: str) -> None:
     data = at_rest(*CASES["the first two"])
     change(data)
-    answer = verify(data)
+    answer = verify_here(data)
     assert not answer
     assert reason in answer.reason
 
@@ -229,11 +229,11 @@ def test_bad_secrets_are_refused(change: Callable[[Json], None], reason: str) ->
 def test_a_certificate_without_a_secret_needs_records() -> None:
     data = at_rest(*CASES["one record"])
     del data["secret"]
-    assert "the witness lacks 'record'" in verify(data).reason
+    assert "the witness lacks 'record'" in verify_here(data).reason
     data["witness"]["record"] = 1
-    assert "proof 0 lacks 'record'" in verify(data).reason
+    assert "proof 0 lacks 'record'" in verify_here(data).reason
     data["proofs"][0]["record"] = 1
-    assert "record 0 has no proof" in verify(data).reason
+    assert "record 0 has no proof" in verify_here(data).reason
 
 
 def test_a_secret_survives_the_file(tmp_path: Path) -> None:
@@ -352,17 +352,17 @@ def large_certificate(asked: Json, rho: Json) -> Json:
 
 def test_groups_and_marginals_at_large_n() -> None:
     for rho in ({}, {"marginal": [0.8, 0.2]}, {"marginals": [[0.8, 0.2]] * 300}):
-        answer = verify(large_certificate({"records": [7, 250]}, rho))
+        answer = verify_here(large_certificate({"records": [7, 250]}, rho))
         assert answer, answer.reason
         assert "the secret is the records 7 and 250" in answer.problem
         assert bool(rho) == ("independent records with law [0.8, 0.2] each" in answer.problem)
     data = large_certificate({"records": [7, 250]}, {"marginal": [0.8, 0.2]})
     data["adversary"]["knowledge"] = 0.0
-    assert verify(data), verify(data).reason
+    assert verify_here(data), verify_here(data).reason
     data["adversary"]["reference"]["marginal"] = [0.79, 0.21]
-    assert "not the reference prior" in verify(data).reason
+    assert "not the reference prior" in verify_here(data).reason
     data["adversary"] = {"knowledge": 0.2, "reference": {"marginal": [0.5, 0.5]}}
-    assert "has divergence" in verify(data).reason
+    assert "has divergence" in verify_here(data).reason
 
 
 @pytest.mark.parametrize(
@@ -377,6 +377,6 @@ def test_groups_and_marginals_at_large_n() -> None:
     ],
 )
 def test_what_blocks_are_not_for(asked: Json, rho: Json, reason: str) -> None:
-    answer = verify(large_certificate(asked, rho))
+    answer = verify_here(large_certificate(asked, rho))
     assert not answer
     assert reason in answer.reason

@@ -5,9 +5,13 @@ channel: the worst prior knows the others, and L = max_i max_{x'} of the capacit
 outputs proves it, I <= max_a D( q(.|a,x') || r ). Integer noise on a sum needs one r only: see `by_shift`. Noise on
 every count of a histogram has closed forms: see `by_counts`. Where every record has its own channel, that is all: see
 `by_own_channel`. Where the others follow a law exactly, it is the capacity of the channel averaged over it.
+
+Where the adversary's knowledge counts from a reference, no record has a value without mass under it, however much is
+known: `reference` is then that one, else the uniform one, which leaves nothing out.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +26,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.counting import log_binomial
-from dalenius.model.reference import Reference
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.numerics.deferred import rel_entr
 from dalenius.numerics.information import TINY
@@ -41,7 +45,8 @@ class IndependentRecord:
     """lower <= max I(X_record;Y) <= upper over priors with independent records, before margins for rounding.
 
     law: of the record, in the prior that attains lower. others: what that prior knows of the others, as numbers of
-    records by value or as a dataset; None where they follow the reference, or `beside`, a law of their own. reach: of
+    records by value, or as a dataset where records differ; None where they follow the reference, or `beside`, a law of
+    their own. reach: of
     the outputs that the witness uses. unwritten: "sum", "counts" or "own" where that is how the release is checked;
     cell: the count that the witness looks at.
     """
@@ -71,13 +76,18 @@ def as_sum(mechanism: Mechanism) -> Additive | None:
     return noisy
 
 
-def by_shift(
-    noisy: Additive, members: range | tuple[int, ...], tolerance: float, deadline: Deadline, settings: Settings
+def by_shift(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+    noisy: Additive,
+    members: range | tuple[int, ...],
+    tolerance: float,
+    deadline: Deadline,
+    settings: Settings,
+    reference: Reference = UNIFORM,
 ) -> IndependentRecord:
     """Bracket a record of noise on a sum, whatever the number of records.
 
     Given the sum s of the others, Y is a function of s and of c_a + N: it tells no more of a than c_a + N does, and one
-    law r serves for all s. The witness knows that half of the others add the least, half the most.
+    law r serves for all s. The witness knows that half of the others add the least that they may, half the most.
     """
     statistic = noisy.statistic
     assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: noise on a sum
@@ -90,20 +100,43 @@ def by_shift(
             f"above the limit of {settings.independent.most_outputs}; use fewer values or less noise"
         )
         raise InputError(message)
-    rows = _clamped(noisy, added, int(added.min()) - reach, int(added.max()) + reach)
-    found = bracket(rows, tolerance / 4, deadline)
-    law = found.prior / found.prior.sum()
+    values = reference.values(members[0], added.size)
+    rows = _clamped(noisy, added[values], int(added.min()) - reach, int(added.max()) + reach)
+    law = _capacity_law(rows, values, added.size, tolerance / 4, deadline)
     lost = 0.0 if isinstance(noisy.noise, (Geometric, Laplace)) else 2 * noisy.tail(reach) * math.log(added.size)
-    upper = float(_divergences(rows, law).max()) + lost
-    others = np.zeros(added.size, dtype=np.int64)
-    others[int(added.argmin())] += (noisy.n - 1) // 2
-    others[int(added.argmax())] += noisy.n - 1 - (noisy.n - 1) // 2
-    centres = int(others @ added) + added
+    upper = float(_divergences(rows, law[values]).max()) + lost
+    others, total = _least_and_most(statistic, members[0], reference)
+    centres = total + added
     low, high = max(noisy.low, int(centres.min()) - reach), min(noisy.high, int(centres.max()) + reach)
     seen = _clamped(noisy, centres, low, high)
     lower = float(law @ _divergences(seen, law))
     proof = {"kind": "shift", "weights": law.tolist(), "reach": reach}
-    return IndependentRecord(members, lower, upper, law, tuple(others.tolist()), proof, reach)
+    return IndependentRecord(members, lower, upper, law, others, proof, reach)
+
+
+def _least_and_most(statistic: Sum, record: int, reference: Reference) -> tuple[tuple[int, ...], int]:
+    """What the others are where half of them add the least that they may and half the most; and their sum."""
+    added = np.asarray(statistic.contributions, dtype=np.int64)
+    half, many = (statistic.n - 1) // 2, statistic.n - 1
+    if len(reference.laws) > 1:
+        x = [0] * statistic.n
+        for j, i in enumerate(i for i in range(statistic.n) if i != record):
+            values = reference.values(i, added.size)
+            x[i] = int(values[added[values].argmin() if j < half else added[values].argmax()])
+        return tuple(x), int(added[x].sum() - added[x[record]])
+    values = reference.values(record, added.size)
+    others = np.zeros(added.size, dtype=np.int64)
+    others[values[added[values].argmin()]] += half
+    others[values[added[values].argmax()]] += many - half
+    return tuple(others.tolist()), int(others @ added)
+
+
+def _capacity_law(rows: Floats, values: Ints, k: int, tolerance: float, deadline: Deadline) -> Floats:
+    """A law of all k values near the one that attains the capacity of the rows, which are those of some values."""
+    found = bracket(rows, tolerance, deadline).prior
+    law = np.zeros(k)
+    law[values] = found / found.sum()
+    return law
 
 
 def seen_through_bits(k: int, rate: float) -> float:
@@ -154,8 +187,7 @@ def by_own_channel(
     mechanism: Local, members: range | tuple[int, ...], tolerance: float, deadline: Deadline
 ) -> IndependentRecord:
     """Bracket a record that has its own channel: what the others' outputs are is independent of it."""
-    found = bracket(mechanism.rows, tolerance / 4, deadline)
-    law = found.prior / found.prior.sum()
+    law = _capacity_law(mechanism.rows, np.arange(mechanism.k), mechanism.k, tolerance / 4, deadline)
     d = _divergences(mechanism.rows, law)
     proof = {"kind": "own", "weights": law.tolist()}
     return IndependentRecord(members, float(law @ d), float(d.max()), law, None, proof, unwritten="own")
@@ -196,6 +228,7 @@ def by_lines(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
     tolerance: float,
     deadline: Deadline,
     settings: Settings,
+    reference: Reference = UNIFORM,
     known: Floats | None = None,
 ) -> IndependentRecord:
     """Bracket a record by one capacity for everything that the others may be.
@@ -203,7 +236,9 @@ def by_lines(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
     known: a law of the record that may serve for all of it, as that of noise on a sum does.
     """
     record, rows = members[0], mechanism.written().rows
-    lines = _lines(mechanism, record)
+    lines, kept = _lines(mechanism, record, reference)
+    values = reference.values(record, mechanism.records[record])
+    lines = lines[:, values]
     many = lines.size * rows.shape[1]
     if many > settings.independent.most_entries:
         message = (
@@ -212,13 +247,13 @@ def by_lines(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
             f"{settings.independent.most_entries}; use fewer records or outputs, or say what others follow (reference=)"
         )
         raise InputError(message)
-    weights = _alternated(rows, lines, settings.independent.rounds)
+    weights = _alternated(rows, lines, settings.independent.rounds, deadline)
     lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
         d = _divergences(rows[line], law)
         lowers[j], uppers[j] = law @ d, d.max()
-        if known is not None and (other := _divergences(rows[line], known)).max() < uppers[j]:
-            weights[j], lowers[j], uppers[j] = known, known @ other, other.max()
+        if known is not None and (other := _divergences(rows[line], known[values])).max() < uppers[j]:
+            weights[j], lowers[j], uppers[j] = known[values], known[values] @ other, other.max()
     # Only lines that may be the worst are closed to the tolerance.
     while uppers.max() > lowers.max() + tolerance / 2 and not deadline.expired():
         j = int(uppers.argmax())
@@ -229,109 +264,160 @@ def by_lines(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
             break
         weights[j], lowers[j], uppers[j] = law, law @ d, d.max()
     worst = int(lowers.argmax())
-    others = _others(mechanism, record, int(lines[worst][0]), worst)
-    proof = {"kind": "lines", "weights": weights.tolist()}
-    return IndependentRecord(members, float(lowers[worst]), float(uppers.max()), weights[worst], others, proof)
+    laws = np.zeros((len(lines), mechanism.records[record]))
+    laws[:, values] = weights
+    others = _others(mechanism, record, int(kept[worst]), reference)
+    proof = {"kind": "lines", "weights": laws.tolist()}
+    return IndependentRecord(members, float(lowers[worst]), float(uppers.max()), laws[worst], others, proof)
 
 
-def _lines(mechanism: Mechanism, record: int) -> Ints:
-    """Classes of the datasets that agree but for one record, by its value, as (lines, values)."""
-    found = list(mechanism.statistic.neighbours())
-    return found[0] if len(found) == 1 else found[record]
+def _lines(mechanism: Mechanism, record: int, reference: Reference) -> tuple[Ints, Ints]:
+    """Classes of the datasets that agree but for one record, by its value, as (lines, values); and their numbers.
 
-
-def _others(mechanism: Mechanism, record: int, first: int, line: int) -> tuple[int, ...]:
-    """Return what the others are in a line, whose first class is where the record has the value 0."""
+    Lines of sums and tables in which others have values without mass are left out. Histograms have no such lines: there
+    a zero would leave a class without mass, which is refused (Reference.check).
+    """
     statistic = mechanism.statistic
-    if isinstance(statistic, Histogram):
-        counts = statistic.counts[first].copy()
-        counts[0] -= 1
-        return tuple(counts.tolist())
+    found = list(statistic.neighbours())
+    lines = found[0] if len(found) == 1 else found[record]
+    kept = np.arange(len(lines))
+    if reference.zeros and isinstance(statistic, Sum):
+        kept = np.flatnonzero(np.isin(_sums_of_others(statistic), list(_reachable(statistic, record, reference)[-1])))
+    elif reference.zeros:
+        sizes = _sizes(mechanism, record)
+        values = [[0] if i == record else reference.values(i, k) for i, k in enumerate(sizes)]
+        kept = np.ravel_multi_index(np.ix_(*values), sizes).ravel()
+    return lines[kept], kept
+
+
+def _others(mechanism: Mechanism, record: int, line: int, reference: Reference) -> tuple[int, ...]:
+    """Return what the others are in a line: numbers of records by value, or a dataset where records differ."""
+    statistic = mechanism.statistic
     if isinstance(statistic, Sum):
-        return _summing(statistic, line)
-    sizes = list(mechanism.records)
-    sizes[record] = 1
-    return tuple(int(v) for v in np.unravel_index(line, sizes))
+        return _summing(statistic, record, line, reference)
+    if isinstance(statistic, Histogram):
+        counts = statistic.counts[statistic.counts[:, 0] > 0][line]
+        counts = counts - np.eye(1, statistic.k, dtype=np.int64)[0]
+        return one_by_one(counts.tolist(), record) if len(reference.laws) > 1 else tuple(counts.tolist())
+    return tuple(int(v) for v in np.unravel_index(line, _sizes(mechanism, record)))
 
 
-def _summing(statistic: Sum, line: int) -> tuple[int, ...]:
-    """Numbers of the other records by value that have the sum of a line.
+def _sizes(mechanism: Mechanism, record: int) -> tuple[int, ...]:
+    """How many values every record has, but for one that is looked at by itself."""
+    return (*mechanism.records[:record], 1, *mechanism.records[record + 1 :])
 
-    Where contributions are evenly spaced, as many as fit have the greatest and one has the rest; else sums that so many
-    records can have are listed, and one record after the other is taken away.
+
+def one_by_one(counts: Sequence[int], record: int) -> tuple[int, ...]:
+    """Return a dataset whose records but one have these numbers by value; that one is 0."""
+    values = [v for v, many in enumerate(counts) for _ in range(many)]
+    return (*values[:record], 0, *values[record:])
+
+
+def _sums_of_others(statistic: Sum) -> Ints:
+    """The sums that all records but one may have, if nothing is known of them."""
+    many = statistic.n - 1
+    return Sum(many, statistic.contributions, statistic.modulus).values if many else np.zeros(1, dtype=np.int64)
+
+
+def _reachable(statistic: Sum, record: int, reference: Reference) -> list[set[int]]:
+    """The sums that none, the first, the first two ... of the other records may have, all with values of some mass."""
+    added, modulus = statistic.contributions, statistic.modulus
+    found = [{0}]
+    for i in range(statistic.n):
+        if i != record:
+            steps = {added[v] for v in reference.values(i, len(added)).tolist()}
+            sums = {s + c for s in found[-1] for c in steps}
+            found.append(sums if modulus is None else {s % modulus for s in sums})
+    return found
+
+
+def _summing(statistic: Sum, record: int, line: int, reference: Reference) -> tuple[int, ...]:
+    """What the other records are that have the sum of a line: numbers by value, or a dataset where laws differ.
+
+    Where contributions are evenly spaced and all have mass, as many as fit have the greatest and one has the rest; else
+    sums that so many records can have are listed, and one record after the other is taken away.
     """
     added, many, modulus = statistic.contributions, statistic.n - 1, statistic.modulus
-    target = int(Sum(many, added, modulus).values[line]) if many else 0
+    target, differ = int(_sums_of_others(statistic)[line]), len(reference.laws) > 1
     step = added[1] - added[0] if len(added) > 1 else 0
-    if step > 0 and added == tuple(range(added[0], added[-1] + 1, step)) and (modulus is None or added == (0, 1)):
+    even = step > 0 and added == tuple(range(added[0], added[-1] + 1, step)) and (modulus is None or added == (0, 1))
+    if even and not reference.zeros:
         full, rest = divmod((target - many * added[0]) // step, len(added) - 1)
         counts = [0] * len(added)
         counts[-1] += full
         counts[rest] += int(full < many)
         counts[0] += many - sum(counts)
-        return tuple(counts)
-    reachable = [{0}]
-    for _ in range(many):
-        sums = {s + c for s in reachable[-1] for c in added}
-        reachable.append(sums if modulus is None else {s % modulus for s in sums})
-    counts = [0] * len(added)
-    for j in range(many, 0, -1):
-        for v, c in enumerate(added):
-            before = target - c if modulus is None else (target - c) % modulus
-            if before in reachable[j - 1]:
-                counts[v] += 1
-                target = before
+        return one_by_one(counts, record) if differ else tuple(counts)
+    reachable = _reachable(statistic, record, reference)
+    x = [0] * statistic.n
+    for i in reversed([i for i in range(statistic.n) if i != record]):
+        reachable.pop()
+        for v in reference.values(i, len(added)).tolist():
+            before = target - added[v] if modulus is None else (target - added[v]) % modulus
+            if before in reachable[-1]:
+                x[i], target = v, before
                 break
-    return tuple(counts)
+    if differ:
+        return tuple(x)
+    return tuple(np.bincount(x[:record] + x[record + 1 :], minlength=len(added)).tolist())
 
 
-def averaged(
-    mechanism: Mechanism, record: int, members: range | tuple[int, ...], reference: Reference, tolerance: float
+def averaged(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+    mechanism: Mechanism,
+    members: range | tuple[int, ...],
+    reference: Reference,
+    values: Ints,
+    tolerance: float,
+    deadline: Deadline,
 ) -> tuple[IndependentRecord, Floats]:
-    """Bracket a record whose others follow the reference, by the capacity of the averaged channel; and that channel."""
-    rows = averaged_rows(mechanism, record, reference)
-    held = rows.sum(axis=1) > 0
-    found = bracket(rows[held], tolerance / 4, Deadline(60.0))
-    law = np.zeros(rows.shape[0])
-    law[held] = found.prior / found.prior.sum()
-    d = _divergences(rows[held], law[held])
+    """Bracket a record whose others follow the reference, by the capacity of the averaged channel; and that channel.
+
+    values: those that the record may have.
+    """
+    rows = averaged_rows(mechanism, members[0], reference)
+    law = _capacity_law(rows[values], values, len(rows), tolerance / 4, deadline)
+    d = _divergences(rows[values], law[values])
     proof = {"kind": "averaged", "weights": law.tolist()}
     unwritten = {"sum": "sum"}.get(mechanism.route)
-    return IndependentRecord(members, float(law[held] @ d), float(d.max()), law, None, proof, unwritten=unwritten), rows
+    lower, upper = float(law[values] @ d), float(d.max())
+    return IndependentRecord(members, lower, upper, law, None, proof, unwritten=unwritten), rows
 
 
 def averaged_rows(mechanism: Mechanism, record: int, reference: Reference) -> Floats:
-    """The law of the output for every value of a record whose others follow the reference; 0 where there is none."""
+    """The law of the output for every value of a record whose others follow the reference."""
     log_joint = reference.free_at(record, mechanism.records).log_joint(mechanism.statistic, record)
-    total = np.logaddexp.reduce(log_joint, axis=1)
-    held = np.isfinite(total)
-    given = np.where(held[:, None], np.exp(log_joint - np.where(held, total, 0.0)[:, None]), 0.0)
-    rows = np.asarray(mechanism.joint(given))
-    rows[held] /= rows[held].sum(axis=1, keepdims=True)
-    return rows
+    rows = np.asarray(mechanism.joint(np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])))
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
-def tilted(
-    mechanism: Mechanism, record: int, reference: Reference, knowledge: float, shares: tuple[float, ...]
+def tilted(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+    mechanism: Mechanism,
+    record: int,
+    reference: Reference,
+    knowledge: float,
+    shares: tuple[float, ...],
+    deadline: Deadline,
 ) -> list[tuple[float, Floats, tuple[float, ...]]]:
     """Priors under which the others lean to one value, with what they leak, the law of the record and that of others.
 
     Some of the knowledge is for the others, n - 1 times D( law || reference ), and the rest for the record. Only where
-    all records have one law.
+    all records have one law, and something is known.
     """
     sizes, n = set(mechanism.records), mechanism.n
-    if len(sizes) > 1 or len(reference.laws) > 1 or reference.weights is not None or n == 1:
+    if len(sizes) > 1 or len(reference.laws) > 1 or n == 1 or knowledge == 0:
         return []
     k = sizes.pop()
-    rho = np.exp(reference.log_law_of(0, k))
-    found = []
-    for v in range(k) if k <= MOST_LEANED else (0, k - 1):
+    rho, values = np.exp(reference.log_law_of(0, k)), reference.values(0, k)
+    found: list[tuple[float, Floats, tuple[float, ...]]] = []
+    for v in values if values.size <= MOST_LEANED else values[[0, -1]]:
         for share in shares:
+            if deadline.expired():
+                return found
             lean = (1 - MOST_LEAN) * np.eye(k)[v] + MOST_LEAN * rho
             beside = _between(rho, lean, share * knowledge / (n - 1))
             rows = averaged_rows(mechanism, record, Reference((tuple(beside.tolist()),)))
-            law = bracket(rows, 1e-4, Deadline(1.0)).prior
-            own, told = within(rows, law / law.sum(), rho, (1 - share) * knowledge)
+            law = _capacity_law(rows[values], values, k, 1e-4, deadline)
+            own, told = within(rows, law, rho, (1 - share) * knowledge)
             found.append((told, own, tuple(beside.tolist())))
     return found
 
@@ -359,8 +445,8 @@ def _between(reference: Floats, law: Floats, knowledge: float) -> Floats:
     return (1 - low) * reference + low * law
 
 
-def _alternated(rows: Floats, lines: Ints, rounds: int, chunk: int = 2**21) -> Floats:
-    """Return laws of the values near the best for every line, by Blahut's and Arimoto's rounds on all at once."""
+def _alternated(rows: Floats, lines: Ints, rounds: int, deadline: Deadline, chunk: int = 2**20) -> Floats:
+    """Return laws of the values near the best for every line, by Blahut's and Arimoto's rounds on many at once."""
     many = lines.shape[1]
     weights = np.full(lines.shape, 1 / many)
     step = max(1, chunk // (many * rows.shape[1]))
@@ -369,6 +455,8 @@ def _alternated(rows: Floats, lines: Ints, rounds: int, chunk: int = 2**21) -> F
         part = lines[start : start + step]
         q, w, phi = rows[part], weights[start : start + step], entropy[part]
         for _ in range(rounds):
+            if deadline.expired():
+                break
             mixed = np.einsum("la,lay->ly", w, q)
             logs = np.log(np.maximum(mixed, 1e-300))
             d = phi - np.einsum("lay,ly->la", q, logs)

@@ -16,6 +16,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.channels.parts import Part
 from dalenius.model.prior import Prior
+from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Secret
 from dalenius.model.tied import TiedPrior
 from dalenius.numerics.types import Floats
@@ -57,9 +58,19 @@ def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho
 
 
 def adversary_data(adversary: Adversary) -> dict[str, Any]:
-    """Return the number that was given, and the reference if there is one."""
+    """Return the number that was given, the reference if there is one, and whether records are independent."""
     known = adversary.reference.describe()
-    return {adversary.given: adversary.value, **({"reference": known} if known else {})}
+    return {
+        **({"independent": True} if adversary.kind == "independent" else {}),
+        **({} if adversary.unlimited else {adversary.given: adversary.value}),
+        **({"reference": known} if known else {}),
+    }
+
+
+def asked_data(problem: AuditProblem) -> dict[str, Any]:
+    """Return what an audit is asked, as its certificate carries it: the mechanism, the adversary and the secret."""
+    secret = {} if problem.secret is None else {"secret": secrets.describe(problem.secret)}
+    return {"problem": problem.mechanism.describe(), "adversary": adversary_data(problem.adversary), **secret}
 
 
 def certificate_data(

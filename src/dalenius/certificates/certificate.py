@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalenius import shown
+from dalenius.certificates import made
 from dalenius.errors import InputError
 from dalenius.model import storage
 
@@ -59,6 +60,13 @@ class Certificate:
             message = 'not a certificate: it lacks the numbers "lower" and "upper"'
             raise InputError(message)
         return cls(data)
+
+    @classmethod
+    def written(cls, data: object) -> "Certificate":
+        """Return the certificate that this process has just made; `verify` checks it here, while it is not changed."""
+        certificate = cls.of(data)
+        made.note(certificate)
+        return certificate
 
     def _repr_html_(self) -> str:
         proofs = self.data.get("proofs", self.data.get("audit", {}).get("proofs", ()))

@@ -73,8 +73,6 @@ def sweep(  # noqa: PLR0913 - one parameter per option
         )
     else:
         click.echo("\n".join(map(printable, answered.summary().splitlines())))
-        if verdict is not None:
-            click.echo(f"Check      {printable(str(verdict))}")
     if answered.interrupted:
         return INTERRUPTED
     return SOME_FAILED if answered.failed or (verdict is not None and not verdict) else 0

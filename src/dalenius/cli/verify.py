@@ -18,7 +18,13 @@ FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("certificate", type=FILE)
-@click.option("--mechanism", type=FILE, help="A saved mechanism (.json); also check that the certificate is about it.")
+@click.option(
+    "--mechanism",
+    "mechanisms",
+    type=FILE,
+    multiple=True,
+    help="A saved mechanism (.json); also check that the certificate is about it. Of several releases, one for each.",
+)
 @click.option(
     "--memory",
     type=click.IntRange(min=1),
@@ -36,7 +42,7 @@ FILE = click.Path(path_type=Path)
     help="The most time that reading and checking may take.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def verify(*, certificate: Path, mechanism: Path | None, memory: int, time_limit: float, as_json: bool) -> int:
+def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time_limit: float, as_json: bool) -> int:
     """Re-check the certificate of an audit or a design with directed rounding, sharing no code with the solver.
 
     \b
@@ -46,10 +52,10 @@ def verify(*, certificate: Path, mechanism: Path | None, memory: int, time_limit
     Exit code 0: it proves its bounds. 1: it does not, or the limits ended the check. 2: it cannot be read.
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     about = None
-    if mechanism is not None:
+    if mechanisms:
         from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - numpy
 
-        about = Mechanism.load(mechanism)
+        about = [Mechanism.load(path) for path in mechanisms]
     from dalenius.verifier.verify import verify as check  # noqa: PLC0415 - python-flint
 
     verdict = check(certificate, mechanism=about, memory=memory, time_limit=time_limit)

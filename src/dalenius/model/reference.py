@@ -286,6 +286,15 @@ class Reference:
         laws[record] = (1 / records[record],) * records[record]
         return Reference(tuple(laws))
 
+    @property
+    def zeros(self) -> bool:
+        """Whether some value of a record has no mass, records independent."""
+        return any(0 in law for law in self.laws)
+
+    def values(self, record: int, k: int) -> Ints:
+        """Return the values of a record of k values that have mass, records independent."""
+        return np.flatnonzero(self._law_of(record)) if self.laws else np.arange(k)
+
     def log_law_of(self, record: int, k: int) -> Floats:
         """Return the logarithms of the law of a record of k values, records independent."""
         return np.full(k, -math.log(k)) if self.uniform else log_law(self._law_of(record))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -205,8 +206,10 @@ def name(secret: Secret, shown: int = 6) -> str:
     return f"records {', '.join(map(str, group[:-1]))} and {group[-1]}"
 
 
-def describe(secret: Secret) -> dict[str, list[int]]:
+def describe(secret: Secret) -> dict[str, Any]:
     """Return the secret in plain data, as certificates carry it."""
+    if isinstance(secret, Bins):
+        return {"record": secret.bin_of, "edges": list(secret.edges)}
     if isinstance(secret, Attributes):
         return {"records": list(secret.records), "values": secret.labels.tolist()}
     if isinstance(secret, Function):

@@ -146,7 +146,7 @@ def _sampled(content: dict[str, Any], query: "Query | None") -> "Mechanism":
 
     statistic = _table(content) if query is None else query.statistic
     try:
-        return restored(_field(content, "samples", dict), _labels(content), query, statistic)
+        return restored(_field(content, "samples", dict), query, statistic)
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         message = f'"samples" are not sound ({type(error).__name__}: {error})'
         raise InputError(message) from error

@@ -5,7 +5,7 @@ from dataclasses import replace
 from dalenius.designing.cutting_planes import Problem
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.paper.method import Alternated, Searched
-from dalenius.results.answers import Run, audit_of_witness, design_answer, ended
+from dalenius.results.answers import Run, audit_of_witness, design_answer, why_stopped
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 
@@ -13,7 +13,7 @@ from dalenius.results.design import Design
 def paper_audit_answer(problem: AuditProblem, searched: Searched, run: Run) -> Audit:
     """Return what the paper's search proves: its witness below, the trivial bound above."""
     answer = audit_of_witness(problem, searched.found, searched.witness, run)
-    stopped = ended(run.deadline, finished=searched.finished)
+    stopped = why_stopped((answer.lower, answer.upper), run, finished=searched.finished)
     return replace(answer, proved="lower", stopped=stopped, history=searched.history, repairs=searched.repairs)
 
 
@@ -26,20 +26,19 @@ def paper_design_answer(
     best constant, which leaks nothing, and what is certified is the leakage of the mechanism.
     """
     answer = design_answer(asked, problem, found.designed, budget=budget, run=run)
-    stopped = ended(run.deadline, finished=found.finished and run.deadline.left > 0)
-    answer = replace(
+    if not (problem.goal == "leakage" or _kept(problem, answer.leakage)):
+        upper = _rounded_up(problem.distortion(problem.constant()))
+        answer = replace(answer, upper=upper, certificate=answer.leakage.certificate)
+    finished = found.finished and run.deadline.left > 0
+    return replace(
         answer,
         proved="upper",
-        stopped=stopped,
+        stopped=why_stopped((answer.lower, answer.upper), run, finished=finished),
         history=found.history,
         reported=found.reported / run.nats,
         repairs=found.repairs,
         reading=found.reading,
     )
-    if problem.goal == "leakage" or _kept(problem, answer.leakage):
-        return answer
-    upper = _rounded_up(problem.distortion(problem.constant()))
-    return replace(answer, upper=upper, certificate=answer.leakage.certificate)
 
 
 def _rounded_up(distortion: float, rounding: float = 1e-12) -> float:

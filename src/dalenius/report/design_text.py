@@ -20,13 +20,14 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 
 def design_facts(design: Design) -> Facts:
     """Return what a design says as pairs of a heading and lines of text."""
+    rows = _rows(design)  # the first has the labels
     return [
         ("Designed", from_file(design, [_problem(design)], certified=_has_query(design))),
         ("Asked", from_file(design, [_asked(design)], certified=design.kept)),
         ("Best", from_file(design, _best(design), certified=design.kept)),
         ("Mechanism", _mechanism(design)),
         ("Adversary", [adversary_words(design.leakage)]),
-        ("Rows", _rows(design)),
+        ("Rows", [*from_file(design, rows[:1], certified=_has_query(design)), *rows[1:]]),
         ("Stopped", from_file(design, _stopped(design))),
         *loaded_words(design),
     ]
@@ -41,7 +42,8 @@ def frontier_table(frontier: Frontier) -> str:
     if frontier.named:
         longest = max(len(point.name) for point in frontier.named)
         lines += ["", f"{'mechanism':{longest}}   {first.distortion_name:>{width}}   leaks at most   above the best by"]
-        lines += [_named_line(frontier, point, longest, width) for point in frontier.named]
+        # How far a mechanism is above the best rests on its distortion, which no certificate has.
+        lines += from_file(frontier, [_named_line(frontier, point, longest, width) for point in frontier.named])
     words = all_checked_words([*frontier.designs, *(point.leakage for point in frontier.named)])
     return "\n".join([*lines, "", words])
 

@@ -50,16 +50,8 @@ def write_document(
         made = of(result)
         sections += [replace(section, heading=f"{prefix}{section.heading}") for section in made]
     unit = getattr(results[0], "unit", "nats")
-    made_by = computed_by or (None if any(map(_from_file, results)) else __version__)
+    made_by = computed_by or (None if any(getattr(one, "loaded", False) for one in results) else __version__)
     write_report(target, title or _title(results), [*sections, _made(sections, made_by)], unit)
-
-
-def _from_file(result: Any) -> bool:  # noqa: ANN401 - any result
-    """Whether a result, or a part of it, was read from a file."""
-    if isinstance(result, (Curve, Frontier)):
-        return any(map(_from_file, result.audits if isinstance(result, Curve) else result.designs))
-    part = getattr(result, "leakage", None)
-    return bool(getattr(result, "loaded", False)) or (part is not None and _from_file(part))
 
 
 def _kinds() -> str:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.report.text import Facts, all_checked_words, problem
+from dalenius.report.text import Facts, all_checked_words, from_file, problem
 from dalenius.results.profile import Profile
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ def facts(profile: Profile) -> Facts:
         ("Profiled", [problem(profile.mechanism)]),
         ("Leakage", _leakage(profile)),
         ("Unrelated", _independent(profile)),
-        ("Capacity", _capacity(profile)),
-        ("Guessing", _guessing(profile)),
-        ("Neighbours", _neighbours(profile)),
-        ("Distortion", [_distortion(profile)]),
-        ("Left out", list(profile.notes)),
-        ("Stopped", [_stopped(profile)]),
+        ("Capacity", from_file(profile, _capacity(profile))),
+        ("Guessing", from_file(profile, _guessing(profile))),
+        ("Neighbours", from_file(profile, _neighbours(profile))),
+        ("Distortion", from_file(profile, [_distortion(profile)])),
+        ("Left out", from_file(profile, list(profile.notes))),
+        ("Stopped", from_file(profile, [_stopped(profile)])),
     ]
     return [(name, lines) for name, lines in named if lines]
 

@@ -1,5 +1,7 @@
 """What a report shows of several answers together: curves, frontiers, profiles; and of calibrations."""
 
+from collections.abc import Sequence
+
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.report.again import calibration_again, curve_again, frontier_again, profile_again
 from dalenius.report.audit_page import (
@@ -16,10 +18,10 @@ from dalenius.report.page import Section, Table
 from dalenius.report.profile_text import BOUNDED
 from dalenius.report.profile_text import facts as profile_facts
 from dalenius.report.sampled_text import confidence_words
-from dalenius.report.text import adversary_words, curve_facts
+from dalenius.report.text import FROM_FILE, adversary_words, all_checked_words, curve_facts
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
-from dalenius.results.design import Frontier
+from dalenius.results.design import Design, Frontier
 from dalenius.results.profile import Profile
 
 
@@ -29,7 +31,8 @@ def curve_sections(curve: Curve) -> list[Section]:
     most = most_words(last.upper, curve.unit)
     verdict = (
         f"Against these {len(curve.audits)} adversaries this release leaks at most {most}{confidence_words(curve)}. "
-        "Between two points their bounds hold as well, because leakage never falls with knowledge."
+        "Between two points their bounds hold as well, because leakage never falls with knowledge. "
+        f"{_checked(curve.audits)}"
     )
     return [
         Section("Verdict", verdict=verdict, paragraphs=(*assumed(last)[:1], _limits(curve))),
@@ -40,6 +43,11 @@ def curve_sections(curve: Curve) -> list[Section]:
         Section("How to reproduce it", commands=curve_again(curve)),
         certificates_section(curve.audits),
     ]
+
+
+def _checked(parts: Sequence[Audit | Design]) -> str:
+    """Whether the certificates were checked, as the end of a verdict."""
+    return f"{text(all_checked_words(parts).capitalize())}."
 
 
 def _limits(curve: Curve) -> str:
@@ -66,11 +74,12 @@ def frontier_sections(frontier: Frontier) -> list[Section]:
     verdict = (
         f"The mechanisms found for {text(frontier.query)} leak at most {most} about any one record at an expected "
         f"distortion of {first.budget:.6g}, and at most {least} at {last.budget:.6g}. The table below shows "
-        "what no mechanism can do better than."
+        f"what no mechanism can do better than. {_checked([*designs, *(point.leakage for point in frontier.named)])}"
     )
+    distances = (f"Distortions of named mechanisms are {FROM_FILE}.",) if frontier.loaded and frontier.named else ()
     return [
         Section("Verdict", verdict=verdict, paragraphs=assumed(first.leakage)[1:]),
-        Section("Leakage against distortion", drawn=_frontier_chart(frontier)),
+        Section("Leakage against distortion", distances, drawn=_frontier_chart(frontier)),
         Section("Numbers", table=_budgets(frontier)),
         Section("How to reproduce it", commands=frontier_again(frontier)),
         certificates_section(designs),
@@ -104,11 +113,15 @@ def _budgets(frontier: Frontier) -> Table:
 def calibration_sections(calibration: Calibration) -> list[Section]:
     """What a report shows of a calibration: its own numbers, then the audit of the mechanism found."""
     most, audit = most_words(calibration.leakage.upper, calibration.unit), calibration.leakage
-    verdict = f"{text(calibration.mechanism.name)} keeps the budget: it leaks at most {most} about any one record."
+    name = text(calibration.mechanism.name)
+    verdict = f"{name} keeps the budget: it leaks at most {most} about any one record. {_checked([audit])}"
     if calibration.together is not None:
-        most = most_words(calibration.together[1], calibration.unit)
+        # No certificate is about everything together.
+        all_of_it = most_words(calibration.together[1], calibration.unit)
+        mark = f" ({FROM_FILE})" if calibration.loaded else ""
         verdict = (
-            f"{text(calibration.mechanism.name)} keeps the budget: with all earlier releases it leaks at most {most}."
+            f"{name} keeps the budget: with all earlier releases it leaks at most {all_of_it}{mark}. "
+            f"By itself it leaks at most {most}; {text(all_checked_words([audit]))}."
         )
     again = Section("How to reproduce it", commands=calibration_again(calibration))
     rest = [again if one.heading == again.heading else one for one in audit_sections(audit)[2:]]
@@ -128,6 +141,7 @@ def profile_sections(profile: Profile) -> list[Section]:
         most = most_words(profile.independent.upper, profile.unit)
         verdict += f" An adversary who believes that records are independent learns at most {most}."
     certified = audits if profile.independent is None else [*audits, profile.independent]
+    verdict += f" {_checked(certified)}"
     return [
         Section("Verdict", verdict=verdict, paragraphs=(*assumed(last)[:1], _limits(profile.leakage))),
         Section("Numbers", facts=plain_facts(profile_facts(profile))),

@@ -22,15 +22,15 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
-from dalenius.results.audit import Audit, Curve, Stopped
+from dalenius.results.audit import Audit, Curve, Loaded, Stopped
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
-    from dalenius.tools.account import Account
 
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
+
 
 # Stands behind what a certificate does not carry.
 FROM_FILE = "from the file"
@@ -97,7 +97,7 @@ def checked_words(result: "Audit | Design") -> str:
     """Return whether the certificate was checked, and what came of it."""
     if result.refused:
         return f"NOT verified: {result.refused}; please report"
-    return "verified" if result.verified else "certificate attached, not yet checked"
+    return "verified" if result.verified else f"{_origin(result)}certificate attached, not yet checked"
 
 
 def all_checked_words(results: Iterable["Audit | Design"]) -> str:
@@ -106,21 +106,29 @@ def all_checked_words(results: Iterable["Audit | Design"]) -> str:
     refused = next((result for result in listed if result.refused), None)
     if refused is not None:
         return checked_words(refused)
-    return "verified" if all(result.verified for result in listed) else "certificates attached, not yet checked"
+    if all(result.verified for result in listed):
+        return "verified"
+    return f"{next(filter(None, map(_origin, listed)), '')}certificates attached, not yet checked"
+
+
+def _origin(result: "Audit | Design") -> str:
+    return f"{FROM_FILE}; " if result.loaded else ""
 
 
 def facts(audit: Audit) -> Facts:
     """Return what an audit says as pairs of a heading and lines of text."""
     others = len(audit.records.orbits) > 1 and audit.proved != "lower"  # then other records' brackets are named
+    witness = sampled_witness(_witness(audit)) if audit.proved == "upper" else _witness(audit)
+    own_names = isinstance(audit.secret, Function)  # what its values are called
     named: Facts = [
         ("Audited", [problem(audit.mechanism)]),
         ("Leakage", _leakage(audit)),
         ("Record", from_file(audit, [_records(audit)], certified=not others))
         if audit.secret is None
-        else ("Secret", from_file(audit, [_secret(audit)], certified=not isinstance(audit.secret, Function))),
+        else ("Secret", from_file(audit, [_secret(audit)], certified=not own_names)),
         ("Adversary", [adversary_words(audit)]),
         ("Compare", from_file(audit, _compare(audit))),
-        ("Witness", sampled_witness(_witness(audit)) if audit.proved == "upper" else _witness(audit)),
+        ("Witness", from_file(audit, witness, certified=not own_names)),
         ("Stopped", from_file(audit, _stopped(audit))),
         *loaded_words(audit),
     ]
@@ -142,7 +150,7 @@ def curve_facts(curve: Curve) -> Facts:
     ]
 
 
-def from_file(answer: "Audit | Design | Account", lines: list[str], *, certified: bool = False) -> list[str]:
+def from_file(answer: Loaded, lines: list[str], *, certified: bool = False) -> list[str]:
     """Mark lines that rest on a file where its certificate says nothing: of a result that was read from one."""
     return lines if certified or not answer.loaded else [f"{line} ({FROM_FILE})" for line in lines]
 
@@ -484,7 +492,7 @@ def _witness(audit: Audit) -> list[str]:
 
 def _stopped(audit: Audit) -> list[str]:
     if audit.method == "paper":
-        reason = "every start has ended" if audit.stopped == "method" else WHY[audit.stopped]
+        reason = "every start has ended" if audit.stopped == "method" else why(audit)
         return [
             f"{reason}; {audit.seconds:.3g} s, {audit.nodes} iterations of Algorithm 1 from {starts(audit.history)}"
         ]

@@ -24,7 +24,7 @@ from dalenius.model.distortion import MEASURES, Distortion
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.statistic import Table
-from dalenius.results.audit import Audit, Extremes, Group, Records, Stopped
+from dalenius.results.audit import Audit, Extremes, Group, Records, Stopped, is_closed
 from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
@@ -45,9 +45,9 @@ class Run:
         """Nats in one unit of information."""
         return NATS_PER_UNIT[self.unit]
 
-    def allowed(self, upper: float) -> float:
-        """The gap that was asked for, of a bracket with this upper bound: in absolute terms, or as a share of it."""
-        return max(self.tolerance, self.relative * upper)
+    def closed(self, lower: float, upper: float) -> bool:
+        """Whether a bracket, in the unit, is as narrow as was asked."""
+        return is_closed(lower, upper, self.tolerance, self.relative)
 
 
 def certified_answer(
@@ -103,12 +103,12 @@ def audit_result(  # noqa: PLR0913, PLR0917 - what was found
         unit=run.unit,
         lower=in_user_units[0],
         upper=in_user_units[1],
-        stopped=_stopped(in_user_units, run, nearly=problem.settings.portfolio.nearly / nats),
+        stopped=why_stopped(in_user_units, run, nearly=problem.settings.portfolio.nearly / nats),
         proved="both",
         record=prior.record,
         records=Records(tuple((members, down(low, nats), up(high, nats)) for members, low, high in brackets)),
         prior=prior,
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         extremes=extremes,
         tolerance=run.tolerance,
         relative=run.relative,
@@ -171,7 +171,7 @@ def design_result(  # noqa: PLR0913 - what was found
     data = {
         "format": "dalenius/design-certificate",
         "version": 1,
-        "problem": _described(distortion, problem),
+        "problem": described(distortion, problem),
         "adversary": adversary_data(adversary),
         "budget": {"distortion" if primal else "leakage": problem.budget},
         "lower": lower,
@@ -199,8 +199,8 @@ def design_result(  # noqa: PLR0913 - what was found
         mechanism=designed.mechanism,
         distortion=designed.distortion,
         leakage=leakage,
-        certificate=Certificate.of(data),
-        stopped=_stopped(bracket, run, late_share=0.2),
+        certificate=Certificate.written(data),
+        stopped=why_stopped(bracket, run, late_share=0.2),
         proved="both",
         tolerance=run.tolerance,
         relative=run.relative,
@@ -211,8 +211,8 @@ def design_result(  # noqa: PLR0913 - what was found
     )
 
 
-def _described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
-    """The problem in plain data: by name where the verifier can rebuild it, else written out."""
+def described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
+    """Return the task of a design in plain data: by name where the verifier can rebuild it, else written out."""
     query, domain = distortion.query, problem.domain
     data: dict[str, Any] = {"distribution": "uniform" if domain.uniform else domain.weights.tolist()}
     by_name = query.named and not isinstance(domain.statistic, Table)
@@ -225,23 +225,28 @@ def _described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
     return data
 
 
-def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, late_share: float = 0.0) -> Stopped:
-    """Why a search ended; "gap" where the bracket that the user sees is within the tolerance, and nowhere else.
+def why_stopped(
+    bracket: tuple[float, float],
+    run: Run,
+    *,
+    nearly: float = 0.0,
+    late_share: float = 0.0,
+    finished: bool | None = None,
+) -> Stopped:
+    """Why a search ended; "gap" where the bracket that the user sees is as narrow as was asked, and nowhere else.
 
-    late_share: a design with no more than this share of its time left has had its last audit cut short.
+    nearly: the gap, in the unit, that counts as nearly closed. late_share: a design with no more than this share of
+    its time left has had its last audit cut short. finished: whether a search has done all that it can, if it says so.
     """
-    gap, deadline = bracket[1] - bracket[0], run.deadline
-    if gap <= run.allowed(bracket[1]):
+    deadline = run.deadline
+    if run.closed(*bracket):
         return "gap"
     if deadline.interrupted:
         return "interrupted"
-    if deadline.left > 0 and gap <= nearly:
+    if deadline.left > 0 and bracket[1] - bracket[0] <= nearly:
         return "nearly"
     if deadline.nodes >= deadline.most_nodes:
         return "nodes"
-    return "time_limit" if deadline.left <= late_share * deadline.time_limit else "method"
-
-
-def ended(deadline: Deadline, *, finished: bool) -> Stopped:
-    """Why a search that knows no gap ended."""
-    return "interrupted" if deadline.interrupted else "method" if finished else "time_limit"
+    if finished is None:
+        finished = deadline.left > late_share * deadline.time_limit
+    return "method" if finished else "time_limit"

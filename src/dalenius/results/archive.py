@@ -70,7 +70,7 @@ def design_content(design: Design) -> dict[str, Any]:
     content = {
         **_of_mechanism(design.leakage.mechanism if design.beside else design.mechanism),
         **({"released": _of_mechanism(design.mechanism)["mechanism"]} if design.beside else {}),
-        "query": _of_query(design.query),
+        "query": query_content(design.query),
         "adversary": _of_adversary(design.adversary),
         **{key: getattr(design, key) for key in OF_DESIGN},
         **({"relative": design.relative} if design.relative else {}),
@@ -192,7 +192,7 @@ def _finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def _of_query(query: Query) -> str | dict[str, Any]:
+def query_content(query: Query) -> str | dict[str, Any]:
     """A named query by its call string, a function by its answers."""
     if query.named:
         return str(query)

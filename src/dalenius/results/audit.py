@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,14 @@ Floats = NDArray[np.float64]
 Members = range | tuple[int | None, ...]  # None stands for a secret that is not a record
 Group = tuple[Members, float, float]
 Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
+
+
+def is_closed(lower: float, upper: float, tolerance: float, relative: float) -> bool:
+    """Whether a bracket is as narrow as was asked: in absolute terms, or as a share of its upper bound.
+
+    This alone decides `closed`, and whether a search was stopped by its gap.
+    """
+    return upper - lower <= max(tolerance, relative * upper)
 
 
 @dataclass(frozen=True)
@@ -201,7 +209,7 @@ class Audit:
     @property
     def closed(self) -> bool:
         """Whether the gap is within the tolerance, or within the relative tolerance."""
-        return self.gap <= max(self.tolerance, self.relative * self.upper)
+        return is_closed(self.lower, self.upper, self.tolerance, self.relative)
 
     @property
     def entropy(self) -> float:
@@ -320,7 +328,7 @@ class Audit:
         note = ("" if self.closed or self.proved == "upper" else ", gap open") + (
             ", NOT verified" if self.refused else ""
         )
-        note += ", read from a file" if self.loaded else ""
+        note += origin(self)
         sure = "" if self.confidence is None else f" with confidence {self.confidence:g}"
         digits = decimals(self.upper)
         knows = (
@@ -362,6 +370,11 @@ class Curve:
     def unit(self) -> str:
         """Unit of every number."""
         return self.audits[0].unit
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
+        return any(audit.loaded for audit in self.audits)
 
     @property
     def lower(self) -> Floats:
@@ -428,8 +441,21 @@ class Curve:
         return (
             f"<Curve of {len(self.audits)} points, {what} {min(along):.4g} to {max(along):.4g}: "
             f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
-            f"widest gap {widest:.1e}{sure}>"
+            f"widest gap {widest:.1e}{sure}{origin(self)}>"
         )
+
+
+class Loaded(Protocol):
+    """A result that may have been read from a file."""
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it was."""
+
+
+def origin(result: Loaded) -> str:
+    """Return how the short form of a result that was read from a file ends."""
+    return ", read from a file" if result.loaded else ""
 
 
 def _index(record: int | None) -> int:

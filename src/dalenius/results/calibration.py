@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
-from dalenius.results.audit import Audit, finite, flat, frame
+from dalenius.results.audit import Audit, finite, flat, frame, origin
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +53,11 @@ class Calibration:
     def unit(self) -> str:
         """Unit of the budget and the leakage."""
         return self.leakage.unit
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
+        return self.leakage.loaded
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; non-finite numbers are None."""
@@ -108,7 +113,7 @@ class Calibration:
         return (
             f"<Calibration {self.mechanism.name} of {self.mechanism.query}: leaks at most {upper} {self.unit}"
             f"{' with all before' if self.together else ''}, "
-            f"budget {self.budget:.9g}; stopped by {self.stopped}>"
+            f"budget {self.budget:.9g}; stopped by {self.stopped}{origin(self)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -117,7 +122,7 @@ class Calibration:
         return as_html(self._facts())
 
     def _facts(self) -> list[tuple[str, list[str]]]:
-        from dalenius.report.text import adversary_words, checked_words, problem  # noqa: PLC0415
+        from dalenius.report.text import adversary_words, checked_words, from_file, problem  # noqa: PLC0415
 
         within = "" if self.together else ", within the budget"
         alone = f"{_between(self.leakage.lower, self.leakage.upper)} {self.unit}{within}; {checked_words(self.leakage)}"
@@ -126,14 +131,14 @@ class Calibration:
         if self.together is not None:
             asked += ", together with what was released before"
             both = f"{_between(*self.together)} {self.unit} with all that was released before, within the budget"
-            leaks = [both, f"by itself {alone}"]
+            leaks = [*from_file(self, [both]), f"by itself {alone}"]
         return [
             ("Calibrated", [problem(self.mechanism)]),
-            ("Asked", [asked]),
+            ("Asked", from_file(self, [asked])),
             ("Leakage", leaks),
-            ("Noise", self._noise()),
+            ("Noise", from_file(self, self._noise())),
             ("Adversary", [adversary_words(self.leakage)]),
-            ("Stopped", [self._stopped()]),
+            ("Stopped", from_file(self, [self._stopped()])),
         ]
 
     def _noise(self) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
+from dalenius.certificates.audits import asked_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import checks
@@ -17,8 +18,8 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins
 from dalenius.reductions.real_records import ROUNDED, Whole, above, below, rounded_together, snapped
-from dalenius.results.answers import Run, certified_answer
-from dalenius.results.audit import Audit, Records, Stopped
+from dalenius.results.answers import Run, certified_answer, why_stopped
+from dalenius.results.audit import Audit, Records
 from dalenius.results.independent_answers import independent_answer
 from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
@@ -194,7 +195,7 @@ def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
         upper = min(upper, _Bound(values, {"kind": "trivial", "upper": values}), key=lambda bound: bound.value)
     grids = _grids(asked)
     for k, m in enumerate(grids):
-        part = Deadline(run.deadline.left / (len(grids) - k), parent=run.deadline)
+        part = run.deadline.part(run.deadline.left / (len(grids) - k))
         if k == 0 or asked.bins is not None:
             c = _cells_below(asked, m if asked.bins is not None else grids[-1])
             lower = max(lower, _from_below(asked, c, part), key=lambda bound: (bound.value, bound.audit is not None))
@@ -202,7 +203,7 @@ def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
         found = [_from_above(asked, m, part), *([_snapped(asked, m, part)] if snaps else [])]
         upper = min(upper, *found, key=lambda bound: bound.value)
         run.deadline.nodes += part.nodes
-        if upper.value - lower.value <= run.allowed(upper.value) * run.nats or run.deadline.expired():
+        if run.closed(lower.value / run.nats, upper.value / run.nats) or run.deadline.expired():
             break
     return _answer(asked, lower, upper)
 
@@ -328,20 +329,11 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
         raise InputError(message)
     bins = asked.bins
     record = problem.secret if isinstance(problem.secret, int) else None if bins is not None else 0
-    about = {"records": [record]} if bins is None else {"record": bins.bin_of, "edges": list(bins.edges)}
     named = {} if problem.secret is not None else {"record": record}
-    known = problem.reference.describe()
-    independent = {"independent": True} if problem.adversary.kind == "independent" else {}
     data: dict[str, Any] = {
         "format": "dalenius/audit-certificate",
         "version": 1,
-        "problem": mechanism.describe(),
-        "adversary": {
-            **independent,
-            **({} if problem.adversary.unlimited else {"knowledge": problem.adversary.value}),
-            **({"reference": known} if known else {}),
-        },
-        **({} if problem.secret is None else {"secret": about}),
+        **asked_data(problem),
         "lower": min(lower.value, upper.value),
         "upper": upper.value,
         "witness": {**named, **lower.data},
@@ -355,12 +347,12 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
         unit=run.unit,
         lower=low,
         upper=high,
-        stopped=_stopped(high - low, high, asked),
+        stopped=why_stopped((low, high), run, nearly=problem.settings.portfolio.nearly / run.nats),
         proved="both",
         record=record,
         records=Records(((members, low, high),)),
         prior=lower.audit.prior,
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         extremes=None,
         tolerance=run.tolerance,
         relative=run.relative,
@@ -370,14 +362,3 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
         upper_by=upper.data["kind"],
         secret=problem.secret,
     )
-
-
-def _stopped(gap: float, upper: float, asked: _Asked) -> Stopped:
-    run = asked.run
-    if gap <= run.allowed(upper):
-        return "gap"
-    if run.deadline.interrupted:
-        return "interrupted"
-    if gap * run.nats <= asked.problem.settings.portfolio.nearly:
-        return "nearly"
-    return "method" if run.deadline.left > 0 else "time_limit"

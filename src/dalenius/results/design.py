@@ -16,7 +16,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
-from dalenius.results.audit import Audit, Stopped, finite, flat, frame, limit_words
+from dalenius.results.audit import Audit, Stopped, finite, flat, frame, is_closed, limit_words, origin
 from dalenius.results.history import Step
 from dalenius.results.units import NATS_PER_UNIT, in_unit
 
@@ -106,7 +106,7 @@ class Design:
     @property
     def closed(self) -> bool:
         """Whether the gap is within the tolerance, or within the relative tolerance."""
-        return self.gap <= max(self.tolerance, self.relative * self.upper)
+        return is_closed(self.lower, self.upper, self.tolerance, self.relative)
 
     @property
     def entropy(self) -> float:
@@ -218,7 +218,7 @@ class Design:
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept")
         note += ", NOT verified" if self.refused else ""
-        note += ", read from a file" if self.loaded else ""
+        note += origin(self)
         digits = decimals(self.upper)
         low, high = round_down(self.lower, digits), round_up(self.upper, digits)
         if self.goal == "leakage":
@@ -275,6 +275,11 @@ class Frontier:
     def unit(self) -> str:
         """Unit of every leakage."""
         return self.designs[0].unit
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
+        return any(design.loaded for design in self.designs) or any(point.leakage.loaded for point in self.named)
 
     @property
     def distortions(self) -> Floats:
@@ -386,7 +391,7 @@ class Frontier:
             f"<Frontier of {self.query}: {len(self.designs)} points, {self.designs[0].distortion_name} from "
             f"{self.distortions[0]:.4g} to {self.distortions[-1]:.4g}, leakage from {round_up(self.upper[0])} to "
             f"{round_down(self.lower[-1])} {self.unit}, widest gap {short_up(widest)}, "
-            f"{len(self.named)} named mechanisms>"
+            f"{len(self.named)} named mechanisms{origin(self)}>"
         )
 
 

@@ -16,10 +16,11 @@ from dalenius.auditing.independent import (
     by_lines,
     by_own_channel,
     by_shift,
+    one_by_one,
     tilted,
     within,
 )
-from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, asked_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -28,10 +29,11 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
-from dalenius.model.reference import Reference
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum
-from dalenius.results.answers import Run, certified_answer, ended
-from dalenius.results.audit import Audit, Records, Stopped
+from dalenius.numerics.types import Ints
+from dalenius.results.answers import Run, certified_answer, why_stopped
+from dalenius.results.audit import Audit, Records
 from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
 
@@ -59,7 +61,11 @@ def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> A
         )
         raise InputError(message)
     orbits: tuple[Any, ...] = ((secret,),) if isinstance(secret, int) else problem.reference.orbits(mechanism.statistic)
-    found = [_bracket(problem, members, deadline) for members in orbits]
+    found = []
+    for k, members in enumerate(orbits):
+        part = deadline.part(deadline.left / (len(orbits) - k))
+        found.append(_bracket(problem, members, part))
+        deadline.nodes += part.nodes
     return _answer(problem, found, run)
 
 
@@ -70,30 +76,43 @@ def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> Indepen
     follows = not (adversary.reference.uniform or adversary.free)
     if follows and mechanism.route in ("rows", "sum"):
         _check_averaged(mechanism, adversary.reference)
-        return averaged(mechanism, members[0], members, adversary.reference, tolerance)[0]
+        return averaged(mechanism, members, adversary.reference, _values(problem, members[0]), tolerance, deadline)[0]
     alone = _alone(problem, members, deadline)
     # What holds whatever the others are holds where they follow a law.
-    return _seen_at_a_count(problem, alone, members) if follows and mechanism.route == "counts" else alone
+    return _seen_at_a_count(problem, alone, members, deadline) if follows and mechanism.route == "counts" else alone
+
+
+def _support(problem: AuditProblem) -> Reference:
+    """The reference outside of whose support no prior has mass: that of the knowledge, if there is any."""
+    return UNIFORM if problem.adversary.unlimited else problem.adversary.reference
+
+
+def _values(problem: AuditProblem, record: int) -> Ints:
+    """The values that a record may have; where the others follow the reference exactly its own law is free."""
+    return _support(problem).values(record, problem.mechanism.records[record])
 
 
 def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
     """Independence alone: by one law for all sums of the others, or where that stays open by one for each."""
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
+    support = _support(problem)
     counts = as_counts(mechanism)
     if counts is not None:
-        return by_counts(counts, members, settings)
+        found = by_counts(counts, members, settings)
+        assert found.others is not None  # noqa: S101 - for the type checker
+        return replace(found, others=one_by_one(found.others, members[0])) if len(support.laws) > 1 else found
     if isinstance(mechanism, Local):
         return by_own_channel(mechanism, members, tolerance, deadline)
     noisy = as_sum(mechanism)
-    found = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings)
-    if found is not None and (mechanism.route == "sum" or found.upper - found.lower <= tolerance):
-        return found
+    shifted = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings, support)
+    if shifted is not None and (mechanism.route == "sum" or shifted.upper - shifted.lower <= tolerance):
+        return shifted
     try:
-        return by_lines(mechanism, members, tolerance, deadline, settings)
+        return by_lines(mechanism, members, tolerance, deadline, settings, support)
     except InputError:
-        if found is None:
+        if shifted is None:
             raise
-        return found
+        return shifted
 
 
 def _check_averaged(mechanism: Mechanism, reference: Reference) -> None:
@@ -108,58 +127,74 @@ def _check_averaged(mechanism: Mechanism, reference: Reference) -> None:
 
 def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
     """Independent records and a limit of knowledge: at most the lesser of both, which need not be attained."""
-    mechanism, adversary = problem.mechanism, problem.adversary
-    record = members[0]
-    bounded = replace(problem, adversary=replace(adversary, kind="bounded"), secret=record)
-    part = Deadline(deadline.left / 2, parent=deadline)
-    ball = certified_answer(bounded, part, Run("nats", problem.tolerance, 0, part))
-    proof = ball.certificate.data["proofs"][0]
-    rows = mechanism.route == "rows"
-    # Proofs about blocks of classes are not about rows.
-    usable = not (rows and "blocks" in ball.certificate.data["witness"])
+    part, refused = deadline.part(deadline.left / 2), None
     try:
-        alone = (_by_any_line if rows else _alone)(problem, members, deadline)
-    except InputError:
-        if not usable:
-            raise
-        alone = IndependentRecord(members, 0.0, math.inf, np.zeros(0), None, {})
-    below = _from_below(problem, alone, members)
-    if usable and proof["upper"] < alone.upper + MARGIN_UP:
+        alone = (_by_any_line if problem.mechanism.route == "rows" else _alone)(problem, members, part)
+    except InputError as error:
+        refused, alone = error, IndependentRecord(members, 0.0, math.inf, np.zeros(0), None, {})
+    below = _from_below(problem, alone, members, part)
+    # A look at the ball takes a moment even where no time is left for a search.
+    rest = deadline.part(deadline.left / 2)
+    proof = None if refused is None and rest.expired() else _by_knowledge(problem, members, rest)
+    deadline.nodes += rest.nodes
+    if proof is not None and proof["upper"] < alone.upper + MARGIN_UP:
         return replace(below, lower=min(below.lower, proof["upper"]), upper=proof["upper"] - MARGIN_UP, proof=proof)
+    if refused is not None:
+        raise refused
     return replace(below, lower=min(below.lower, alone.upper), upper=alone.upper, proof=alone.proof)
+
+
+def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> dict[str, Any] | None:  # noqa: ANN401
+    """A proof about all priors within the knowledge; None where it is about blocks of classes, not about rows."""
+    bounded = replace(problem, adversary=replace(problem.adversary, kind="bounded"), secret=members[0])
+    found = certified_answer(bounded, deadline, Run("nats", problem.tolerance, 0, deadline)).certificate.data
+    coarse = problem.mechanism.route == "rows" and "blocks" in found["witness"]
+    proof: dict[str, Any] = found["proofs"][0]
+    return None if coarse else proof
 
 
 def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
     """By lines, with the law of noise on a sum among those that are tried."""
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
-    noisy = as_sum(mechanism)
-    known = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings).law
-    return by_lines(mechanism, members, tolerance, deadline, settings, known)
+    noisy, support = as_sum(mechanism), _support(problem)
+    known = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings, support).law
+    return by_lines(mechanism, members, tolerance, deadline, settings, support, known)
 
 
-def _from_below(problem: AuditProblem, alone: IndependentRecord, members: Any) -> IndependentRecord:  # noqa: ANN401
+def _from_below(
+    problem: AuditProblem,
+    alone: IndependentRecord,
+    members: Any,  # noqa: ANN401 - indices
+    deadline: Deadline,
+) -> IndependentRecord:
     """A prior with independent records within the knowledge: the record leaves the reference, or all others do too."""
     mechanism, adversary, record = problem.mechanism, problem.adversary, members[0]
     reference = adversary.reference
     if mechanism.route == "counts":
-        return _seen_at_a_count(problem, alone, members)
+        return _seen_at_a_count(problem, alone, members, deadline)
     if isinstance(mechanism, Local):
         own = np.array(_law(reference, record, mechanism.k))
         law, lower = within(mechanism.rows, alone.law, own, adversary.knowledge)
         return replace(alone, lower=lower, law=law, others=None)
     _check_averaged(mechanism, reference)
-    with_law, rows = averaged(mechanism, record, members, reference, problem.tolerance)
+    values = _values(problem, record)
+    with_law, rows = averaged(mechanism, members, reference, values, problem.tolerance, deadline)
     own = np.array(_law(reference, record, mechanism.records[record]))
     law, lower = within(rows, with_law.law, own, adversary.knowledge)
     found = replace(with_law, lower=lower, law=law)
     if mechanism.route == "rows":
-        for told, leaned, beside in tilted(mechanism, record, reference, adversary.knowledge, (0.5, 1.0)):
+        for told, leaned, beside in tilted(mechanism, record, reference, adversary.knowledge, (0.5, 1.0), deadline):
             if told > found.lower:
                 found = replace(found, lower=told, law=leaned, beside=beside)
     return found
 
 
-def _seen_at_a_count(problem: AuditProblem, alone: IndependentRecord, members: Any) -> IndependentRecord:  # noqa: ANN401
+def _seen_at_a_count(
+    problem: AuditProblem,
+    alone: IndependentRecord,
+    members: Any,  # noqa: ANN401 - indices
+    deadline: Deadline,
+) -> IndependentRecord:
     """The same upper bound, and from below what one noisy count tells where the others follow the reference."""
     mechanism, adversary, record = problem.mechanism, problem.adversary, members[0]
     reference = adversary.reference
@@ -170,10 +205,10 @@ def _seen_at_a_count(problem: AuditProblem, alone: IndependentRecord, members: A
             "has too many to write out; give one law for all records, or use fewer records"
         )
         raise InputError(message)
-    own = np.array(_law(reference, record, mechanism.k))
+    own, values = np.array(_law(reference, record, mechanism.k)), _values(problem, record)
     found = []
     for cell in sorted({int(np.abs(own - 0.5).argmin()), int(own.argmin())}):
-        with_law, rows = averaged(mechanism.cell(cell), record, members, reference, problem.tolerance)
+        with_law, rows = averaged(mechanism.cell(cell), members, reference, values, problem.tolerance, deadline)
         free = adversary.unlimited or adversary.free
         law, lower = (with_law.law, with_law.lower) if free else within(rows, with_law.law, own, adversary.knowledge)
         found.append(replace(alone, lower=lower, law=law, others=None, cell=cell, unwritten="counts"))
@@ -192,9 +227,7 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
     data: dict[str, Any] = {
         "format": "dalenius/audit-certificate",
         "version": 1,
-        "problem": mechanism.describe(),
-        "adversary": adversary_data(problem),
-        **({} if problem.secret is None else {"secret": secrets.describe(problem.secret)}),
+        **asked_data(problem),
         "lower": lower,
         "upper": upper,
         "witness": {
@@ -221,12 +254,12 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
         unit=run.unit,
         lower=low,
         upper=high,
-        stopped=_stopped(high - low, run),
+        stopped=why_stopped((low, high), run),
         proved="both",
         record=worst.record,
         records=Records(orbits),
         prior=witness_prior(mechanism, worst.record, data["witness"], adversary.reference),
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         extremes=None,
         tolerance=run.tolerance,
         relative=run.relative,
@@ -238,38 +271,22 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
     )
 
 
-def _stopped(gap: float, run: Run) -> Stopped:
-    return "gap" if gap <= run.tolerance else ended(run.deadline, finished=run.deadline.left > 0)
-
-
-def adversary_data(problem: AuditProblem) -> dict[str, Any]:
-    """Return the adversary in plain data, as certificates carry it."""
-    adversary = problem.adversary
-    known = adversary.reference.describe()
-    return {
-        "independent": True,
-        **({} if adversary.unlimited else {"knowledge": adversary.value}),
-        **({"reference": known} if known else {}),
-    }
-
-
 def witness_prior(mechanism: Mechanism, record: int, witness: Mapping[str, Any], reference: Reference) -> Prior:
     """Return the prior of a witness: a law for every record, those of the others certain where they are known.
 
-    others: how many of the other records have each value, or what they are. Without them the others follow `beside`, a
-    law of their own, or the reference; of local randomisers they are left out, as they do not matter.
+    others: how many of the other records have each value, or what they are where records differ. Without them the
+    others follow `beside`, a law of their own, or the reference; of local randomisers they are left out, as they do not
+    matter.
     """
     records, others, beside = mechanism.records, witness.get("others"), witness.get("beside")
     given = reference if beside is None else Reference((tuple(beside),))
     if others is None:
         laws = [_law(given, i, size) for i, size in enumerate(records)]
-    elif isinstance(mechanism.statistic, (Sum, Histogram)):
-        values = [v for v, many in enumerate(others) for _ in range(many)]
-        values.insert(record, 0)
-        certain = {v: _certain(v, records[0]) for v in set(values)}
-        laws = [certain[v] for v in values]
     else:
-        laws = [_certain(v, size) for v, size in zip(others, records, strict=True)]
+        counted = isinstance(mechanism.statistic, (Sum, Histogram)) and len(reference.laws) <= 1
+        known = list(enumerate(one_by_one(others, record) if counted else others))
+        certain = {(v, records[i]): _certain(v, records[i]) for i, v in known}
+        laws = [certain[v, records[i]] for i, v in known]
     laws[record] = tuple(float(p) for p in witness["law"])
     held = Reference(tuple(laws))
     # Of a release that is never written out, the prior is held by a part of it: one noisy count, or the record alone.

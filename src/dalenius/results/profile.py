@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.results.audit import Audit, Curve, Stopped, finite, frame
+from dalenius.results.audit import Audit, Curve, Stopped, finite, frame, origin
 from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ class Profile:
     stopped: Stopped
     seconds: float
     independent: Audit | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
+        return self.leakage.loaded
 
     @property
     def min_entropy_leakage(self) -> float | None:
@@ -148,7 +153,7 @@ class Profile:
         return (
             f"<Profile of {self.mechanism!r}: {round_down(worst.lower, digits)} <= L({short(worst.entropy)}) <= "
             f"{round_up(worst.upper, digits)}, independent records at most {independent}, capacity {whole}, "
-            f"maximal leakage {maximal} {self.unit}, dp_epsilon {epsilon}>"
+            f"maximal leakage {maximal} {self.unit}, dp_epsilon {epsilon}{origin(self)}>"
         )
 
     def _repr_html_(self) -> str:

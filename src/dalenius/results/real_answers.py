@@ -13,7 +13,7 @@ from dalenius.model.channels.real import Real
 from dalenius.model.problem import AuditProblem
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.quantise import Quantised, quantise
-from dalenius.results.answers import Run, certified_answer
+from dalenius.results.answers import Run, certified_answer, why_stopped
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.units import down, up
 from dalenius.settings import Quantising
@@ -43,7 +43,7 @@ def real_answer(problem: AuditProblem, run: Run) -> Audit:
         if looks[-1].stopped in DONE or looks[-1].gap * run.nats > pace.closed * error or run.deadline.expired():
             break
     best = min(looks, key=lambda look: look.gap)
-    stopped = best.stopped if best.stopped in DONE else looks[-1].stopped
+    stopped = why_stopped((best.lower, best.upper), run, nearly=problem.settings.portfolio.nearly / run.nats)
     return replace(best, stopped=stopped, seconds=looks[-1].seconds, nodes=looks[-1].nodes)
 
 
@@ -100,11 +100,6 @@ def _carried(  # noqa: PLR0913 - both channels, and what was found
         for m, a, b in answer.records.orbits
     )
     bracket = down(lower, nats), up(upper, nats)
-    gap, stopped = bracket[1] - bracket[0], answer.stopped
-    if gap <= run.allowed(bracket[1]):
-        stopped = "gap"
-    elif stopped in DONE:
-        stopped = "nearly" if gap * nats <= nearly else "method"
     extremes = answer.extremes
     if extremes is not None:
         low, high = extremes.unconstrained
@@ -115,10 +110,10 @@ def _carried(  # noqa: PLR0913 - both channels, and what was found
         mechanism=mechanism,
         lower=bracket[0],
         upper=bracket[1],
-        stopped=stopped,
+        stopped=why_stopped(bracket, run, nearly=nearly / nats),
         records=Records(tuple(orbits)),
         prior=replace(answer.prior, mechanism=mechanism),
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         extremes=extremes,
         nodes=run.deadline.nodes,
     )

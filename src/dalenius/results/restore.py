@@ -30,7 +30,7 @@ from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Bins, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Table
 from dalenius.model.tied import Decoder, TiedPrior
-from dalenius.results.audit import Audit, Extremes, Group, Records
+from dalenius.results.audit import Audit, Extremes, Group, Records, is_closed
 from dalenius.results.design import Design
 from dalenius.results.history import Step
 from dalenius.results.independent_answers import witness_prior
@@ -265,8 +265,8 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
 def _ended(plain: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
     """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance, and knew no share."""
     relative = checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)
-    allowed = max(plain["tolerance"], relative * plain["upper"])
-    nearly = plain["stopped"] == "gap" and plain["upper"] - plain["lower"] > allowed
+    closed = is_closed(plain["lower"], plain["upper"], plain["tolerance"], relative)
+    nearly = plain["stopped"] == "gap" and not closed
     return {**plain, "relative": relative, "stopped": "nearly" if nearly else plain["stopped"]}
 
 
@@ -419,7 +419,7 @@ def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], ref
 def design_of(content: dict[str, Any]) -> Design:
     """Rebuild a saved design."""
     plain = _plain(content, OF_DESIGN)
-    query = _query(content["query"])
+    query = query_of(content["query"])
     mechanism = storage.mechanism_from(content["mechanism"]).written()
     if query.records != mechanism.records or plain["proved"] == "lower":
         message = f"its query is not about the records of its mechanism, or it is proved {plain['proved']!r}"
@@ -433,7 +433,8 @@ def design_of(content: dict[str, Any]) -> Design:
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
     together = mechanism
     if "beside" in certificate.data:
-        mechanism = _released(content["released"], together, checks.whole("beside", certificate.data["beside"]))
+        released = storage.mechanism_from(content["released"]).written()
+        mechanism = Written(together.statistic, released.given, released.labels, together.query)
     _check_words(plain["distortion_name"], query, mechanism, certificate.data)
     design = Design(
         query=query,
@@ -450,17 +451,6 @@ def design_of(content: dict[str, Any]) -> Design:
     )
     checks.real("the slope of its certificate", design.slope if design.kept else 0.0, 0.0, math.inf)
     return design
-
-
-def _released(content: dict[str, Any], together: Written, beside: int, most: float = 1e-12) -> Written:
-    """The mechanism to run, of a design beside earlier releases: the second part of the joint release."""
-    stored = storage.mechanism_from(content).written()
-    statistic = together.statistic
-    rows = together.rows.reshape(statistic.size, beside, -1).sum(axis=1)
-    if rows.shape != stored.rows.shape or np.abs(rows - stored.rows).max() > most:
-        message = '"released" is not the second part of its joint release'
-        raise InputError(message)
-    return Written(statistic, stored.given, stored.labels, together.query)
 
 
 def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[str, Any]) -> None:
@@ -495,7 +485,8 @@ def _plain(content: dict[str, Any], fields: Plain) -> dict[str, Any]:
     return found
 
 
-def _query(content: str | dict[str, Any]) -> Query:
+def query_of(content: str | dict[str, Any]) -> Query:
+    """Rebuild a query: by its call, or a function by its answers."""
     if isinstance(content, str):
         return parse_query(content)
     records, answers, classes = checks.alphabets(content["records"]), content["answers"], content["classes"]

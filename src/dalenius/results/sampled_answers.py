@@ -5,7 +5,7 @@ from typing import Any
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.model.channels.sampled import Sampled
-from dalenius.results.audit import Audit, Extremes, Records
+from dalenius.results.audit import Audit, Extremes, Records, Stopped, is_closed
 
 
 def sampled_answer(mechanism: Sampled, found: Audit) -> Audit:
@@ -18,10 +18,16 @@ def sampled_answer(mechanism: Sampled, found: Audit) -> Audit:
         mechanism=mechanism,
         lower=0.0,
         proved="upper",
-        # No search narrows this bracket further: more draws would.
-        stopped="method" if found.stopped in ("gap", "nearly") else found.stopped,
+        stopped=_stopped(found),
         records=Records(orbits),
-        certificate=Certificate.of(data),
+        certificate=Certificate.written(data),
         # What a prior leaks is not known either: the uniform one leaks at most this.
         extremes=None if known is None else Extremes((0.0, known.unconstrained[1]), known.uniform),
     )
+
+
+def _stopped(found: Audit) -> Stopped:
+    """Why the search above ended; where its own gap did, no search narrows this bracket further: more draws would."""
+    if is_closed(0.0, found.upper, found.tolerance, found.relative):
+        return "gap"
+    return "method" if found.stopped in ("gap", "nearly") else found.stopped

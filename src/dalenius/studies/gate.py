@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 from dalenius.errors import InputError
 from dalenius.model.files import not_a_page, obstacle
 from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.studies.checking import mismatch
 from dalenius.studies.task import Answered, Number, Task, Text, Work, check_question, wrong_calls
 from dalenius.studies.words import Place, Source, mistakes_of, nearest
 
@@ -32,7 +33,7 @@ EXIT: dict[Verdict, int] = {"exceeded": 1, "undecided": 3, "kept": 0}
 class Check(Task):
     """An audit with a budget, in the unit of the audit."""
 
-    name: Text
+    name: Text = Field("", description='a text; default "check 1" and so on, by position')
     budget: Number = Field(ge=0, description="a number of at least 0")
     certificate: Text | None = Field(None, description="the name of a file to write")
 
@@ -115,6 +116,7 @@ def read_checks(path: Path) -> list[tuple[Check, Work]]:
         place = ("check", number)
         try:
             check = Check.model_validate(table)
+            check = check if "name" in table else check.model_copy(update={"name": f"check {number + 1}"})
             work = Work.read(check, path.parent)
             wrong = [((*place, key), sentence) for key, sentence in wrong_calls(check)]
             mistakes += wrong
@@ -155,14 +157,16 @@ def run_checks(checks: Sequence[tuple[Check, Work]]) -> Iterator[Checked]:
     """Answer check by check, until Ctrl-C. Each certificate is verified, and written where the check asks for it."""
     from dalenius.certificates.certificate import Certificate  # noqa: PLC0415 - numpy
     from dalenius.options import DAY, MINUTE  # noqa: PLC0415 - the same
-    from dalenius.verifier.verify import verify  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.verify import verify_here  # noqa: PLC0415 - python-flint
 
     for check, work in checks:
-        checked = Checked.of(check, work.answer())
+        answer = work.answer()
+        checked = Checked.of(check, answer)
         # As the search, its check is not to depend on how busy the machine is where the limit is in nodes.
-        verdict = verify(checked.certificate, time_limit=DAY if check.nodes is not None else MINUTE)
-        if not verdict.verified:
-            message = f"the certificate of {check.name!r} was not accepted: {verdict.reason}; nothing is decided by it"
+        verdict = verify_here(checked.certificate, time_limit=DAY if check.nodes is not None else MINUTE)
+        reason = mismatch(work, answer.numbers, answer.certificate) if verdict.verified else verdict.reason
+        if reason:
+            message = f"the certificate of {check.name!r} was not accepted: {reason}; nothing is decided by it"
             raise InputError(message)
         if check.certificate is not None:
             Certificate(checked.certificate).save(work.folder / check.certificate)

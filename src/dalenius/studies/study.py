@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import InputError
 from dalenius.model.files import path_of, write
 from dalenius.studies import store as stores
+from dalenius.studies.checking import check_numbers, mismatch
 from dalenius.studies.grid import COLUMNS, STATUS, Point, check_points, place_words, read_grid
 from dalenius.studies.pool import cores
 from dalenius.studies.running import Report, Run, silent
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from dalenius.report.page import Section
 
+FROM_STORE = "as the store states them, certificates not checked: sweep --verify, report --verify, or verify()"
+
 
 @dataclass(frozen=True, eq=False)
 class Study:
@@ -32,6 +35,7 @@ class Study:
         name: what the study is called.
         points: the questions.
         store: the file that keeps the answers.
+        verified: what `verify` found; None before. Until then every number is as the store states it.
 
     Example:
         >>> study = dl.Study.load("examples/study.toml")
@@ -45,6 +49,7 @@ class Study:
     store: Path
     entries: Mapping[str, Entry] = field(default_factory=dict)
     interrupted: bool = False
+    verified: "Verified | None" = field(default=None, init=False)  # what `verify` found, of these entries
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Study":
@@ -79,7 +84,19 @@ class Study:
         """Return this study with what its store holds."""
         stores.check(self.store, self.name)
         with stores.reading(self.store) as open_store:
-            return replace(self, entries=open_store.entries())
+            return replace(self, entries=self._sound(open_store.entries()))
+
+    def _sound(self, entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
+        """Return these entries, or refuse the numbers of one that no answer has."""
+        for point in self.points:
+            entry = entries.get(point.key)
+            if entry is not None and entry.status == "done":
+                try:
+                    check_numbers(point.work.task, entry.numbers)
+                except InputError as error:
+                    message = f"store {self.store}, at {place_words(point.varied)}: {error}; {stores.ANOTHER}"
+                    raise InputError(message) from error
+        return entries
 
     def run(
         self,
@@ -106,7 +123,8 @@ class Study:
 
             check_installed()
         with Store.open(study.store, study.name, study.source.text, folder=study.folder) as open_store:
-            there = {key: entry for key, entry in open_store.entries().items() if entry.status == "done"}
+            kept = study._sound(open_store.entries())  # noqa: SLF001 - of this class
+            there = {key: entry for key, entry in kept.items() if entry.status == "done"}
             missing = {point.key: point.work for point in study.points if point.key not in there}
             names = {point.key: place_words(point.varied) for point in study.points}
             run = Run(names, progress or silent, open_store.put)
@@ -222,23 +240,25 @@ class Study:
             write(target, open_store.copy())
 
     def verify(self, *, time_limit: float = 60.0, memory: int | None = None) -> "Verified":
-        """Check the certificate of every point that is done; time_limit and memory are for each."""
+        """Check the certificate of every point that is done, and that it is about the question of its point.
+
+        time_limit and memory are for each. What was found becomes `verified`.
+        """
         from dalenius.verifier.limits import MEMORY  # noqa: PLC0415 - python-flint
+        from dalenius.verifier.process import one_child  # noqa: PLC0415 - the same
         from dalenius.verifier.verify import verify  # noqa: PLC0415 - the same
 
-        wanted = {point.key: point.varied for point in self.points}
-        refused, many = [], 0
-        with stores.reading(self.store) as open_store:
+        done = {point.key: point for point in self.points if (e := self._entry(point)) and e.status == "done"}
+        refused = dict.fromkeys(done, "it has no certificate")
+        with stores.reading(self.store) as open_store, one_child():
             for key, data in open_store.certificates():
-                if key in wanted:
+                if key in done:
                     verdict = verify(data, time_limit=time_limit, memory=MEMORY if memory is None else memory)
-                    many += 1
-                    entry = self.entries[key]
-                    if not verdict.verified:
-                        refused.append((wanted[key], verdict.reason))
-                    elif not _states(verdict.lower, verdict.upper, entry):
-                        refused.append((wanted[key], "the store states other bounds than its certificate"))
-        return Verified(many, tuple(refused))
+                    why = mismatch(done[key].work, self.entries[key].numbers, data)
+                    refused[key] = why if verdict.verified else verdict.reason
+        found = Verified(len(done), tuple((done[key].varied, why) for key, why in refused.items() if why))
+        object.__setattr__(self, "verified", found)  # studies are frozen: whether they were checked becomes known later
+        return found
 
     def plot(self, x: str, y: str = "upper", hue: str | None = None) -> "Figure":
         """Draw y against x, one line per value of hue; the bracket as a band where y is lower or upper."""
@@ -285,11 +305,16 @@ class Study:
         lines += [f"Failed     {reason}" for reason in reasons[:5]]
         if len(reasons) > 5:  # noqa: PLR2004 - enough to see what is wrong
             lines.append(f"           and {len(reasons) - 5} more; the table has every reason")
-        return "\n".join([*lines, f"Store      {self.store}"])
+        return "\n".join([*lines, f"Store      {self.store}", f"Check      {self.check_words()}"])
+
+    def check_words(self) -> str:
+        """Return whether the certificates were checked, and where the numbers are from."""
+        return f"numbers are {FROM_STORE}" if self.verified is None else str(self.verified)
 
     def __repr__(self) -> str:
         ended = sum(point.key in self.entries for point in self.points)
-        return f"<Study {self.name}: {ended} of {len(self.points)} points, {self.failed} failed>"
+        checked = "" if self.verified else ", not checked"
+        return f"<Study {self.name}: {ended} of {len(self.points)} points, {self.failed} failed{checked}>"
 
     def _repr_html_(self) -> str:
         from dalenius.report.text import as_html  # noqa: PLC0415 - numpy
@@ -323,7 +348,9 @@ class Verified:
 
     def __str__(self) -> str:
         if not self.refused:
-            return f"all {self.checked} certificates verified"
+            return (
+                f"all {self.checked} certificates verified" if self.checked else "no point is done: nothing to verify"
+            )
         first = f"{place_words(self.refused[0][0])}: {self.refused[0][1]}"
         return f"{len(self.refused)} of {self.checked} certificates NOT verified; the first at {first}"
 
@@ -331,20 +358,6 @@ class Verified:
 def _column(name: str, varied: Mapping[str, Any]) -> str:
     """The column of a number: what was asked keeps its name. The unit is the one that was asked for."""
     return f"found_{name}" if name in varied and name != "unit" else name
-
-
-def _states(lower: float | None, upper: float | None, entry: Entry, rounding: float = 1e-12) -> bool:
-    """Whether the store's bounds are at most as tight as what its certificate proves, in the entry's unit."""
-    if lower is None or upper is None:
-        return False
-    from dalenius.results.units import NATS_PER_UNIT  # noqa: PLC0415 - numpy
-
-    # Bounds of a dual design are distortions, which have no unit: those numbers are compared as they are.
-    for scale in (NATS_PER_UNIT[entry.numbers["unit"]], 1.0):
-        low, high = lower / scale, upper / scale
-        if entry.numbers["lower"] <= low * (1 + rounding) and high <= entry.numbers["upper"] * (1 + rounding):
-            return True
-    return False
 
 
 def need(package: str, what: str) -> None:

@@ -43,8 +43,8 @@ def sections(study: "Study") -> list[Section]:
     table = Table(tuple(shown), tuple(tuple(_cells(row, shown)) for row in rows[:MOST_SHOWN]))
     more = (f"{len(rows) - MOST_SHOWN} more rows are in the store.",) if len(rows) > MOST_SHOWN else ()
     return [
-        Section("Verdict", _believed(study), verdict=_verdict(study, done)),
-        Section("Certified brackets", words, drawn=drawn),
+        Section("Verdict", _believed(study), verdict=f"{_verdict(study, done)} {text(_checked(study))}"),
+        Section(f"{_brackets(study)}s", words, drawn=drawn),
         Section("Table", more, table=table),
         Section(
             "How to reproduce it",
@@ -54,6 +54,16 @@ def sections(study: "Study") -> list[Section]:
         ),
         _certificates(study),
     ]
+
+
+def _brackets(study: "Study") -> str:
+    """What brackets are called: certified where every certificate was checked."""
+    return "Certified bracket" if study.verified else "Stated bracket"
+
+
+def _checked(study: "Study") -> str:
+    words = study.check_words()
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _verdict(study: "Study", done: list[Row]) -> str:
@@ -89,7 +99,7 @@ def _chart(study: "Study", done: list[Row], names: list[str]) -> tuple[str, tupl
     words = (f"{left} more lines are in the table.",) if left > 0 else ()
     # With a budget of leakage the bracket is of a distortion, which has no unit.
     dual = any(point.work.task.dual for point in study.points)
-    up = Axis("certified bracket", None if dual else done[0]["unit"])
+    up = Axis(_brackets(study).lower(), None if dual else done[0]["unit"])
     return line_chart(series, Axis(along), up, study.name), words
 
 

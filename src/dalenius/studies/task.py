@@ -14,7 +14,12 @@ from dalenius.errors import InputError
 from dalenius.model.files import read_bytes
 
 if TYPE_CHECKING:
+    from dalenius.designing.cutting_planes import Problem
+    from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.problem import AuditProblem, DesignProblem
+    from dalenius.model.query import Query
+    from dalenius.options import Options
 
 TaskName = Literal["audit", "design", "calibrate"]
 
@@ -292,23 +297,51 @@ _ANSWERS: dict[TaskName, Callable[[Work], Answered]] = {"audit": _audit, "design
 def check_question(work: Work) -> None:
     """Refuse a question whose query, mechanism, adversary, reference or secret cannot be, before any work starts."""
     from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
-    from dalenius.options import Options, adversary_of, audit_problem  # noqa: PLC0415 - the same
+
+    if work.task.task == "audit":
+        audit_asked(work)
+    else:
+        _reference(work, parse_query(work.task.query or "").records)
+
+
+def audit_asked(work: Work, value: float | None = None) -> "AuditProblem":
+    """Return what is asked about a mechanism, of a calibration the one with this value of its parameter."""
+    from dalenius.gallery.families import family_of  # noqa: PLC0415 - numpy
+    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - the same
+    from dalenius.options import audit_problem  # noqa: PLC0415 - the same
 
     task = work.task
-    if task.task != "audit":
-        _reference(work, parse_query(task.query or "").records)
-        return
-    mechanism = _mechanism(work)
-    options = Options.from_user(unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
-    against = adversary_of(
-        mechanism,
-        options,
-        entropy=task.entropy,
-        knowledge=task.knowledge,
-        adversary=task.adversary or "bounded",
-        **_reference(work, mechanism.records),
-    )
-    audit_problem(mechanism, options, against, task.secret)
+    if task.family is None or value is None:
+        mechanism = _mechanism(work)
+    else:
+        mechanism = family_of(task.family)[0].with_parameter(parse_query(task.query or ""), value)
+    options, against = _against(work, mechanism)
+    return audit_problem(mechanism, options, against, task.secret)
+
+
+def design_asked(work: Work) -> "tuple[DesignProblem, Problem]":
+    """Return what a design is asked, and how solvers hold it."""
+    from dalenius.api import reduced  # noqa: PLC0415 - scipy
+    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
+    from dalenius.options import design_problem, distortion_of  # noqa: PLC0415 - the same
+
+    task, query = work.task, parse_query(work.task.query or "")
+    options, against = _against(work, query)
+    distortion = distortion_of(query, "absolute", None, None)
+    asked = design_problem(distortion, against, options, distortion=task.distortion, leakage=task.leakage)
+    return asked, reduced(asked, options.approach.method)
+
+
+def _against(work: Work, asked: "Mechanism | Query") -> "tuple[Options, Adversary]":
+    """The options of a task, as far as its question depends on them, and its adversary."""
+    from dalenius.options import Approach, Options, adversary_of  # noqa: PLC0415 - numpy
+
+    task = work.task
+    approach = Approach.from_user(task.method or "certified", None, None)
+    options = Options.from_user(approach, unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
+    kind, known = task.adversary or "bounded", _reference(work, asked.records)
+    limits = {"entropy": task.entropy, "knowledge": task.knowledge}
+    return options, adversary_of(asked, options, adversary=kind, **limits, **known)
 
 
 def wrong_calls(task: Task) -> Iterator[tuple[str, str]]:

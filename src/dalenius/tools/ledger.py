@@ -173,6 +173,11 @@ class Ledger:
         """What has been released, in order."""
         return self._releases
 
+    @property
+    def loaded(self) -> bool:
+        """Whether its numbers rest on a file that was read without computing them again."""
+        return self._account.loaded
+
     def account(self) -> Account:
         """Return what has leaked so far.
 

@@ -60,7 +60,7 @@ def certificate(runs: Sequence[Run], sizes: Mapping[str, int], people: int, know
         "upper": upper,
         "releases": [{"columns": of, "audit": audit.certificate.data} for audit, of in grouped.values()],
     }
-    return Certificate.of(data)
+    return Certificate.written(data)
 
 
 def _above(exact: Fraction) -> float:

@@ -29,7 +29,12 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m dalen
     """Check the certificate that the command line, or this list of arguments, names, and print the verdict."""
     parser = argparse.ArgumentParser(prog=program, description="Re-check a certificate.")
     parser.add_argument("certificate", type=Path, help="a certificate, or a saved audit or design")
-    parser.add_argument("--mechanism", type=Path, help="a saved mechanism: check also that the certificate is about it")
+    parser.add_argument(
+        "--mechanism",
+        type=Path,
+        action="append",
+        help="a saved mechanism: check also that the certificate is about it; of several releases one for each",
+    )
     parser.add_argument("--memory", type=int, default=MEMORY, metavar="MIB", help="that reading and checking may take")
     parser.add_argument("--time-limit", type=float, default=TIME_LIMIT, metavar="SECONDS", help="the same for time")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -37,7 +42,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m dalen
     if given.memory < 1 or not given.time_limit > 0:
         parser.error("--memory and --time-limit must be above 0")
     try:
-        about = None if given.mechanism is None else _Described(json.loads(given.mechanism.read_text(encoding="utf-8")))
+        files = [json.loads(path.read_text(encoding="utf-8")) for path in given.mechanism or ()]
+        about = list(map(_Described, files)) or None
         verdict = verify(given.certificate, about, memory=given.memory, time_limit=given.time_limit)
     except (OSError, ValueError, AttributeError) as error:
         sys.stderr.write(f"{_printable(str(error))}\n")

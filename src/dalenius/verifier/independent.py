@@ -42,11 +42,21 @@ most, and then tells at most log k more.
 With knowledge as well, D(prior || rho) <= K, every bound on all independent priors holds, and so does every proof about
 all priors in the ball. A witness may give the others a law of their own, `beside`, one for all n - 1, that costs n - 1
 times its divergence.
+
+Zeros of rho. D(prior || rho) is finite only where the prior has no mass outside the support of rho, and with rho and
+the prior both products that is D = sum_i D(p_i || rho_i): no p_i has mass where rho_i has none. So with knowledge,
+however large, neither the record nor any other record of a witness has a value without mass under rho, whether that is
+in a law or in what the witness knows of the others. By the same token "lines", "shift" and "own" need hold of the
+values a with mass only, and "lines" of the x' with mass (histograms: of all x'). Without knowledge the others follow
+rho, and the law p is free.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate, product
+from operator import mul
 from typing import Any
 
 from flint import arb
@@ -59,7 +69,7 @@ from .limits import largest, tick
 from .proofs import check, compare
 from .question import Knowledge, Question
 from .reading import field, number, numbers, refuse, sequence, whole
-from .reference import Product, Uniform
+from .reference import UNIFORM, Product, Uniform
 from .secret import Group
 
 Unwritten = Shifted | Counts | Own
@@ -84,13 +94,17 @@ class Independent:
         """Guarantee: some prior with independent records that the adversary may hold leaks at least `lower`."""
         given = field(witness, "law", "the witness")
         law = law_of(given, self.statistic.alphabet(record), "the law of the witness")
+        if not self.follows:
+            self._inside(given, record, "the law of the witness")
         if "others" in witness:
             if self.follows or not (self.knowledge is None or self.knowledge.free):
                 refuse("the witness knows the other records, but they follow the reference")
+            if isinstance(self.channel, Own):
+                refuse("the witness knows the other records, which tell nothing of a record with its own channel")
             if isinstance(self.channel, Counts):
                 if len(set(given)) > 1:
                     refuse("a witness of noisy counts has the same chance for every value of its record")
-                self._counted(witness)
+                self._counted(witness, record)
                 _attains(self.channel.seen(), lower)
                 return
             rows = self._known(witness, record)
@@ -115,12 +129,23 @@ class Independent:
             refuse("the others of the witness have a law of their own, but all follow the reference")
         k, n = self.statistic.alphabet(record), self.statistic.n
         given = numbers(witness["beside"], k, "the law of the others of the witness", low=0.0)
+        self._inside(given, record, "the law of the others of the witness")  # all have the reference of this record
         apart = _apart(law_of(given, k, "the law of the others of the witness"), self._reference_law(record))
         self._held(own, law, record, (n - 1) * apart)
         if isinstance(self.statistic, Table) and len({self.statistic.alphabet(i) for i in range(n)}) > 1:
             refuse("the records of the witness have different values, and no law in common")
         # Of the record's own law nothing is used but which values have some.
         return self._averaged(record, law, Product((tuple(given),)), witness)
+
+    def _inside(self, law: Sequence[float], record: int, where: str) -> None:
+        """Refuse a law with mass where the reference of a record has none."""
+        outside = {v for v, p in enumerate(law) if p > 0}.difference(self._values(record))
+        if outside:
+            refuse(f"{where} has mass on value {min(outside)}, to which the reference of record {record} gives none")
+
+    def _values(self, record: int) -> Sequence[int]:
+        """The values of a record that have mass under the reference."""
+        return self.reference.values(record, self.statistic.alphabet(record))
 
     def _is_reference(self, given: Sequence[float], record: int, more: Ball) -> bool:
         """Whether numbers are those of the reference, up to a factor, which no ball could show."""
@@ -149,7 +174,7 @@ class Independent:
         """The rows q(.|a,x') of the others that the witness knows."""
         statistic, k = self.statistic, self.statistic.alphabet(record)
         if isinstance(statistic, (Sum, Histogram)):
-            counts = self._counted(witness)
+            counts = self._counted(witness, record)
             moved = [tuple(c + (v == a) for v, c in enumerate(counts)) for a in range(k)]
             if isinstance(self.channel, Shifted):
                 return self._window(witness, moved)
@@ -160,9 +185,7 @@ class Independent:
                 at = {c: t for t, c in enumerate(statistic.counts)}
                 classes = [at[c] for c in moved]
         else:
-            listed = sequence(witness["others"], "the others of the witness", statistic.n)
-            x = [whole(v, "a value of the others", 0, statistic.alphabet(i) - 1) for i, v in enumerate(listed)]
-            classes = []
+            x, classes = self._dataset(witness, record), []
             for a in range(k):
                 index = 0
                 for i, v in enumerate(x):
@@ -170,14 +193,29 @@ class Independent:
                 classes.append(statistic.classes[index])
         return self._rows(classes)
 
-    def _counted(self, witness: dict[str, Any]) -> list[int]:
-        """How many of the others have each value, as the witness knows."""
-        statistic = self.statistic
-        listed = sequence(field(witness, "others", "the witness"), "the others of the witness", statistic.alphabet(0))
+    def _counted(self, witness: dict[str, Any], record: int) -> list[int]:
+        """How many of the others have each value, as the witness knows: counts, or one by one where laws differ."""
+        statistic, k = self.statistic, self.statistic.alphabet(0)
+        if not self.reference.common:
+            known = self._dataset(witness, record)
+            tally = Counter(known[:record] + known[record + 1 :])
+            return [tally[v] for v in range(k)]
+        listed = sequence(field(witness, "others", "the witness"), "the others of the witness", k)
         counts = [whole(c, "a count of the others", 0, statistic.n) for c in listed]
         if sum(counts) != statistic.n - 1:
             refuse(f"the others of the witness are {sum(counts)} records, not {statistic.n - 1}")
+        self._inside(counts, record, "what the witness knows of the others")
         return counts
+
+    def _dataset(self, witness: dict[str, Any], record: int) -> list[int]:
+        """What the witness knows of the others, one by one; what it says of the record itself does not matter."""
+        statistic = self.statistic
+        listed = sequence(witness["others"], "the others of the witness", statistic.n)
+        x = [whole(v, "a value of the others", 0, statistic.alphabet(i) - 1) for i, v in enumerate(listed)]
+        for i, v in enumerate(x):
+            if i != record and v not in self._values(i):
+                refuse(f"the witness knows value {v} of record {i}, to which the reference gives no mass")
+        return x
 
     def _window(self, witness: dict[str, Any], moved: list[tuple[int, ...]]) -> Rows:
         """Outputs beyond `reach` of the answers put together, which tells no more."""
@@ -246,8 +284,9 @@ class Independent:
 
     def _bounds(self, kind: str, proof: dict[str, Any], record: int, where: str) -> Iterator[Ball]:
         k = self.statistic.alphabet(record)
+        values = range(k) if self.follows else self._values(record)
         if not isinstance(self.channel, Channel) and not (kind == "averaged" and isinstance(self.channel, Shifted)):
-            yield from self.channel.bounds(kind, proof, where)
+            yield from self.channel.bounds(kind, proof, values, where)
             return
         if kind not in ("lines", "averaged"):
             refuse(f"{where}: it is not for a channel whose rows are written out")
@@ -261,12 +300,13 @@ class Independent:
             yield from (d + lost for d in divergences(self._averaged(record, law, self.reference), law))
             return
         many = 0
-        for line in lines(self.statistic, record):
+        for line in lines(self.statistic, record, UNIFORM if self.follows else self.reference):
             if many >= len(given):
                 refuse(f"{where}: it has {len(given)} laws, fewer than what the others may be")
             law = law_of(given[many], k, f"weights {many} of {where}")
             many += 1
-            yield from (d + lost for d in divergences(self._rows(line), law))
+            found = divergences(self._rows(line), law)
+            yield from (found[a] + lost for a in values)
         if many != len(given):
             refuse(f"{where}: it has {len(given)} laws for {many} that the others may be")
 
@@ -282,16 +322,16 @@ def _attains(leaked: Ball, lower: float) -> None:
         refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
 
 
-def lines(statistic: Statistic, record: int) -> Iterator[list[int]]:
+def lines(statistic: Statistic, record: int, reference: Uniform | Product = UNIFORM) -> Iterator[list[int]]:
     """The classes of the datasets that agree but for one record, by its value, for everything that others may be.
 
     Sums by the sum of the others, ascending; histograms by their count vectors, tables by their values, both in
-    lexicographic order.
+    lexicographic order. Sums and tables leave out what has no mass under the reference.
     """
     if isinstance(statistic, Sum):
         place = {value: t for t, value in enumerate(statistic.values)}
         modulus = statistic.modulus
-        for s in sorted(statistic.others):
+        for s in sorted(statistic.law(reference, (record,)) if reference.zeros else statistic.others):
             sums = (s + c for c in statistic.contributions)
             yield [place[v if modulus is None else v % modulus] for v in sums]
     elif isinstance(statistic, Histogram):
@@ -301,11 +341,9 @@ def lines(statistic: Statistic, record: int) -> Iterator[list[int]]:
                 rest = (c[0] - 1, *c[1:])
                 yield [place_of[(*rest[:a], rest[a] + 1, *rest[a + 1 :])] for a in range(statistic.k)]
     else:
-        sizes = [statistic.alphabet(i) for i in range(statistic.n)]
-        stride = 1
-        for size in sizes[record + 1 :]:
-            stride *= size
-        block = stride * sizes[record]
-        for before in range(0, len(statistic.classes), block):
-            for after in range(stride):
-                yield [statistic.classes[before + after + a * stride] for a in range(sizes[record])]
+        sizes = statistic.records
+        strides = list(accumulate(sizes[:0:-1], mul, initial=1))[::-1]
+        values = [[0] if i == record else reference.values(i, k) for i, k in enumerate(sizes)]
+        for x in product(*values):
+            first = sum(map(mul, x, strides))
+            yield [statistic.classes[first + a * strides[record]] for a in range(sizes[record])]

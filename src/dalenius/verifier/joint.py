@@ -23,6 +23,7 @@ Each release comes with its audit, which is checked as any other; of one person 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -30,14 +31,37 @@ from flint import arb
 
 from .channels import named
 from .limits import tick
-from .reading import AUDIT, field, mapping, number, refuse, sequence, show, whole
+from .reading import AUDIT, Refused, field, mapping, number, refuse, sequence, show, whole
 
 MOST_COLUMNS = 2**16
-Inner = Callable[[dict[str, Any]], tuple[float, float]]  # checks an audit inside, and returns its bounds
+Description = dict[str, object]  # of a channel, in plain data
+# Checks an audit inside, and that it is about a channel if one is given; returns its bounds.
+Inner = Callable[[dict[str, Any], Description | None], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A channel with its audit, and for every time that it was run the columns that it looked at."""
+
+    where: str
+    audit: dict[str, Any]
+    runs: list[tuple[str, ...]]
+
+    @property
+    def channel(self) -> Description:
+        """The channel as a mechanism describes itself."""
+        return {key: x for key, x in self.audit["problem"].items() if key != "quadrature"}
+
+    @property
+    def text(self) -> str:
+        """Words for the channel and the columns, once for every run."""
+        calls = [str(self.channel[key]) for key in ("mechanism", "query") if key in self.channel]
+        name = " of ".join(calls) if "rows" not in self.channel else "a channel by its rows"
+        return f"{name}, of {' and of '.join(', '.join(map(show, run)) for run in self.runs)}"
 
 
 class Joint:
-    """The people, the columns of their records, and what the adversary may know beyond independence."""
+    """The people, the columns of their records, the releases, and what the adversary may know beyond independence."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         """Read what a certificate is about."""
@@ -52,31 +76,40 @@ class Joint:
             refuse("the adversary of several releases has 'independent' true, or 'knowledge'")
         known = 0.0 if self.independent else number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
         self.knowledge = Fraction(known)
-        self.words = "an adversary under whose prior the records are independent"
-        if not self.independent:
-            self.words = f"an adversary that knows at most {known!r} nats beyond independent records"
-
-    def check(self, content: dict[str, Any], lower: float, upper: float, inner: Inner) -> str:
-        """Refuse bounds that the audits inside do not give; return what is established."""
         parts = sequence(field(content, "releases", "the certificate"), "the releases")
         if not parts:
             refuse("there are no releases")
+        self.releases = [self._release(item, f"release {j}") for j, item in enumerate(parts)]
+        who = "an adversary under whose prior the records are independent"
+        if not self.independent:
+            who = f"an adversary that knows at most {known!r} nats beyond independent records"
+        sizes = ", ".join(f"{show(name)} of {k} values" for name, k in self.columns.items())
+        released = "; ".join(f"release {j + 1}: {release.text}" for j, release in enumerate(self.releases))
+        self.text = f"{self.people} records with columns {sizes}; {released}; {who}"
+
+    def check(self, lower: float, upper: float, inner: Inner, given: list[Description] | None) -> str:
+        """Refuse bounds that the audits inside do not give, and other mechanisms than those given.
+
+        Return what is established.
+        """
         lows, high, seen, many = [Fraction(0)], self.knowledge, list[str](), 0
         worst = set[int]()
-        for j, item in enumerate(parts):
-            where = f"release {j}"
-            part = mapping(item, where)
-            runs = [self._run(run, where) for run in sequence(field(part, "columns", where), f"columns of {where}")]
-            audit = mapping(field(part, "audit", where), f"the audit of {where}")
-            self._about(audit, runs, where)
-            low, most = inner(audit)
+        matched = [] if given is None else self._matched(given)
+        for release in self.releases:
+            low, most = inner(release.audit, None)
             if self.people > 1:
-                witness = mapping(field(audit, "witness", where), f"the witness of {where}")
-                worst.add(whole(witness.get("record"), f"the record of the witness of {where}", 0, self.people - 1))
-            high += len(runs) * Fraction(most)
-            lows += [Fraction(low)] * len(runs)
-            many += len(runs)
-            seen += [name for run in runs for name in run]
+                witness = mapping(field(release.audit, "witness", release.where), f"the witness of {release.where}")
+                of = f"the record of the witness of {release.where}"
+                worst.add(whole(witness.get("record"), of, 0, self.people - 1))
+            high += len(release.runs) * Fraction(most)
+            lows += [Fraction(low)] * len(release.runs)
+            many += len(release.runs)
+            seen += [name for run in release.runs for name in run]
+        for k, release, mechanism in matched:
+            try:
+                inner(release.audit, mechanism)
+            except Refused as reason:
+                refuse(f"mechanism {k + 1}, compared with {release.where}: {reason}")
         # What releases tell adds up where they look at different columns of one and the same person.
         apart = len(set(seen)) == len(seen) and len(worst) <= 1
         least = (sum(lows) if apart else max(lows)) if self.independent else Fraction(0)
@@ -89,11 +122,36 @@ class Joint:
             f"record, as each leaks no more than its audit proves, and at least {lower!r} nats of some record"
         )
 
+    def _matched(self, given: list[Description]) -> list[tuple[int, Release, Description]]:
+        """Which release every mechanism must be that does not describe itself as one; there is one for every run.
+
+        A release takes the mechanisms that describe themselves as it does; those left must be the others, in order.
+        """
+        runs = [release for release in self.releases for _ in release.runs]
+        if len(given) != len(runs):
+            refuse(f"the certificate is about {len(runs)} releases, and {len(given)} mechanisms were given")
+        left = []
+        for k, mechanism in enumerate(given):
+            tick()
+            place = next((i for i, release in enumerate(runs) if release.channel == mechanism), None)
+            if place is None:
+                left.append((k, mechanism))
+            else:
+                runs.pop(place)
+        return [(k, release, mechanism) for (k, mechanism), release in zip(left, runs, strict=True)]
+
     def _trivial(self) -> arb:
         total = arb(0)
         for k in self.columns.values():
             total += arb(k).log()
         return total
+
+    def _release(self, item: object, where: str) -> Release:
+        part = mapping(item, where)
+        runs = [self._run(run, where) for run in sequence(field(part, "columns", where), f"columns of {where}")]
+        audit = mapping(field(part, "audit", where), f"the audit of {where}")
+        self._about(audit, runs, where)
+        return Release(where, audit, runs)
 
     def _run(self, run: object, where: str) -> tuple[str, ...]:
         """The columns that a release looks at, each once."""

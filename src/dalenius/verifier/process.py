@@ -1,59 +1,154 @@
-"""A certificate in a file is checked in a process of its own: whatever it does there, the caller gets an answer.
+"""What this process did not make is checked in a child process: whatever happens there, the caller has an answer.
 
-FLINT ends the whole process when memory runs out, and a call of FLINT cannot be interrupted. So the file of a stranger
-goes to a child process, whose memory the system limits and which is killed when its time is over.
-
-The child is an isolated interpreter that finds the standard library, this package and python-flint, and nothing else:
-neither the current folder nor the environment has a say. It reads the certificate from standard input and prints the
-verdict as one JSON object.
+The child (child.py) is an isolated interpreter that finds the standard library, this package and python-flint, and
+nothing else: neither the current folder nor the environment has a say. Its memory and processor time are limited by
+the system, and it is killed when its time is over.
 """
 
 import contextlib
 import errno
 import json
-import math
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
 import flint
 
-from .limits import MIB
+from .limits import NotChecked
+from .reading import Refused, written
 
-try:
-    import resource
-except ImportError:  # pragma: no cover - not a Unix: no child is started there
-    resource = None  # type: ignore[assignment]
-
-STATM = Path("/proc/self/statm")  # the address space in use, where there is such a file
-CHILD = f"import sys; sys.path += sys.argv[1:3]; from {__name__} import main; sys.exit(main(sys.argv[3:]))"
+CHILD = f"import sys; sys.path += sys.argv[1:]; from {__package__}.child import main; main()"
+# Seconds beyond the time limit after which a child is killed, so that the answer is there within one. The child ends
+# the check by itself before, and says more.
+GRACE = 0.75
+# Systems of which os.name is "posix" too, but where no process can start another.
+ALONE = ("emscripten", "wasi", "ios", "tvos", "watchos")
 
 
 def available() -> bool:
     """Whether this interpreter can start another one that can be limited."""
-    return bool(sys.executable) and os.name == "posix" and not getattr(sys, "frozen", False)
+    frozen = getattr(sys, "frozen", False)
+    return bool(sys.executable) and os.name == "posix" and sys.platform not in ALONE and not frozen
 
 
-def verdict(
-    path: Path, mechanism: dict[str, object] | None, *, memory: int, time_limit: float, grace: float = 5.0
-) -> dict[str, Any]:
-    """Return the fields of a Verification of the certificate in this file. OSError when it cannot be read.
+def verdict(source: object, mechanism: object, *, memory: int, time_limit: float) -> dict[str, Any]:
+    """Return the fields of a Verification of a certificate: in the file at a Path, or as data.
 
-    grace: seconds beyond the time limit before the child is killed; it ends by itself first, and says more.
+    OSError when a file cannot be read. Data are written as JSON, for the child to read.
     """
-    with _opened(path) as source, contextlib.ExitStack() as stack:
-        described = None
-        if mechanism is not None:
-            # A file without a name: it is gone when both processes are.
-            described = stack.enter_context(tempfile.TemporaryFile())
-            described.write(json.dumps(mechanism).encode("ascii"))
-            described.seek(0)
-        return _run(source, described, memory, time_limit, grace)
+    end = time.monotonic() + time_limit + GRACE
+    with contextlib.ExitStack() as stack:
+        try:
+            file = _opened(source) if isinstance(source, Path) else _unnamed(written(source, memory, time_limit))
+            files = [stack.enter_context(file)]
+            if mechanism is not None:
+                files.append(stack.enter_context(_unnamed(json.dumps(mechanism).encode("ascii"))))
+        except (Refused, NotChecked) as refusal:
+            return {"verified": False, "reason": str(refusal)}
+        return _asked(files, memory, time_limit, end)
+
+
+@contextlib.contextmanager
+def one_child() -> Iterator[None]:
+    """Let the checks inside share a child, so that many small ones do not each wait for an interpreter to start."""
+    kept: list[_Child] = []
+    token = _kept.set(kept)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+        for child in kept:
+            child.end()
+
+
+def _asked(files: list[IO[bytes]], memory: int, time_limit: float, end: float) -> dict[str, Any]:
+    """Ask a child that is kept, or a new one."""
+    kept = _kept.get()
+    try:
+        child = kept.pop() if kept else _Child()
+    except OSError as error:
+        return _not_checked(f"no process could be started to check it in ({error})")
+    try:
+        return child.ask(files, memory, time_limit, end)
+    finally:
+        if kept is not None and child.more:
+            kept.append(child)
+        else:
+            child.end()
+
+
+class _Child:
+    """A child that waits for questions; more: whether it takes another one."""
+
+    def __init__(self) -> None:
+        packages = [str(Path(__file__).resolve().parents[2]), str(Path(str(flint.__file__)).resolve().parents[1])]
+        self._socket, theirs = socket.socketpair()
+        self.more = True
+        with theirs:
+            try:
+                self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                    [sys.executable, "-I", "-S", "-c", CHILD, *packages],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            except OSError:
+                self._socket.close()
+                raise
+
+    def ask(self, files: list[IO[bytes]], memory: int, time_limit: float, end: float) -> dict[str, Any]:
+        """Return the child's verdict, or why there is none; end: when the clock says that it is too late."""
+        question = json.dumps({"memory": memory, "seconds": time_limit}).encode("ascii")
+        self.more = False
+        try:
+            socket.send_fds(self._socket, [question], [file.fileno() for file in files])
+            found: dict[str, Any] = json.loads(self._line(end))
+        except TimeoutError:
+            return _out_of_time()
+        except (OSError, ValueError):
+            return self._died(memory)
+        self.more = found.pop("more")
+        return found
+
+    def _line(self, end: float) -> bytes:
+        answer = b""
+        while not answer.endswith(b"\n"):
+            self._socket.settimeout(max(end - time.monotonic(), 1e-3))
+            part = self._socket.recv(2**16)
+            if not part:
+                raise ConnectionResetError
+            answer += part
+        return answer
+
+    def _died(self, memory: int) -> dict[str, Any]:
+        """Say how a child ended that gave no answer."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1e-1)
+        code = self._process.returncode
+        if code in (-signal.SIGXCPU, -signal.SIGALRM):
+            return _out_of_time()
+        ended = f"its process ended with exit code {code}"
+        if code is not None and code < 0:
+            ended += f", most likely because checking needs more than {memory} MiB; allow more with memory= (--memory)"
+        return _not_checked(ended)
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        self._socket.close()
+
+
+_kept: ContextVar[list[_Child] | None] = ContextVar("kept", default=None)
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -69,38 +164,12 @@ def _opened(path: Path) -> IO[bytes]:
     return os.fdopen(source, "rb", buffering=0)
 
 
-def _run(
-    source: IO[bytes], described: IO[bytes] | None, memory: int, time_limit: float, grace: float
-) -> dict[str, Any]:
-    """Start the child and wait for its answer."""
-    packages = [str(Path(__file__).resolve().parents[2]), str(Path(str(flint.__file__)).resolve().parents[1])]
-    command = [sys.executable, "-I", "-S", "-c", CHILD, *packages, str(memory), repr(time_limit)]
-    passed = [] if described is None else [described.fileno()]
-    with subprocess.Popen(  # noqa: S603 - our own interpreter
-        [*command, *map(str, passed)],
-        stdin=source,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        pass_fds=passed,
-    ) as child:
-        try:
-            answer, _ = child.communicate(timeout=time_limit + grace)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            return _out_of_time()
-        except BaseException:
-            child.kill()
-            raise
-    if child.returncode == 0:
-        with contextlib.suppress(ValueError):
-            found: dict[str, Any] = json.loads(answer)
-            return found
-    if child.returncode in (-signal.SIGXCPU, -signal.SIGALRM):
-        return _out_of_time()
-    ended = f"its process ended with exit code {child.returncode}"
-    if child.returncode < 0:
-        ended += f", most likely because checking needs more than {memory} MiB; allow more with memory= (--memory)"
-    return _not_checked(ended)
+def _unnamed(content: bytes) -> IO[bytes]:
+    """Return a file without a name, which is gone when both processes have closed it."""
+    file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
+    file.write(content)
+    file.seek(0)
+    return file
 
 
 def _out_of_time() -> dict[str, Any]:
@@ -109,42 +178,3 @@ def _out_of_time() -> dict[str, Any]:
 
 def _not_checked(why: str) -> dict[str, Any]:
     return {"verified": False, "reason": f"not checked: {why}"}
-
-
-def main(arguments: list[str]) -> int:
-    """Check the certificate on standard input: MEMORY SECONDS [descriptor of a mechanism's description]."""
-    from .verify import verify_stream  # noqa: PLC0415 - verify.py starts this process, and this one needs it
-
-    memory, time_limit = int(arguments[0]), float(arguments[1])
-    _limit(memory, time_limit)
-    mechanism = None
-    if arguments[2:]:
-        with os.fdopen(int(arguments[2]), "rb") as described:
-            mechanism = json.load(described)
-    found = verify_stream(sys.stdin.buffer, mechanism, memory=memory, time_limit=time_limit)
-    sys.stdout.write(json.dumps(found))
-    return 0
-
-
-def _limit(memory: int, time_limit: float, room: int = 64 * MIB, grace: float = 10.0) -> None:
-    """Let the system limit memory, and the time of a child whose parent was killed.
-
-    room: bytes for the interpreter's own work beyond what it holds at the start. grace: seconds; the parent, where it
-    still lives, ends the child before.
-    """
-    if STATM.exists():
-        held = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-        _lower(resource.RLIMIT_AS, held + room + memory * MIB)
-    seconds = math.ceil(time_limit + grace)
-    _lower(resource.RLIMIT_CPU, seconds)
-    _lower(resource.RLIMIT_CORE, 0)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-
-
-def _lower(what: int, value: int, none: int = 2**62) -> None:
-    """Lower a limit of this process; a value of 2^62 or more is none."""
-    if value >= none:
-        return
-    _, hard = resource.getrlimit(what)
-    limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(what, (limit, limit))

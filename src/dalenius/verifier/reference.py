@@ -44,10 +44,15 @@ class Uniform:
 
     text = "the uniform prior"
     common = True
+    zeros = False
 
     def law(self, record: int, k: int) -> list[Ball]:  # noqa: ARG002 - all alike
         """The law of a record of k values."""
         return [ONE / k] * k
+
+    def values(self, record: int, k: int) -> range:  # noqa: ARG002 - all alike
+        """The values of a record of k values that have mass."""
+        return range(k)
 
     def alike(self, record: int) -> object:  # noqa: ARG002 - all alike
         """What records that may change places without a change of rho have in common."""
@@ -75,6 +80,11 @@ class Product:
         return len(self.laws) == 1
 
     @property
+    def zeros(self) -> bool:
+        """Whether some value of a record has no mass."""
+        return not all(map(all, self.laws))
+
+    @property
     def text(self) -> str:
         if sum(map(len, self.laws)) > self.shown:
             words = f"{'one law' if self.common else 'laws'} (sha256 {digest(self.laws)})"
@@ -95,6 +105,9 @@ class Product:
 
     def law(self, record: int, k: int) -> list[Ball]:  # noqa: ARG002 - the law says it
         return normalised(self.given(record))
+
+    def values(self, record: int, k: int) -> list[int]:  # noqa: ARG002 - the law says it
+        return [v for v, p in enumerate(self.given(record)) if p > 0]
 
     def alike(self, record: int) -> object:
         return None if self.common else self.laws[record]

@@ -19,14 +19,14 @@ import html
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import design, independent, joint, process, reference, saved, secret, work
+from . import design, independent, joint, reference, saved, secret
 from .balls import ZERO, Ball, precision, short
 from .channels import (
     continuous,
@@ -48,8 +48,13 @@ from .reference import UNIFORM, Reference
 from .secret import Group, Secret
 
 VERSION = 1
+NO_CHILD = (
+    "checked in this process, as none can be started here: a single step may overrun the time limit, and memory is not "
+    "limited"
+)
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
+Given = Description | list[Description] | None  # the channel that a certificate is to be about, or all of them
 # Channels that are not written out against independent records, by the kind of their proofs.
 INDEPENDENT: dict[str, Callable[[dict[str, Any]], independent.Unwritten]] = {
     "shift": one_record.shifted,
@@ -139,39 +144,72 @@ class _Report:
 
 def verify(
     source: Any,  # noqa: ANN401 - path, dict or .data
-    mechanism: Describes | None = None,
+    mechanism: "Describes | Sequence[Describes] | None" = None,
     *,
     memory: int = MEMORY,
     time_limit: float = TIME_LIMIT,
 ) -> Verification:
-    """Re-check a certificate: a path, its data as a dict, or an object whose `.data` is that dict.
+    """Re-check a certificate in a child process: a path, its data as a dict, or an object whose `.data` is that dict.
 
-    With a mechanism also that the certificate is about this channel. memory (MiB) and time_limit (seconds) are for
+    With a mechanism also that the certificate is about this channel; of several releases together, with the list of
+    them, in any order, one that was run twice twice. memory (MiB) and time_limit (seconds) are for
     reading and checking together; beyond them the answer is `verified = False`, with a reason that begins "not
-    checked:". A file is checked in a process of its own.
+    checked:". It is there within a second of the time limit. Where no child can be started, the reason says so.
+    """
+    from . import process  # noqa: PLC0415 - the child needs this module, and not that one
+
+    begin = time.perf_counter()
+    described = _described(mechanism)
+    limits: dict[str, Any] = {"memory": min(memory, LARGEST), "time_limit": min(time_limit, LONGEST)}
+    content = Path(source) if isinstance(source, (str, os.PathLike)) else getattr(source, "data", source)
+    if process.available():
+        found = process.verdict(content, described, **limits)
+    else:
+        if isinstance(content, Path):
+            with content.open("rb") as file:
+                found = verify_stream(file, described, **limits)
+        else:
+            found = _verdict(lambda: content, described, **limits)
+        found["reason"] += f"; {NO_CHILD}"
+    return _verification(found, begin)
+
+
+def verify_here(
+    source: Any,  # noqa: ANN401 - dict or .data
+    mechanism: Describes | Sequence[Describes] | None = None,
+    *,
+    time_limit: float = TIME_LIMIT,
+) -> Verification:
+    """Re-check a certificate that this process has made itself, in this process: as `verify` does, but for limits.
+
+    The clock is read in every loop, but a single call of FLINT may overrun it, and nothing limits memory.
     """
     begin = time.perf_counter()
-    described = None if mechanism is None else mechanism.describe()
-    memory, limit = min(memory, LARGEST), min(time_limit, LONGEST)
-    if not isinstance(source, (str, os.PathLike)):
-        found = _verdict(lambda: getattr(source, "data", source), described, memory=memory, time_limit=limit)
-    elif process.available():
-        found = process.verdict(Path(source), described, memory=memory, time_limit=limit)
-    else:
-        with Path(source).open("rb") as file:
-            found = verify_stream(file, described, memory=memory, time_limit=limit)
-    return Verification(**{**_Report().fields(), **found, "seconds": time.perf_counter() - begin})
+    described = _described(mechanism)
+    limit = min(time_limit, LONGEST)
+    found = _verdict(lambda: getattr(source, "data", source), described, memory=None, time_limit=limit)
+    return _verification(found, begin)
+
+
+def _described(mechanism: "Describes | Sequence[Describes] | None") -> Given:
+    if mechanism is None:
+        return None
+    return [one.describe() for one in mechanism] if isinstance(mechanism, Sequence) else mechanism.describe()
 
 
 def verify_stream(
-    file: IO[bytes], mechanism: Description | None = None, *, memory: int = MEMORY, time_limit: float = TIME_LIMIT
+    file: IO[bytes], mechanism: Given = None, *, memory: int = MEMORY, time_limit: float = TIME_LIMIT
 ) -> dict[str, Any]:
     """Read and re-check a certificate in this process; return the fields of a Verification."""
     return _verdict(lambda: read(file, memory), mechanism, memory=memory, time_limit=time_limit)
 
 
+def _verification(found: dict[str, Any], begin: float) -> Verification:
+    return Verification(**{**_Report().fields(), **found, "seconds": time.perf_counter() - begin})
+
+
 def _verdict(
-    source: Callable[[], object], mechanism: Description | None, *, memory: int, time_limit: float
+    source: Callable[[], object], mechanism: Given, *, memory: int | None, time_limit: float
 ) -> dict[str, Any]:
     report = _Report()
     verified = False
@@ -180,7 +218,6 @@ def _verdict(
             content = mapping(source(), "the certificate")
             stored = isinstance(content.get("format"), str) and content["format"] in saved.FORMATS
             certificate = saved.certificate_of(content) if stored else content
-            work.admit(certificate, mechanism, memory, time_limit)
             reason = _check(certificate, mechanism, report)
             if stored:
                 saved.check_knowledge(content, report.knowledge, report.universe)
@@ -189,17 +226,29 @@ def _verdict(
     except (Refused, NotChecked) as refusal:
         reason = str(refusal)
     except MemoryError:
-        reason = f"not checked: memory ran out, {memory} MiB are allowed; allow more with memory= (--memory)"
+        allowed = "" if memory is None else f", {memory} MiB are allowed; allow more with memory= (--memory)"
+        reason = f"not checked: memory ran out{allowed}"
     except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # Nothing above should raise these; if it does, the certificate is not verified, and the user has no traceback.
         reason = f"it cannot be checked ({type(error).__name__}: {show(str(error))})"
     return {**report.fields(), "verified": verified, "reason": reason}
 
 
-def _check(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+def _check(content: dict[str, Any], mechanism: Given, report: _Report) -> str:
     """Return what a certificate of either kind establishes."""
-    if content.get("format") in (DESIGN, JOINT):
-        return (_design if content["format"] == DESIGN else _joint)(content, mechanism, report)
+    if content.get("format") == JOINT:
+        return _joint(content, [mechanism] if isinstance(mechanism, dict) else mechanism, report)
+    if isinstance(mechanism, list):
+        if len(mechanism) != 1:
+            refuse(f"the certificate is about one mechanism, and {len(mechanism)} were given")
+        mechanism = mechanism[0]
+    return _of_one(content, mechanism, report)
+
+
+def _of_one(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+    """Return what a certificate about one channel establishes."""
+    if content.get("format") == DESIGN:
+        return _design(content, mechanism, report)
     if "cells" in mapping(content.get("witness", {}), "the witness"):
         return _continuous_audit(content, mechanism, report)
     if "independent" in mapping(content.get("adversary", {}), "the adversary"):
@@ -431,11 +480,11 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     )
 
 
-def _inner(audit: dict[str, Any]) -> tuple[float, float]:
-    """Check an audit inside another certificate, and return its bounds."""
+def _inner(audit: dict[str, Any], mechanism: Description | None = None) -> tuple[float, float]:
+    """Check an audit inside another certificate, of this channel if one is given, and return its bounds."""
     inside = _Report()
     try:
-        _check(audit, None, inside)
+        _check(audit, mechanism, inside)
     except Refused as reason:
         refuse(f"the audit of {inside.problem or 'whole numbers'} inside: {reason}")
     if inside.confidence is not None:
@@ -444,19 +493,17 @@ def _inner(audit: dict[str, Any]) -> tuple[float, float]:
     return inside.lower, inside.upper
 
 
-def _joint(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+def _joint(content: dict[str, Any], mechanisms: list[Description] | None, report: _Report) -> str:
     """Check the certificate of several releases together; see joint.py.
 
     Guarantee: lower <= L <= upper, the most that all of them together leak of any record.
     """
     lower, upper = _bounds(content, JOINT, report)
     asked = joint.Joint(content)
-    report.problem = f"{asked.people} records with columns {', '.join(map(show, asked.columns))}; {asked.words}"
-    if mechanism is not None:
-        refuse("the certificate is about several releases together; check it without a mechanism")
+    report.problem = asked.text
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
-    return asked.check(content, lower, upper, _inner)
+    return asked.check(lower, upper, _inner, mechanisms)
 
 
 def _large_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:

@@ -13,6 +13,7 @@ from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, random_priors
 from dalenius.search.deadline import Deadline
 from dalenius.settings import without
+from dalenius.verifier.verify import verify_here
 
 
 def count_cells(n: int, epsilon: float, knowledge: float) -> Cells:
@@ -99,6 +100,6 @@ def test_the_certificate_verifies_and_claims_no_less(certificate: dict[str, Any]
 def test_a_tampered_certificate_is_refused(certificate: dict[str, Any], change: Any, words: str) -> None:  # noqa: ANN401
     forged = copy.deepcopy(certificate)
     change(forged["proofs"][0])
-    verdict = dl.verify(forged)
+    verdict = verify_here(forged)
     assert not verdict
     assert words in verdict.reason

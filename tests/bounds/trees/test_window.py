@@ -18,6 +18,7 @@ from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.kinds.window import inside
 from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.secret import Group
+from dalenius.verifier.verify import verify_here
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,6 @@ def sound(mechanism: dl.Mechanism) -> dict:
 def test_a_forged_proof_is_refused(sound: dict, change: object, reason: str) -> None:
     data = copy.deepcopy(sound)
     change(data["proofs"][0])
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict
     assert reason in verdict.reason

@@ -132,7 +132,7 @@ def test_it_is_saved_and_loaded_and_sent_with_its_confidence(tmp_path: Path) -> 
     assert "That holds with confidence 0.95" in page.read_text()
 
 
-@pytest.mark.parametrize("key", ["rows", "counts", "sets", "confidence", "shape"])
+@pytest.mark.parametrize("key", ["rows", "counts", "sets", "confidence", "shape", "outputs", "twice", "nameless"])
 def test_a_file_whose_parts_do_not_belong_together_is_refused(tmp_path: Path, key: str) -> None:
     dl.Mechanism.from_samples(drawn(500), COUNT, confidence=0.95).save(path := tmp_path / "mechanism.json")
     content = json.loads(path.read_text())
@@ -149,6 +149,12 @@ def test_a_file_whose_parts_do_not_belong_together_is_refused(tmp_path: Path, ke
             samples["confidence"] = 0.9999
         case "shape":
             del samples["counted"][0]["counts"][1]
+        case "outputs":
+            del samples["counted"][0]["outputs"][1]
+        case "twice":
+            samples["counted"][0]["outputs"][0] = 1.0
+        case "nameless":
+            del samples["counted"][0]["outputs"]
     path.write_text(json.dumps(content))
     with pytest.raises(dl.InputError, match=r"mechanism\.json"):
         dl.Mechanism.load(path)

@@ -20,6 +20,7 @@ from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import products
 from dalenius.verifier.kinds import product as kinds
 from dalenius.verifier.reading import Refused
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 CASES = [
@@ -167,9 +168,9 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
 def test_forgeries_are_refused_with_the_place(forge: Callable[[Json], object], says: str) -> None:
     data = certificate()
     assert data["proofs"][0]["kind"] == "product"
-    assert dl.verify(copy.deepcopy(data))
+    assert verify_here(copy.deepcopy(data))
     forge(data)
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict.verified
     assert any(word in verdict.reason for word in says.split("|")), verdict.reason
 
@@ -178,21 +179,21 @@ def test_a_channel_with_one_row_short_is_no_certificate() -> None:
     """Rows of records of another number of values: the law and the masses do not fit."""
     data = certificate("randomized_response(epsilon=1)", "histogram(n=3, k=3)")
     data["problem"]["query"] = "histogram(n=3, k=2)"
-    assert "masses of the witness" in dl.verify(data).reason
+    assert "masses of the witness" in verify_here(data).reason
 
 
 def test_looks_are_for_one_bit_only() -> None:
     data = certificate("randomized_response(epsilon=3)", "histogram(n=3, k=3)")
     data["proofs"][0] = {"record": 0, "kind": "looks", "upper": 5.0}
-    assert "a bit through a symmetric channel" in dl.verify({**data, "upper": 5.0}).reason
+    assert "a bit through a symmetric channel" in verify_here({**data, "upper": 5.0}).reason
     data = certificate(secret=(0, 1))
     data["proofs"][0] = {"kind": "looks", "upper": 5.0}
-    assert "a bit through a symmetric channel" in dl.verify({**data, "upper": 5.0}).reason
+    assert "a bit through a symmetric channel" in verify_here({**data, "upper": 5.0}).reason
 
 
 def test_another_channel_is_told_apart() -> None:
     data, other = certificate(), both_local("randomized_response(epsilon=1.5)", "count(n=5)")[0]
-    assert "about another channel than the mechanism given" in dl.verify(data, mechanism=other).reason
+    assert "about another channel than the mechanism given" in verify_here(data, mechanism=other).reason
 
 
 @pytest.mark.slow
@@ -210,7 +211,7 @@ def test_groups_and_laws_of_records() -> None:
 def test_sigma_is_for_one_record() -> None:
     data = certificate(secret=(0, 2))
     data["proofs"][0]["sigma"] = 0.1
-    assert "sigma must be 0 for a group" in dl.verify(data).reason
+    assert "sigma must be 0 for a group" in verify_here(data).reason
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product, Uniform
 from dalenius.verifier.secret import Group
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 FREE = Knowledge(arb(100), none=False, free=True)
 Json = Any
@@ -252,13 +252,13 @@ def points() -> Json:
 
 
 def test_points_on_a_law_near_its_mean_are_verified_and_less_is_refused(points: Json) -> None:
-    assert verify(points).verified
+    assert verify_here(points).verified
     proof = points["proofs"][0]
     assert proof["beyond"] > 0
     for key, value, words in (("upper", 0.99 * proof["upper"], "exceeds claimed"), ("beyond", 0.0, "leaves them")):
         forged = copy.deepcopy(points)
         forged["proofs"][0][key] = value
-        answer = verify(forged)
+        answer = verify_here(forged)
         assert not answer.verified
         assert words in answer.reason
 

@@ -16,7 +16,7 @@ from dalenius.reductions.quantise import quantise
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import real
 from dalenius.verifier.reading import Refused
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 COUNT = queries.count(n=2)
 LAPLACE = mechanisms.laplace(COUNT, epsilon=1, output="real")
@@ -72,7 +72,7 @@ def test_margins_hold_what_integration_finds(mechanism: Real, error: float) -> N
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_audits_are_verified(name: str, certificates: dict[str, dict[str, Any]]) -> None:
     mechanism = LAPLACE if name == "laplace" else GAUSSIAN
-    verdict = verify(certificates[name], mechanism=mechanism)
+    verdict = verify_here(certificates[name], mechanism=mechanism)
     assert verdict, verdict.reason
     assert "output='real'" in verdict.problem
 
@@ -91,7 +91,7 @@ def test_audits_are_verified(name: str, certificates: dict[str, dict[str, Any]])
 def test_other_mechanisms_are_told_apart(
     other: dl.Mechanism, says: str, certificates: dict[str, dict[str, Any]]
 ) -> None:
-    verdict = verify(certificates["laplace"], mechanism=other)
+    verdict = verify_here(certificates["laplace"], mechanism=other)
     assert not verdict
     assert "another channel than the mechanism given" in verdict.reason
     assert says in verdict.reason
@@ -105,8 +105,8 @@ def test_points_that_a_certificate_picks_do_not_hide_another_scale() -> None:
     data["witness"]["quadrature"] = data["problem"]["quadrature"]
     data["problem"]["quadrature"] = {"first": -1e200, "step": 2e200, "count": 2, "angle": 1.0, "slack": 0.0}
     data["upper"], data["proofs"] = 0.7, [{"record": 0, "kind": "trivial", "upper": 0.6931471805599454}]
-    assert verify(data, mechanism=sharp)
-    verdict = verify(data, mechanism=wide)
+    assert verify_here(data, mechanism=sharp)
+    verdict = verify_here(data, mechanism=wide)
     assert not verdict
     assert "its noise is that of gaussian(sigma=10" in verdict.reason
 
@@ -122,11 +122,13 @@ def test_points_that_a_certificate_picks_do_not_hide_another_scale() -> None:
 def test_the_same_mechanism_in_other_words_is_accepted(
     same: dl.Mechanism, certificates: dict[str, dict[str, Any]]
 ) -> None:
-    assert verify(certificates["laplace"], mechanism=same)
+    assert verify_here(certificates["laplace"], mechanism=same)
 
 
 def test_the_same_channel_in_other_words(certificates: dict[str, dict[str, Any]]) -> None:
-    assert verify(certificates["laplace"], mechanism=mechanisms.laplace(COUNT, epsilon=2, sensitivity=2, output="real"))
+    assert verify_here(
+        certificates["laplace"], mechanism=mechanisms.laplace(COUNT, epsilon=2, sensitivity=2, output="real")
+    )
 
 
 def _rule(**changes: object) -> Change:
@@ -185,7 +187,7 @@ def _edge(place: int, value: float) -> Change:
 def test_forgeries_are_refused(name: str, change: Change, says: str, certificates: dict[str, dict[str, Any]]) -> None:
     data = copy.deepcopy(certificates[name])
     change(data)
-    verdict = verify(data)
+    verdict = verify_here(data)
     assert not verdict
     assert says in verdict.reason
     assert "cannot be checked" not in verdict.reason
@@ -198,9 +200,9 @@ def test_a_witness_may_have_points_of_its_own(certificates: dict[str, dict[str, 
     masses = np.array(data["witness"]["masses"])
     truth = leakage(GAUSSIAN, masses / masses.sum())
     data["lower"] = truth - 1e-8
-    assert verify(data)
+    assert verify_here(data)
     data["lower"] = truth + 1e-8
-    assert "claimed lower bound" in verify(data).reason
+    assert "claimed lower bound" in verify_here(data).reason
 
 
 def test_what_a_secret_holds_bounds_it_anyway(certificates: dict[str, dict[str, Any]]) -> None:
@@ -208,14 +210,14 @@ def test_what_a_secret_holds_bounds_it_anyway(certificates: dict[str, dict[str, 
     data = copy.deepcopy(certificates["laplace"])
     data["upper"] = math.nextafter(math.log(2), 1)
     data["proofs"] = [{"record": 0, "upper": math.nextafter(math.log(2), 1), "kind": "trivial"}]
-    assert verify(data)
+    assert verify_here(data)
     data["upper"] = 0.69
-    assert not verify(data)
+    assert not verify_here(data)
 
 
 def test_a_design_holds_no_real_outputs(certificates: dict[str, dict[str, Any]]) -> None:
     design = dl.design(queries.count(n=1), distortion=0.3, entropy=0).certificate.data
-    verdict = verify({**design, "audit": certificates["laplace"]})
+    verdict = verify_here({**design, "audit": certificates["laplace"]})
     assert not verdict
     assert "describe no channel" in verdict.reason
 

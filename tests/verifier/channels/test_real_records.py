@@ -13,7 +13,7 @@ from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import continuous
 from dalenius.verifier.channels.real_records import Believed, Density, Problem
 from dalenius.verifier.reading import Refused
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 INSIDE = "proofs.0.audit"
 BELOW = "witness.audit"
@@ -111,13 +111,13 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
     ],
 )
 def test_a_certificate_is_about_its_own_channel(mechanism: dict[str, object], *, same: bool) -> None:
-    answer = verify(damaged("real_records", {}), Described(**mechanism))
+    answer = verify_here(damaged("real_records", {}), Described(**mechanism))
     assert answer.verified == same
     assert same or "another channel than the mechanism given" in answer.reason
 
 
 def test_a_record_alone_may_be_the_secret() -> None:
-    assert "nats of record 1" in verify(damaged("real_records", {"secret": {"records": [1]}})).reason
+    assert "nats of record 1" in verify_here(damaged("real_records", {"secret": {"records": [1]}})).reason
 
 
 def test_a_single_answer_inside_has_no_noise() -> None:
@@ -287,7 +287,7 @@ def test_digits_of_a_record_that_are_tied_to_the_others_tell_more_than_its_steps
     told, divergence = tied_to_digits()
     assert told > 2
     assert divergence < KNOWN
-    verdict = verify(about_digits(proof, 0.8))
+    verdict = verify_here(about_digits(proof, 0.8))
     assert not verdict.verified, verdict
     assert "log|A|" in verdict.reason or "exceeds claimed" in verdict.reason
 
@@ -300,9 +300,9 @@ def test_the_value_on_the_grid_is_not_the_record_and_may_not_be_told_in_its_plac
 
 
 def test_points_that_sibsons_order_serves_hold_for_real_valued_records_too() -> None:
-    verdict = verify(about_digits({**POINTS, "order": 50.0}, 4.0))
+    verdict = verify_here(about_digits({**POINTS, "order": 50.0}, 4.0))
     assert verdict.verified, verdict
-    assert verify(about_digits({**POINTS, "step": 1, "rho": [0.0] * 11, "s": 5.0, "rounds": 200}, 30.0)).verified
+    assert verify_here(about_digits({**POINTS, "step": 1, "rho": [0.0] * 11, "s": 5.0, "rounds": 200}, 30.0)).verified
 
 
 def test_outputs_that_were_put_together_tell_what_a_sum_of_real_valued_records_does(

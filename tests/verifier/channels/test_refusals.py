@@ -10,7 +10,6 @@ import pytest
 from damage import GONE, Described, damaged, golden, reason
 from flint import arb
 
-from dalenius.verifier import work
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import moved_counts, own_count, unwritten_histograms, unwritten_sums
 from dalenius.verifier.limits import NotChecked, sized, within
@@ -18,7 +17,7 @@ from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product
 from dalenius.verifier.secret import Group
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 
 @pytest.fixture(autouse=True)
@@ -165,6 +164,11 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
             "another set",
         ),
         ("samples", {"lower": 0.1}, "samples show nothing from below"),
+        ("samples", {"problem.samples.counted.0.outputs.0": 1.0}, "the output 1 is counted twice"),
+        ("samples", {"problem.samples.counted.1.outputs.0": 2}, "the output 2 is counted twice"),
+        ("samples", {"problem.samples.counted.1.outputs.0": [2, None]}, "the name of an output"),
+        ("samples", {"problem.samples.counted.1.outputs.0": GONE}, "has 7 entries where 8 are needed"),
+        ("samples", {"problem.samples.counted.1.outputs": GONE}, "counted samples lacks 'outputs'"),
     ],
 )
 def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object], words: str) -> None:
@@ -202,12 +206,12 @@ def test_what_is_too_large_is_refused(name: str, sizes: dict[str, int], words: s
 @pytest.mark.parametrize(("name", "cuts"), [("large", [6]), ("blend", list(range(1, 13)))])
 def test_chances_that_are_too_many_to_remember_are_computed_again(name: str, cuts: list[int]) -> None:
     with sized(sum_chances=2):
-        assert verify(damaged(name, {"witness.cuts": cuts, "lower": 0.0})).verified
+        assert verify_here(damaged(name, {"witness.cuts": cuts, "lower": 0.0})).verified
 
 
 def test_a_witness_may_leave_out_a_block() -> None:
     apart = [0.25, *[0.0] * 4, 0.25, *[0.0] * 7]
-    assert verify(damaged("law", {"witness.masses.0": apart, "lower": 0.05})).verified
+    assert verify_here(damaged("law", {"witness.masses.0": apart, "lower": 0.05})).verified
 
 
 def test_a_witness_may_count_the_others_that_equal_the_record() -> None:
@@ -215,14 +219,14 @@ def test_a_witness_may_count_the_others_that_equal_the_record() -> None:
     # The number of four other bits that equal this one, in place of their values: the same prior.
     binomial = [1 / 32, 4 / 32, 6 / 32, 4 / 32, 1 / 32]
     counted = {"witness.part.counted": True, "witness.masses": [binomial, binomial]}
-    assert verify(damaged("local-nothing_known", counted)).verified
+    assert verify_here(damaged("local-nothing_known", counted)).verified
     assert "less than the claimed" in reason("local-nothing_known", counted | {"lower": listed["upper"]})
     bits = damaged("local", {"witness.part.counted": True})["witness"]["masses"]
     by_count: list[list[float]] = [[0.0] * 5, [0.0] * 5]
     for a, row in enumerate(bits):
         for t, mass in enumerate(row):
             by_count[a][sum(int(b) == a for b in f"{t:04b}")] += mass
-    assert verify(damaged("local", {"witness.part.counted": True, "witness.masses": by_count})).verified
+    assert verify_here(damaged("local", {"witness.part.counted": True, "witness.masses": by_count})).verified
 
 
 def test_a_table_known_by_samples_needs_a_proof_of_every_record() -> None:
@@ -270,14 +274,6 @@ def test_revealed_count_vectors_of_many_values_are_too_many(n: int, k: int) -> N
     proof = {"kind": "own-count", "s": 2.0, "outside": 0.0, "tilt": [0.0], "others": [0.0, 0.0]}
     with pytest.raises(Refused, match="count vectors beyond its tilt are too many"):
         own_count.bound(unwritten_histograms.ask(channel, Group((0,)), UNIFORM), arb("0.05"), proof, "it")
-    assert work._own_count(proof, n, k).seconds < 1
-
-
-def test_what_is_revealed_counts_as_work() -> None:
-    proof = {"tilt": [0.0], "others": [0.0, 0.0], "outside": 0.0}
-    # Below a second on a quiet core; the outputs alone take a few thousandths.
-    assert 0.2 < work._own_count(proof, 34, 16).seconds < 10
-    assert work._own_count({**proof, "outside": 1e-3}, 34, 16).seconds < 0.1
 
 
 def test_own_counts_are_for_values_that_are_equally_likely() -> None:
@@ -316,7 +312,7 @@ def test_the_clock_is_read_while_the_law_of_the_noise_is_made() -> None:
 
 def test_a_certificate_of_local_records_is_about_its_own_channel() -> None:
     same, other = (Described(query="count(n=5)", mechanism=f"randomized_response(epsilon={e})") for e in ("1.0", 2))
-    assert verify(golden("local"), same).verified
+    assert verify_here(golden("local"), same).verified
     assert "another channel" in reason("local", {}, other)
 
 
@@ -331,7 +327,7 @@ def test_the_mean_of_a_count_is_added_up_as_far_as_it_matters(n: int, p: str) ->
 
 def test_an_attribute_of_a_noisy_histogram_has_bounds_of_its_own() -> None:
     blend = {"kind": "blend", "order": 2.0, "share": 1.0, "upper": 0.9}
-    assert verify(damaged("histogram-attributes", {"proofs.0": blend, "upper": 0.9})).verified
+    assert verify_here(damaged("histogram-attributes", {"proofs.0": blend, "upper": 0.9})).verified
     # A value that nobody has is left out, and with it the label that only this value has.
     channel = unwritten_histograms.rebuild(damaged("histogram-attributes", {})["problem"])
     asked = replace(channel, reference=Product(((0.5, 0.25, 0.25, 0.0),)), labels=(0, 1, 0, 2))

@@ -5,14 +5,18 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from flint import arb
 from fuzz import pool
 from scipy.stats import binom
 
 import dalenius as dl
+from dalenius.model.channels.sampled import Counted, sampled
 from dalenius.verifier.balls import precision
-from dalenius.verifier.channels.samples import _tail
+from dalenius.verifier.channels.samples import _check_names, _tail
+from dalenius.verifier.reading import Refused
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 
@@ -52,6 +56,12 @@ def _elsewhere(samples: Json) -> None:
     row[-3], row[-2] = row[-2], row[-3]
 
 
+def _twice(samples: Json, *, across: bool) -> None:
+    """Give an output the name of another, of the same part or of the part before."""
+    first, second = samples["counted"]
+    second["outputs"][0] = (first if across else second)["outputs"][-1]
+
+
 FORGERIES: dict[str, tuple[Callable[[Json], object], str]] = {
     "an entry above its limit": (lambda s: bits(s, 1e-5), "above the lower limit of an output seen"),
     "one count less": (lambda s: _count(s, -1), "above the lower limit"),
@@ -66,6 +76,12 @@ FORGERIES: dict[str, tuple[Callable[[Json], object], str]] = {
     "fewer sets than classes": (lambda s: s["rows"].pop(), "has 3 entries where 2|sets of samples"),
     "an own key": (lambda s: s.update(more=1), "and nothing else"),
     "sets that do not exist": (lambda s: s.update(sets=[0, 1, 3]), "the set of a class"),
+    "an output in two columns": (lambda s: _twice(s, across=False), "is counted twice"),
+    "an output in two parts": (lambda s: _twice(s, across=True), "the output 2 is counted twice"),
+    "no names": (lambda s: s["counted"][0].pop("outputs"), "counted samples lacks 'outputs'"),
+    "fewer names than columns": (lambda s: s["counted"][0]["outputs"].pop(), "has 2 entries where 3 are needed"),
+    "more names than columns": (lambda s: s["counted"][0]["outputs"].append(9), "has 4 entries where 3 are needed"),
+    "an output without a name": (lambda s: s["counted"][0].update(outputs=[None, 1, 2]), "the name of an output"),
 }  # fmt: skip
 
 
@@ -73,16 +89,52 @@ FORGERIES: dict[str, tuple[Callable[[Json], object], str]] = {
 def test_a_forgery_is_refused(name: str) -> None:
     change, words = FORGERIES[name]
     data = copy.deepcopy(sample().data)
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     change(data["problem"]["samples"])
     with pytest.raises(AssertionError, match=words):
-        assert dl.verify(data).verified, dl.verify(data).reason
+        assert verify_here(data).verified, verify_here(data).reason
+
+
+@pytest.mark.parametrize(
+    ("names", "same"),
+    [
+        ([1, 1.0], True),
+        ([1, True], True),
+        (["1", 1], False),
+        ([[1, 2], [1.0, 2.0]], True),
+        ([[1, 2], [2, 1]], False),
+        ([[1, 2], "1,2"], False),
+    ],
+)
+def test_names_are_compared_as_values(names: list[Json], *, same: bool) -> None:
+    if same:
+        with pytest.raises(Refused, match="is counted twice"):
+            _check_names(names)
+    else:
+        _check_names(names)
+
+
+@pytest.mark.parametrize("name", [None, {}, [], [[]], float("nan"), float("inf"), [1, None]])
+def test_what_is_no_name_is_refused(name: Json) -> None:
+    with pytest.raises(Refused, match="the name of an output"):
+        _check_names([name])
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_an_output_that_is_counted_twice_proves_nothing(parts: int) -> None:
+    """Honest counts of "a", which either class has half of the time: counted twice, nothing else seems to be left."""
+    query = dl.queries.identity(k=2)
+    draws, half = (10**6, 10**6), np.full((2, 2), 5 * 10**5)
+    counted = [Counted(1 / parts, draws, ("a",) * (2 // parts), half[:, : 2 // parts]) for _ in range(parts)]
+    found = dl.audit(sampled(query, 0.999, counted, np.arange(2)), knowledge=1.0, verify=False)
+    assert found.upper < 0.01  # "b" and "c", which tell the record, come half of the time: 0.3466 is true
+    assert verify_here(found.certificate).reason == "the output 'a' is counted twice"
 
 
 def test_nothing_is_shown_from_below() -> None:
     data = copy.deepcopy(sample().data)
     data["lower"] = 1e-9
-    assert "samples show nothing from below" in dl.verify(data).reason
+    assert "samples show nothing from below" in verify_here(data).reason
 
 
 def test_the_channel_above_is_not_the_mechanism() -> None:
@@ -100,4 +152,4 @@ def test_a_design_does_not_rest_on_samples() -> None:
     design = dl.design(dl.queries.count(n=2), distortion=0.3, entropy=0.5, tolerance=1e-2)
     data = copy.deepcopy(design.certificate.data)
     data["audit"] = sample().data
-    assert "known by samples; a design states its mechanism" in dl.verify(data).reason
+    assert "known by samples; a design states its mechanism" in verify_here(data).reason

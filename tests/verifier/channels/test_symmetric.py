@@ -12,6 +12,7 @@ from large_samples import both_symmetric
 import dalenius as dl
 from dalenius.verifier.balls import precision
 from dalenius.verifier.kinds.symmetric import capacity
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 
@@ -53,34 +54,34 @@ def test_forgeries_are_refused_with_the_place(forge: Callable[[Json], object], s
     data = certificate()
     assert data["witness"] == {"record": 0, "uniform": True}
     assert data["proofs"][0]["kind"] == "symmetric"
-    assert dl.verify(data)
+    assert verify_here(data)
     forge(data)
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict.verified
     assert says in verdict.reason
 
 
 def test_a_secret_that_is_a_function_is_refused() -> None:
     data = certificate(knowledge=0.3, secret=0)
-    assert dl.verify(data)
+    assert verify_here(data)
     data["secret"] = {"values": [0, 0, 1, 1]}
-    assert "for the record as the secret" in dl.verify(data).reason
+    assert "for the record as the secret" in verify_here(data).reason
 
 
 def test_another_channel_is_told_apart() -> None:
     data = certificate()
     same = both_symmetric("symmetric(flip=0.2)", "identity(k=4)")
-    assert all(dl.verify(data, mechanism=mechanism) for mechanism in same)
+    assert all(verify_here(data, mechanism=mechanism) for mechanism in same)
     for mechanism, query in (("symmetric(flip=0.3)", "identity(k=4)"), ("symmetric(flip=0.2)", "identity(k=5)")):
         other = both_symmetric(mechanism, query)[0]
-        assert "about another channel than the mechanism given" in dl.verify(data, mechanism=other).reason
+        assert "about another channel than the mechanism given" in verify_here(data, mechanism=other).reason
 
 
 def test_an_uniform_witness_of_another_release_is_refused() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
     data = json.loads(dl.audit(mechanism, knowledge=0.3).certificate.text())
     data["witness"] = {"record": 0, "uniform": True}
-    assert "a uniform witness is for" in dl.verify(data).reason
+    assert "a uniform witness is for" in verify_here(data).reason
 
 
 def test_no_prior_leaks_more_than_the_formula() -> None:

@@ -21,6 +21,7 @@ from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product
 from dalenius.verifier.secret import Group
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
@@ -195,10 +196,10 @@ def _set(*path: Any) -> Tamper:  # noqa: ANN401 - keys, places, and a value
     ],
 )
 def test_what_was_forged_is_refused(sound: Json, tamper: Tamper, reason: str) -> None:
-    assert dl.verify(sound)
+    assert verify_here(sound)
     data = copy.deepcopy(sound)
     tamper(data)
-    verdict = dl.verify(data, memory=2**60, time_limit=1e6)  # what is too large is refused all the same
+    verdict = verify_here(data, time_limit=1e6)  # what is too large is refused all the same
     assert not verdict
     assert reason in verdict.reason
 
@@ -246,7 +247,7 @@ def test_a_forged_tie_is_refused(tied: Json, tamper: Tamper, reason: str) -> Non
     assert dl.verify(tied)
     data = copy.deepcopy(tied)
     tamper(data)
-    verdict = dl.verify(data, memory=2**60, time_limit=1e6)
+    verdict = verify_here(data, time_limit=1e6)
     assert not verdict
     assert reason in verdict.reason
 
@@ -267,9 +268,9 @@ def test_a_forged_centre_is_refused(key: str, value: object, reason: str) -> Non
     mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=300, k=5), epsilon=1e-3)
     data = copy.deepcopy(dl.audit(mechanism, knowledge=0.4).certificate.data)
     assert data["proofs"][0]["centre"] == [60] * 5
-    assert dl.verify(data)
+    assert verify_here(data)
     data["proofs"][0][key] = value
-    assert reason in dl.verify(data).reason
+    assert reason in verify_here(data).reason
 
 
 def test_too_many_different_laws_are_refused_before_they_are_added_up() -> None:
@@ -282,7 +283,7 @@ def test_too_many_different_laws_are_refused_before_they_are_added_up() -> None:
 
 def test_another_mechanism_is_told_apart(sound: Json) -> None:
     query = dl.queries.histogram(n=300, k=3)
-    assert dl.verify(sound, mechanism=dl.mechanisms.geometric(query, epsilon=1.0))
+    assert verify_here(sound, mechanism=dl.mechanisms.geometric(query, epsilon=1.0))
     for other in (
         dl.mechanisms.geometric(query, epsilon=2),
         dl.mechanisms.laplace(query, epsilon=1),
@@ -290,7 +291,7 @@ def test_another_mechanism_is_told_apart(sound: Json) -> None:
         dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=1),
         dl.Mechanism.from_rows(dl.queries.count(n=2), np.eye(3)),
     ):
-        verdict = dl.verify(sound, mechanism=other)
+        verdict = verify_here(sound, mechanism=other)
         assert not verdict
         assert verdict.reason
 
@@ -299,7 +300,7 @@ def test_groups_and_laws_of_single_records_are_refused(sound: Json) -> None:
     data = copy.deepcopy(sound)
     del data["witness"]["record"], data["proofs"][0]["record"]
     data["secret"] = {"records": [0, 1]}
-    assert "single records" in dl.verify(data).reason
+    assert "single records" in verify_here(data).reason
     data = copy.deepcopy(sound)
     data["adversary"]["reference"] = {"marginals": [[0.2, 0.3, 0.5], *[[0.4, 0.3, 0.3]] * 299]}
-    assert "one marginal of all records" in dl.verify(data).reason
+    assert "one marginal of all records" in verify_here(data).reason

@@ -19,6 +19,7 @@ from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import unwritten_sums
 from dalenius.verifier.question import Knowledge
 from dalenius.verifier.reading import Refused
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 
@@ -43,7 +44,7 @@ def sound() -> Json:
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)
 @pytest.mark.parametrize("knowledge", [0.0, 0.3])
 def test_what_is_found_is_verified(mechanism: str, query: str, knowledge: float) -> None:
-    assert dl.verify(certificate(mechanism, query, knowledge), mechanism=both(mechanism, query)[1])
+    assert verify_here(certificate(mechanism, query, knowledge), mechanism=both(mechanism, query)[1])
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)
@@ -153,10 +154,10 @@ def _shift(masses: list[list[float]]) -> list[list[float]]:
     ],
 )
 def test_what_was_tampered_with_is_refused(sound: Json, tamper: Tamper, reason: str) -> None:
-    assert dl.verify(sound)
+    assert verify_here(sound)
     data = copy.deepcopy(sound)
     tamper(data)
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict
     assert reason in verdict.reason
 
@@ -164,22 +165,22 @@ def test_what_was_tampered_with_is_refused(sound: Json, tamper: Tamper, reason: 
 def test_mass_where_no_dataset_is() -> None:
     data = certificate("geometric(epsilon=0.7)", "count(n=12)")
     data["witness"]["masses"][1][0] = 0.01  # a record that is one, and no ones at all
-    assert "where there is no dataset" in dl.verify(data).reason
+    assert "where there is no dataset" in verify_here(data).reason
 
 
 def test_another_mechanism_is_told_apart(sound: Json) -> None:
-    assert dl.verify(sound, mechanism=dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=1.0))
+    assert verify_here(sound, mechanism=dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=1.0))
     for other in (
         dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=2),
         dl.Mechanism.from_rows(dl.queries.count(n=2), np.eye(3)),
     ):
-        assert not dl.verify(sound, mechanism=other)
+        assert not verify_here(sound, mechanism=other)
 
 
 def test_the_witness_of_a_dense_audit_needs_rows(sound: Json) -> None:
     data = copy.deepcopy(sound)
     del data["witness"]["blocks"]
-    assert not dl.verify(data)
+    assert not verify_here(data)
 
 
 @pytest.mark.parametrize("knowledge", [0.0, 0.05, 2.0])
@@ -208,11 +209,11 @@ def test_centres_out_of_range(sound: Json, change: Json) -> None:
     data = copy.deepcopy(sound)
     data["proofs"] = [{"record": 0, "upper": 50.0, "kind": "centre", "centre": 150, "s": 0.01}]
     data["upper"] = 50.0
-    assert "exceeds claimed" in dl.verify(data).reason  # the farthest class alone is about 150
+    assert "exceeds claimed" in verify_here(data).reason  # the farthest class alone is about 150
     data["proofs"][0]["s"] = 30.0
-    assert dl.verify(data)
+    assert verify_here(data)
     data["proofs"][0] |= change
-    assert not dl.verify(data)
+    assert not verify_here(data)
 
 
 def test_orders_are_proofs_of_dense_audits_too() -> None:
@@ -221,11 +222,11 @@ def test_orders_are_proofs_of_dense_audits_too() -> None:
     bound = Sibson.best(mechanism.statistic.log_reference(0), 0.02)
     data["upper"] = bound.upper + 1e-10
     data["proofs"] = [{"record": 0, "upper": bound.upper + 1e-10, "kind": "sibson", "order": bound.order}]
-    assert dl.verify(data, mechanism=mechanism)
+    assert verify_here(data, mechanism=mechanism)
     data["upper"] = data["proofs"][0]["upper"] = bound.upper - 1e-9
-    assert "exceeds claimed" in dl.verify(data).reason
+    assert "exceeds claimed" in verify_here(data).reason
     data["proofs"][0]["order"] = 1.0
-    assert "above 1" in dl.verify(data).reason
+    assert "above 1" in verify_here(data).reason
 
 
 def test_saved_audits_carry_their_witness(tmp_path: Any) -> None:  # noqa: ANN401

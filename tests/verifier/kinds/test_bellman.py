@@ -11,6 +11,7 @@ from large_samples import both_local
 
 import dalenius as dl
 from dalenius.settings import Locals
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 
@@ -52,7 +53,7 @@ FORGERIES: list[tuple[Callable[[Json], Any], str]] = [
 def test_what_is_found_is_verified() -> None:
     data = json.loads(written())
     assert data["proofs"][0]["kind"] == "bellman"
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert verdict.verified, verdict.reason
 
 
@@ -60,13 +61,13 @@ def test_lines_in_another_order_prove_no_less_than_they_say() -> None:
     """Order is for finding lines; without it a check may fail, but never passes what is false."""
     data = json.loads(written())
     lines(data, 3).reverse()
-    assert not dl.verify(data).verified
+    assert not verify_here(data).verified
 
 
 @pytest.mark.parametrize(("forge", "reason"), FORGERIES)
 def test_forgeries_are_refused(forge: Callable[[Json], Any], reason: str) -> None:
     data = copy.deepcopy(json.loads(written()))
     forge(data)
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict.verified
     assert reason in verdict.reason

@@ -13,6 +13,8 @@ from dalenius.verifier.balls import Rows, precision
 from dalenius.verifier.channels import named
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.channels.ordering import Recursions, products
+from dalenius.verifier.kinds.monotone import OneValue
+from dalenius.verifier.verify import verify_here
 
 Q, M = dl.queries, dl.mechanisms
 ALONE = dl.Settings(portfolio=only("monotone"))
@@ -71,14 +73,14 @@ def test_names_that_say_no_order(query: str, mechanism: str) -> None:
 def test_a_channel_in_no_order_is_refused() -> None:
     data = certified(M.geometric(Q.count(n=3), epsilon=1))
     data["problem"]["mechanism"] = "symmetric(flip=0.1)"
-    assert "implies no order" in dl.verify(data).reason
+    assert "implies no order" in verify_here(data).reason
 
 
 def test_ratios_that_fall_are_refused_with_the_place() -> None:
     data = certified(table())
     order = data["proofs"][0]["order"]
     order[0], order[1] = order[1], order[0]
-    reason = dl.verify(data).reason
+    reason = verify_here(data).reason
     assert f"from row {order[0]} to row {order[1]} the likelihood ratio of ranks 1 and 0 falls" in reason
 
 
@@ -103,17 +105,17 @@ def test_numbers_that_make_no_sense_are_refused(key: str, value: object, reason:
     data = certified(table())
     for proof in data["proofs"]:
         proof[key] = value
-    assert reason in dl.verify(data).reason
+    assert reason in verify_here(data).reason
 
 
 def test_too_small_a_claim_and_too_few_steps_are_refused() -> None:
     data = certified(M.geometric(Q.count(n=12), epsilon=0.5))
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     few = copy.deepcopy(data)
     few["proofs"][0]["rounds"] = 1
-    assert "exceeds claimed" in dl.verify(few).reason
+    assert "exceeds claimed" in verify_here(few).reason
     data["upper"] = data["proofs"][0]["upper"] = data["lower"] + 1e-9
-    assert "exceeds claimed" in dl.verify(data).reason
+    assert "exceeds claimed" in verify_here(data).reason
 
 
 def test_parts_that_are_not_independent_are_refused_or_cost() -> None:
@@ -123,14 +125,14 @@ def test_parts_that_are_not_independent_are_refused_or_cost() -> None:
     data["problem"]["rows"] = rows
     for proof in data["proofs"]:
         proof.update(order=[0, 1, 2, 3], ranks=[[0, 0, 1, 1], [0, 1, 0, 1]], rho=[0.0] * 4)
-    reason = dl.verify(data).reason
+    reason = verify_here(data).reason
     assert "exceeds claimed" in reason or "leaks" in reason
 
 
 def test_a_zero_is_refused() -> None:
     data = certified(table())
     data["problem"]["rows"][1] = [1.0, 0.0]
-    assert "not above 0" in dl.verify(data).reason
+    assert "not above 0" in verify_here(data).reason
 
 
 @pytest.mark.parametrize(
@@ -151,3 +153,14 @@ def test_products_of_all_kinds_meet_those_of_the_rows(mechanism: str, n: int, re
         vector = [arb(k + 1) / 7 for k in range(n + 1)]
         for one, other in ((found.times(vector), rows.times(vector)), (found.combined(vector), rows.combined(vector))):
             assert all(x.overlaps(y) and x.rad() < 1e-30 for x, y in zip(one, other, strict=True))
+
+
+def test_a_middle_that_is_rounded_out_of_the_chains_is_still_as_far_away_as_it_is() -> None:
+    # Both chains say w = rho, and the middle is far above them.
+    with precision():
+        rho, up = [arb(1) - arb(2) ** -20, arb(2) ** -20], [arb(0)]
+        middle = [(arb("0.49") / arb("0.51") * rho[0] / rho[1]).log().mid()]
+        one = OneValue(None, rho, [], arb(1))
+        away = sum(p * (p / q).log() for p, q in zip(rho, one.law(middle), strict=True))
+        assert away > 0.6
+        assert one._distance(up, middle, up, middle) >= away

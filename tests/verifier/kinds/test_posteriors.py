@@ -28,6 +28,7 @@ from dalenius.verifier.kinds.posteriors import Box, Posteriors
 from dalenius.verifier.kinds.ratios import Ratios
 from dalenius.verifier.limits import sized
 from dalenius.verifier.reading import Refused
+from dalenius.verifier.verify import verify_here
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -94,7 +95,7 @@ def attained(name: str) -> float:
 def test_certificates_are_verified_and_true(name: str) -> None:
     data = certificate_of(name)
     proof = posteriors_of(data)
-    answer = dl.verify(data, mechanism_of(name))
+    answer = verify_here(data, mechanism_of(name))
     assert answer.verified, answer.reason
     assert data["lower"] - 1e-9 <= attained(name) <= data["upper"] + 1e-12
     assert any(isinstance(item, list) for item in proof["tree"])
@@ -112,7 +113,7 @@ def test_a_leaf_is_tight_to_its_claim() -> None:
     below = copy.deepcopy(data)
     for item in [below, *below["proofs"]]:
         item["upper"] = data["lower"]
-    answer = dl.verify(below)
+    answer = verify_here(below)
     assert not answer.verified
     assert "exceeds claimed" in answer.reason
     assert proof["upper"] > data["lower"]
@@ -283,7 +284,7 @@ def test_a_secret_value_without_mass_is_left_out() -> None:
     data = json.loads(audit.certificate.text())
     proof = posteriors_of(data)
     assert all(len(leaf["m"]) == 1 for leaf in leaves(proof))
-    assert dl.verify(data, mechanism).verified
+    assert verify_here(data, mechanism).verified
 
 
 Change = Callable[[Json], object]
@@ -391,7 +392,7 @@ EVERY += [("count", change) for change in SPOILT_SHARED]
 def test_what_is_spoilt_is_refused(name: str, change: str) -> None:
     data = certificate_of(name)
     (SPOILT | SPOILT_GROUPS | SPOILT_SHARED)[change](posteriors_of(data))
-    answer = dl.verify(data)
+    answer = verify_here(data)
     assert not answer.verified
     assert answer.reason
     assert "cannot be checked" not in answer.reason
@@ -403,10 +404,10 @@ def test_a_shared_point_proves_what_its_copies_prove() -> None:
     proof = posteriors_of(data)
     points = proof.pop("points")
     proof["tree"] = [copy.deepcopy(points[item]) if isinstance(item, int) else item for item in proof["tree"]]
-    assert dl.verify(data, mechanism_of("count")).verified
+    assert verify_here(data, mechanism_of("count")).verified
     for item in [data, *data["proofs"]]:
         item["upper"] = data["lower"]
-    assert not dl.verify(data, mechanism_of("count")).verified
+    assert not verify_here(data, mechanism_of("count")).verified
 
 
 def test_a_kind_that_is_no_word_is_refused() -> None:
@@ -415,7 +416,7 @@ def test_a_kind_that_is_no_word_is_refused() -> None:
     for kind in kinds:
         forged = copy.deepcopy(data)
         posteriors_of(forged)["kind"] = kind
-        answer = dl.verify(forged)
+        answer = verify_here(forged)
         assert not answer.verified
         assert "its kind is none of" in answer.reason
 
@@ -454,22 +455,22 @@ def test_what_is_changed_is_refused_or_true(name: str) -> None:
     for k, proof in enumerate(moved(data["proofs"][place], 1)):
         # Claim as little as may pass: slightly below what brute force attains must always be refused.
         changed = {**data, "proofs": [*data["proofs"][:place], proof, *data["proofs"][place + 1 :]]}
-        if dl.verify(changed).verified:
+        if verify_here(changed).verified:
             assert data["upper"] >= attained(name) - 1e-12
         false = copy.deepcopy(changed)
         for item in [false, *false["proofs"]]:
             item["upper"] = attained(name) - 1e-7
         false["lower"] = 0.0
-        assert not dl.verify(false).verified, k
+        assert not verify_here(false).verified, k
 
 
 def test_boxes_that_wait_are_bounded_in_number_by_their_size() -> None:
     data = certificate_of("count")
     proof = posteriors_of(data)
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
     # two boxes of two values and four outputs
     with sized(waiting_numbers=2 * 4 * 2):
-        answer = dl.verify(data)
+        answer = verify_here(data)
     assert len(leaves(proof)) > 4
     assert not answer.verified
     assert "too deep" in answer.reason

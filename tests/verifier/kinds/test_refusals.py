@@ -19,7 +19,7 @@ from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.reading import Refused
 from dalenius.verifier.reference import UNIFORM, Product, Reference
 from dalenius.verifier.secret import Group
-from dalenius.verifier.verify import verify
+from dalenius.verifier.verify import verify_here
 
 INSIDE = "proofs.0.proof"
 LEAF = "proofs.0.tree.3"
@@ -113,7 +113,7 @@ def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: st
         part = part[int(key) if key.isdigit() else key]
     # Beyond 5 there is nothing; nor is there below .2, of what is above .8.
     grown = [cuts[0], *part, {}] if len(cuts) == 1 else [cuts[0], *part, cuts[1], {}, *part]
-    assert verify(damaged(name, {tree: grown, "upper": 0.7, "proofs.0.upper": 0.7})).verified
+    assert verify_here(damaged(name, {tree: grown, "upper": 0.7, "proofs.0.upper": 0.7})).verified
 
 
 def test_leaves_without_multipliers_share_one_law() -> None:
@@ -121,7 +121,7 @@ def test_leaves_without_multipliers_share_one_law() -> None:
         {key: leaf[key] for key in ("s", "rho")} if "s" in leaf else leaf
         for leaf in golden("groups")["proofs"][0]["tree"]
     ]
-    assert verify(damaged("groups", {"proofs.0.tree": tree, "upper": 2.0, "proofs.0.upper": 2.0})).verified
+    assert verify_here(damaged("groups", {"proofs.0.tree": tree, "upper": 2.0, "proofs.0.upper": 2.0})).verified
 
 
 def test_a_tree_that_is_too_deep_is_refused() -> None:
@@ -130,7 +130,7 @@ def test_a_tree_that_is_too_deep_is_refused() -> None:
 
 def test_lines_that_were_forgotten_are_drawn_again() -> None:
     with sized(secants=1):
-        assert verify(golden("posteriors")).verified
+        assert verify_here(golden("posteriors")).verified
 
 
 def test_a_secant_of_one_point_is_the_tangent_there() -> None:

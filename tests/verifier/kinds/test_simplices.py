@@ -17,6 +17,7 @@ import dalenius as dl
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.settings import only
 from dalenius.verifier.contraction import bundled, contracts, pair_contracts
+from dalenius.verifier.verify import verify_here
 
 Json = Any
 
@@ -70,7 +71,7 @@ def attained(name: str) -> float:
 def test_certificates_are_verified_and_true(name: str) -> None:
     data = certificate_of(name)
     proof = simplices_of(data)
-    answer = dl.verify(data, mechanism_of(name))
+    answer = verify_here(data, mechanism_of(name))
     assert answer.verified, answer.reason
     assert data["lower"] - 1e-9 <= attained(name) <= data["upper"] + 1e-12
     assert any(isinstance(item, list) for item in proof["tree"])
@@ -87,7 +88,7 @@ def test_a_leaf_is_tight_to_its_claim() -> None:
     lower = data["lower"]
     for item in [below, *below["proofs"]]:
         item["upper"] = lower
-    answer = dl.verify(below)
+    answer = verify_here(below)
     assert not answer.verified
     assert "exceeds claimed" in answer.reason
     assert proof["upper"] > lower
@@ -150,7 +151,7 @@ SPOILT: dict[str, Change] = {
 def test_what_is_spoilt_is_refused(name: str, change: str) -> None:
     data = certificate_of(name)
     SPOILT[change](simplices_of(data))
-    answer = dl.verify(data)
+    answer = verify_here(data)
     assert not answer.verified
     assert answer.reason
     assert "cannot be checked" not in answer.reason
@@ -190,13 +191,13 @@ def test_what_is_changed_is_refused_or_true(name: str) -> None:
     for k, proof in enumerate(moved(data["proofs"][place], 1)):
         # Claim as little as may pass: slightly below what brute force attains must always be refused.
         changed = {**data, "proofs": [*data["proofs"][:place], proof, *data["proofs"][place + 1 :]]}
-        if dl.verify(changed).verified:
+        if verify_here(changed).verified:
             assert data["upper"] >= attained(name) - 1e-12
         false = copy.deepcopy(changed)
         for item in [false, *false["proofs"]]:
             item["upper"] = attained(name) - 1e-7
         false["lower"] = 0.0
-        assert not dl.verify(false).verified, k
+        assert not verify_here(false).verified, k
 
 
 @pytest.mark.parametrize("flip", [0.01, 0.1, 0.3, 0.49])

@@ -66,11 +66,12 @@ class Column:
 class Counted:
     """How often outputs that were listed before these draws came: counts (sets, outputs), of `draws` for each set.
 
-    share: which part of the chance of error is for them.
+    share: which part of the chance of error is for them. outputs: what was counted, a column each.
     """
 
     share: float
     draws: tuple[int, ...]
+    outputs: tuple[Label, ...]
     counts: Ints
 
     def limits(self, confidence: float) -> Floats:
@@ -83,7 +84,8 @@ class Counted:
 
     def describe(self) -> dict[str, object]:
         """Return plain data."""
-        return {"share": self.share, "draws": list(self.draws), "counts": self.counts.tolist()}
+        outputs = list(map(_plain, self.outputs))
+        return {"share": self.share, "draws": list(self.draws), "outputs": outputs, "counts": self.counts.tolist()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,9 +102,13 @@ class Sampled(Mechanism):
     counted: tuple[Counted, ...]
     sets: Ints
     rows: Floats
-    labels: tuple[Label, ...]
     name: str | None = field(default=None, init=False)
     route: ClassVar[Route] = "samples"
+
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        """The outputs that were listed."""
+        return tuple(y for part in self.counted for y in part.outputs)
 
     @property
     def n_outputs(self) -> float:
@@ -133,13 +139,9 @@ class Sampled(Mechanism):
             return {"query": str(self.query), "samples": samples}
         return {"records": list(self.records), "classes": self.statistic.class_table().tolist(), "samples": samples}
 
-    def stored(self) -> dict[str, object]:
-        """Return the outputs that were listed."""
-        return {"labels": list(self.labels)}
-
     @cached_property
     def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
-        return json.dumps(self.describe(), sort_keys=True), self.labels
+        return (json.dumps(self.describe(), sort_keys=True),)
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         message = f"{what} is not known for a mechanism that is known by samples only; {remedy}"
@@ -229,18 +231,18 @@ def _counted(  # noqa: PLR0913 - what was drawn, and how it is counted
         listed = checks.listed(outputs, f"outputs = {outputs!r} must list the outputs to be counted")
         known = list(dict.fromkeys(map(_label, listed)))
         _check_width(len(known), len(drawn))
-        return sampled(query, confidence, [_part(1.0, drawn, {y: j for j, y in enumerate(known)})], sets, known)
+        return sampled(query, confidence, [_part(1.0, drawn, known)], sets)
     range_of = {_label(y): j for j, y in enumerate(query.outputs)}
     known = list(query.labels)
-    names = {**range_of, **{_label(y): j for j, y in enumerate(known)}}
+    names = {**range_of, **_places(known)}
     parts_of = [column.split(rng) for column in drawn]
     more = [y for first, _ in parts_of for y in first.found if y not in names]
     more = list(dict.fromkeys(more))
     _check_width(len(known) + len(more), len(drawn))
     rest = [second for _, second in parts_of]
-    parts = [_part(KNOWN_SHARE, drawn, names, len(known))]
-    parts += [_part(1 - KNOWN_SHARE, rest, {y: j for j, y in enumerate(more)})] if more else []
-    return sampled(query, confidence, parts, sets, [*known, *more])
+    parts = [_part(KNOWN_SHARE, drawn, known, names)]
+    parts += [_part(1 - KNOWN_SHARE, rest, more)] if more else []
+    return sampled(query, confidence, parts, sets)
 
 
 def _check_width(outputs: int, sets: int) -> None:
@@ -253,26 +255,31 @@ def _check_width(outputs: int, sets: int) -> None:
     checks.entries(sets, outputs + sets, "the table of counts")
 
 
-def _part(share: float, drawn: list[Column], place: Mapping[Label, int], width: int | None = None) -> Counted:
-    """Count the outputs that have a place; what else came is left to the rest of the probability."""
-    counts = np.zeros((len(drawn), len(place) if width is None else width), dtype=np.int64)
+def _part(
+    share: float, drawn: list[Column], outputs: Sequence[Label], names: Mapping[Label, int] | None = None
+) -> Counted:
+    """Count these outputs; what else came is left to the rest of the probability. names: also other ones for them."""
+    place = _places(outputs) if names is None else names
+    counts = np.zeros((len(drawn), len(outputs)), dtype=np.int64)
     for s, column in enumerate(drawn):
         for y, many in column.found.items():
             if y in place:
                 counts[s, place[y]] += many
-    return Counted(share, tuple(column.size for column in drawn), counts)
+    return Counted(share, tuple(column.size for column in drawn), tuple(outputs), counts)
 
 
-def sampled(query: Query, confidence: float, parts: Sequence[Counted], sets: Ints, labels: Sequence[Label]) -> Sampled:
+def _places(outputs: Sequence[Label]) -> dict[Label, int]:
+    return {_label(y): j for j, y in enumerate(outputs)}
+
+
+def sampled(query: Query, confidence: float, parts: Sequence[Counted], sets: Ints) -> Sampled:
     """Return the mechanism of these counts, with its rows: lower limits, and on the diagonal what is left."""
     limits = np.hstack([part.limits(confidence) for part in parts])
     # Shares of two parts of the draws might together exceed one: any smaller limits are limits too.
     limits /= np.maximum(1.0, limits.sum(axis=1, keepdims=True))
     # Rounded up, so that a row divided by its sum has no entry above its limit.
     left = [_up(1 - sum(map(Fraction, row), Fraction(0))) for row in limits.tolist()]
-    return Sampled(
-        query, query.statistic, confidence, tuple(parts), sets, np.hstack([limits, np.diag(left)]), tuple(labels)
-    )
+    return Sampled(query, query.statistic, confidence, tuple(parts), sets, np.hstack([limits, np.diag(left)]))
 
 
 def _up(left: Fraction) -> float:
@@ -281,12 +288,13 @@ def _up(left: Fraction) -> float:
     return nearest if Fraction(nearest) >= left else float(np.nextafter(nearest, 2.0))
 
 
-def restored(content: dict[str, Any], labels: Sequence[Label], query: Query | None, statistic: Statistic) -> Sampled:
+def restored(content: dict[str, Any], query: Query | None, statistic: Statistic) -> Sampled:
     """Return the mechanism of a file; refused where its rows do not follow from its counts."""
     parts = tuple(
         Counted(
             checks.real("share", part["share"], 0.0, 1.0),
             tuple(checks.whole("draws", n) for n in part["draws"]),
+            tuple(map(_label, part["outputs"])),
             np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
         )
         for part in content["counted"]
@@ -295,16 +303,21 @@ def restored(content: dict[str, Any], labels: Sequence[Label], query: Query | No
     sets = np.arange(many) if content["sets"] is None else np.array(content["sets"], dtype=np.int64)
     confidence = checks.real("confidence", content["confidence"], 0.0, 1.0, open_low=True)
     width = sum(part.counts.shape[1] for part in parts)
-    whole = all(part.counts.shape[0] == many == len(part.draws) for part in parts) and len(labels) == width
+    shapes = [(part.counts.shape, (many, len(part.outputs))) for part in parts]
+    whole = all(of == expected for of, expected in shapes) and all(len(part.draws) == many for part in parts)
     fits = whole and rows.shape == (many, width + many) and sets.shape == (statistic.size,)
     if not fits or set(sets.tolist()) != set(range(many)) or sum(Fraction(part.share) for part in parts) > 1:
-        message = "its counts, rows and labels do not belong together; the file was altered"
+        message = "its counts, rows and outputs do not belong together; the file was altered"
+        raise InputError(message)
+    found = Sampled(query, statistic, confidence, parts, sets, rows)
+    if len(set(found.labels)) < width:
+        message = "it counts an output twice; the file was altered"
         raise InputError(message)
     limits = np.hstack([part.limits(confidence) for part in parts])
     if (rows[:, :width] > limits * (1 + 1e-6)).any() or (rows[:, width:] * (1 - np.eye(many))).any():
         message = "its rows do not follow from its counts; the file was altered"
         raise InputError(message)
-    return Sampled(query, statistic, confidence, parts, sets, rows, tuple(labels))
+    return found
 
 
 def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints]:
@@ -405,6 +418,11 @@ def _label(y: Any) -> Label:  # noqa: ANN401 - what users have
         message = f"{y!r} is not an output; name it by a text"
         raise InputError(message)
     return plain
+
+
+def _plain(label: Label) -> object:
+    """An output as JSON has it: a list in place of a tuple."""
+    return list(map(_plain, label)) if isinstance(label, tuple) else label
 
 
 def _some(values: Iterable[Label]) -> str:

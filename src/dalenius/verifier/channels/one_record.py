@@ -73,8 +73,8 @@ class Shifted:
         """Return the bound of a proof about every prior in the ball."""
         return unwritten_sums.check_proof(self.large(*about), knowledge, proof, where)
 
-    def bounds(self, kind: str, proof: dict[str, Any], where: str) -> Iterator[Ball]:
-        """max_a D( c_a + N || r ) with outputs beyond `reach` put together."""
+    def bounds(self, kind: str, proof: dict[str, Any], values: Sequence[int], where: str) -> Iterator[Ball]:
+        """max_a D( c_a + N || r ) over the values a that the record may have, outputs beyond `reach` put together."""
         if kind != "shift":
             refuse(f"{where}: it needs the rows of the channel")
         k = self.statistic.alphabet(0)
@@ -86,7 +86,8 @@ class Shifted:
         rows = self.rows(added, min(added) - reach, max(added) + reach)
         proportional = self.noise.family in ("geometric", "laplace")
         lost = ZERO if proportional else 2 * self.noise.tail(reach) * arb(k).log()
-        yield from (d + lost for d in divergences(rows, law))
+        found = divergences(rows, law)
+        yield from (found[a] + lost for a in values)
 
     def difference(self, other: "Shifted") -> str | None:
         """Return what tells two channels apart."""
@@ -151,7 +152,7 @@ class Counts:
         asked = unwritten_histograms.ask(self.noisy, Group((about[0],)), about[1])
         return unwritten_histograms.check_proof(asked, knowledge, proof, where)
 
-    def bounds(self, kind: str, proof: dict[str, Any], where: str) -> Iterator[Ball]:
+    def bounds(self, kind: str, proof: dict[str, Any], values: Sequence[int], where: str) -> Iterator[Ball]:  # noqa: ARG002 - all alike
         """The capacity of the bits, where they are all there is; or a law r that is a product over counts."""
         noise, k = self.noisy.noise, self.noisy.statistic.k
         if kind == "indicators":
@@ -207,12 +208,13 @@ class Own:
         asked = products.ask(self.local, Group((about[0],)), about[1])
         return products.check_proof(asked, knowledge, proof, where)
 
-    def bounds(self, kind: str, proof: dict[str, Any], where: str) -> Iterator[Ball]:
-        """max_a D( W_a || r )."""
+    def bounds(self, kind: str, proof: dict[str, Any], values: Sequence[int], where: str) -> Iterator[Ball]:
+        """max_a D( W_a || r ) over the values a that the record may have."""
         if kind != "own":
             refuse(f"{where}: it needs the rows of the release")
         law = law_of(field(proof, "weights", where), self.statistic.k, f"weights of {where}")
-        yield from divergences(self.local.rows, law)
+        found = divergences(self.local.rows, law)
+        yield from (found[a] for a in values)
 
     def difference(self, other: "Own") -> str | None:
         """Return what tells two channels apart."""

@@ -7,9 +7,10 @@ If no limit is above the probability that it stands for, the true channel is a d
 listed output, repeat it; given the one that tells the set, draw from what the true row has beyond the limits. So it
 leaks no more, whatever the secret and the adversary. Limits fail together with a chance of at most 1 - confidence: a
 limit p of an output seen c times in n draws has P(Bin(n, p) >= c) <= e, for the e that its cell was given, so that it
-is above the truth with a chance of at most e; and the e of all cells add up to at most 1 - confidence. Which outputs
-are listed must not depend on the draws that are counted; that, and that they are independent draws at one dataset of
-each class, is the word of whoever drew them.
+is above the truth with a chance of at most e; and the e of all cells add up to at most 1 - confidence. Every output has
+a name, and no name is listed twice: two limits of one output might together be above its probability. Which outputs are
+listed must not depend on the draws that are counted; that, that names are those of different outputs, that counts are
+what came, and that draws are independent and at one dataset of each class, is the word of whoever drew them.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from flint import arb
 
 from dalenius.verifier.balls import ONE, ZERO, Ball
 from dalenius.verifier.limits import SLACK, largest, tick
-from dalenius.verifier.reading import field, mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.reading import field, mapping, number, numbers, refuse, sequence, show, whole
 
 # Terms of a tail that are added before the rest is bounded by a geometric series.
 TERMS = 64
@@ -46,7 +47,8 @@ def rows_above(value: object, classes: int) -> tuple[list[list[float]], float, i
     if not error > 0:
         refuse("no number of samples gives a confidence of 1")
     parts = _parts(sequence(samples["counted"], "counted samples"), len(rows), error)
-    outputs = sum(part.width for part in parts)
+    outputs = sum(len(part.outputs) for part in parts)
+    _check_names([name for part in parts for name in part.outputs])
     if len(rows) * (outputs + len(rows)) > largest().own_entries:
         refuse(f"{len(rows)} sets of samples with {outputs} outputs are too many to check")
     for s, row in enumerate(rows):
@@ -61,7 +63,7 @@ class _Part:
 
     counts: Sequence[Any]
     draws: list[int]
-    width: int
+    outputs: Sequence[Any]
     error: Ball
 
 
@@ -73,18 +75,38 @@ def _parts(listed: Sequence[Any], many: int, error: Ball) -> list[_Part]:
         share = number(field(part, "share", "counted samples"), "the share of counted samples", 0.0)
         counts = sequence(field(part, "counts", "counted samples"), "counts", many)
         width = len(sequence(counts[0], "counts of set 0"))
+        outputs = sequence(field(part, "outputs", "counted samples"), "outputs that were counted", width)
         draws = sequence(field(part, "draws", "counted samples"), "draws", many)
         numbers_of = [whole(n, "a number of draws", 1, MOST_DRAWS) for n in draws]
-        parts.append(_Part(counts, numbers_of, width, error * share / max(1, many * width)))
+        parts.append(_Part(counts, numbers_of, outputs, error * share / max(1, many * width)))
         spent += share
     if not spent <= 1:
         refuse("the shares of the chance of error add up to more than 1")
     return parts
 
 
+def _check_names(names: list[Any]) -> None:
+    """Refuse unless every output has a name, and no two of them the same: 1 and 1.0 are one."""
+    seen = set()
+    for given in names:
+        name = _name(given)
+        if name in seen:
+            refuse(f"the output {show(given)} is counted twice")
+        seen.add(name)
+
+
+def _name(given: object, deepest: int = 32) -> object:
+    """A text, a number, or a list of them, which stands for a tuple."""
+    if isinstance(given, (list, tuple)) and given and deepest:
+        return tuple(_name(part, deepest - 1) for part in given)
+    if not isinstance(given, (str, int)):
+        number(given, "the name of an output, which is a text or a number or a list of them,")
+    return given
+
+
 def _check_row(given: object, s: int, parts: list[_Part], many: int) -> None:
     """Refuse unless every entry of the row of a set is at most its lower limit, and what is left tells the set."""
-    outputs = sum(part.width for part in parts)
+    outputs = sum(len(part.outputs) for part in parts)
     row = [arb(q) for q in numbers(given, outputs + many, f"row {s} of the samples", low=0.0)]
     total = sum(row, ZERO)
     if not abs(total - 1) <= SLACK.law_sum:
@@ -94,7 +116,7 @@ def _check_row(given: object, s: int, parts: list[_Part], many: int) -> None:
     entries = iter(row)
     for part in parts:
         n = part.draws[s]
-        counts = [whole(c, "a count", 0, n) for c in sequence(part.counts[s], f"counts of set {s}", part.width)]
+        counts = [whole(c, "a count", 0, n) for c in sequence(part.counts[s], f"counts of set {s}", len(part.outputs))]
         if sum(counts) > n:
             refuse(f"set {s} of the samples counts more outputs than there were draws")
         for c, q in zip(counts, entries, strict=False):

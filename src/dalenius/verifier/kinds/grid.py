@@ -136,7 +136,8 @@ def on_grid(question: Question, k: int) -> OnGrid:
                 shares.setdefault(found.corner[i], []).append(mass * found.weight[i])
         masses.append({j: arb(_sum_above(products)) for j, products in sorted(shares.items())})
     rows = [[arb(x) / k for x in law] for law in found.grid]
-    channel = replace(question.channel, rows=rows, row_of=range(len(rows)), given=None, _phi={}, grids={})
+    # What the noise is called says nothing of grid rows.
+    channel = replace(question.channel, rows=rows, row_of=range(len(rows)), given=None, falling=None, _phi={}, grids={})
     return OnGrid(channel, question.secret, question.knowledge, question.reference, masses, k, found.grid)
 
 

@@ -25,9 +25,10 @@ a line, and products of laws in a line inherit both. With h = log(w / rho_a), d 
     (Gibbs), and D(wq || u_c) <= D(w || w_c). Along w_x ~ w_c (w / w_c)^x it is the integral of x Var_x( log w/w_c )
     over [0, 1], and log w/w_c oscillates by rad at most, so its variance is at most rad^2 / 4.
 (e) In place of rad^2 / 8 there may be half of  sum_{t >= t0} w_U(t) G(t)^2 + sum_{t < t0} w_D(t) G(t)^2,  w_U and w_D
-    the laws of the increments U and D, t0 any cell, G(t) the sum of max(U - c, c - D) between t0 and t. For log w/w_c
-    moves by G(t) at most from t0 to t, so Var_x <= E_x G^2. The increments of w_x are between those of w_c and w, so
-    between D and U: w_x is above w_D and below w_U in likelihood ratio, and G^2 rises from t0 on and falls before it.
+    the laws of the increments max(U, c) and min(D, c), t0 any cell, G(t) the sum of max(U - c, c - D) between t0 and t.
+    For log w/w_c moves by G(t) at most from t0 to t, so Var_x <= E_x G^2. The increments of w_x are between those of
+    w_c and w, so between min(D, c) and max(U, c): w_x is above w_D and below w_U in likelihood ratio, and G^2 rises
+    from t0 on and falls before it.
 
 Where numbers are given, the rows are monotone but for rounding. q' is then a channel next to it that is monotone, with
 q = (1 - lost) q' + lost q'' for some channel q''. Who also sees which of the two was used knows no less, so
@@ -114,7 +115,8 @@ class OneValue:
         # The median; any cell would do.
         t0 = bisect_left(list(accumulate(map(float, self.law(middle)))), 0.5, 0, len(grown) - 1)
         squares = [(g - grown[t0]) * (g - grown[t0]) for g in grown]
-        above, below = self.law(up)[t0:], self.law(down)[:t0]
+        # The middle is rounded, and may lie outside of chains that are very near each other.
+        above, below = self.law(list(map(arb.max, up, middle)))[t0:], self.law(list(map(arb.min, down, middle)))[:t0]
         mean = sum(map(mul, above, squares[t0:]), ZERO) + sum(map(mul, below, squares[:t0]), ZERO)
         return by_radius.min(mean / 2) if mean.is_finite() else by_radius
 

@@ -127,12 +127,12 @@ def _response_contracts(rows: Sequence[Row], eta: Ball) -> bool:
     """F(w) = eta D(w || U) - D(wW || U) >= 0 for every law w, W = c I + (1-c) U on k values.
 
     F is a sum of f(w_i), f(x) = eta x log(kx) - (cx+b) log(k(cx+b)), b = (1-c)/k, and f'' has the sign of
-    eta b - c (c-eta) x: f is convex, then concave. (Where eta >= c it is convex, and F >= k f(1/k) = 0.) At a minimum
-    at most one entry is where f is strictly concave, else two of them could be moved apart; those where f is convex
-    are equal. So w = (x, y, .., y) with x >= 1/k.
+    eta b - c (c-eta) x: f is convex, then concave, also where c < 0. (Where 0 <= c <= eta it is convex, and
+    F >= k f(1/k) = 0.) At a minimum at most one entry is where f is strictly concave, else two of them could be moved
+    apart; those where f is convex are equal. So w = (x, y, .., y) with x >= 1/k.
     """
     k, c = len(rows), rows[0][0] - rows[0][1]
-    if eta >= c:
+    if 0 <= c <= eta:
         return True
     b, poly = (1 - c) / k, arb_poly
     x = poly([0, 1])
@@ -253,22 +253,27 @@ def _convex_around(curve: Ball, flat: Ball, low: Ball, high: Ball) -> tuple[Ball
 
 
 def _settled(f: Smooth, a: Ball, b: Ball) -> bool:
-    middle, half, sign = ((a + b) / 2).mid(), (b - a) / 2, _range(f.curve, a, b)
+    (middle, half), sign = _middle(a, b), _range(f.curve, a, b)
     if sign > 0:
         if f.value(a) >= 0 and f.slope(a) >= 0:
             return True
         if f.value(b) >= 0 and f.slope(b) <= 0:
             return True
-        return bool(f.value(middle) - abs(f.slope(middle)) * half.upper() >= 0)
+        return bool(f.value(middle) - abs(f.slope(middle)) * half >= 0)
     if sign < 0:
         return bool(f.value(a) >= 0 and f.value(b) >= 0)
-    return bool(f.value(middle) - abs(f.slope(a.union(b))) * half.upper() >= 0)
+    return bool(f.value(middle) - abs(f.slope(a.union(b).union(middle))) * half >= 0)
+
+
+def _middle(a: Ball, b: Ball) -> tuple[Ball, Ball]:
+    """A number near the middle of [a, b], which may be rounded, and the most that the ends are away from it."""
+    middle = ((a + b) / 2).mid()
+    return middle, (b - middle).upper().max((middle - a).upper())
 
 
 def _range(polynomial: Ball, a: Ball, b: Ball) -> Ball:
-    """A ball that holds the polynomial on [a, b], by its Taylor series in the middle."""
-    middle, half = ((a + b) / 2).mid(), ((b - a) / 2).upper()
-    half = half + abs((a + b) / 2 - middle).upper()
+    """A ball that holds the polynomial on [a, b], by its Taylor series near the middle."""
+    middle, half = _middle(a, b)
     total, step, p = polynomial(middle), ONE, polynomial
     for k in range(1, polynomial.degree() + 1):
         p, step = p.derivative(), step * half / k

@@ -1,0 +1,91 @@
+"""Whether an answer, in a store or just found, is one to its question, and its certificate about that question."""
+
+import math
+from typing import Any
+
+from dalenius.errors import InputError
+from dalenius.studies.grid import COLUMNS
+from dalenius.studies.task import Task, TaskName, Work, audit_asked, design_asked
+
+# Beside the columns of every table of results.
+MORE: dict[TaskName, tuple[str, ...]] = {
+    "audit": ("confidence",),
+    "design": ("distortion", "leakage_lower", "leakage_upper"),
+    "calibrate": ("value", "distortion"),
+}
+SOMETIMES = {"confidence"}
+ENDS = ("lower", "upper")
+LEAST = {"value": -math.inf}  # 0 of all other numbers
+MOST = {"confidence": 1.0}
+
+
+def check_numbers(task: Task, numbers: dict[str, Any]) -> None:
+    """Refuse numbers that no answer to this question has: not finite, out of range, or the lower above the upper."""
+    from dalenius.model import checks  # noqa: PLC0415 - numpy
+
+    names = {*COLUMNS, *MORE[task.task]}
+    if set(numbers) | SOMETIMES != names | SOMETIMES:
+        odd = sorted(map(str, set(numbers) ^ (names - SOMETIMES)))
+        message = f"it has other numbers than an answer of task = {task.task!r}: {', '.join(odd)}"
+        raise InputError(message)
+    for name in filter(numbers.__contains__, (*ENDS, *MORE[task.task])):
+        # Some mechanisms have no expected distortion.
+        if numbers[name] is not None or (task.task, name) != ("calibrate", "distortion"):
+            checks.real(name, numbers[name], LEAST.get(name, 0.0), MOST.get(name, math.inf))
+    checks.whole("nodes", numbers["nodes"], 0)
+    paper = "upper" if task.task == "design" else "lower"
+    proved = "upper" if "confidence" in numbers else paper if task.method == "paper" else "both"
+    for name, expected in (("unit", task.unit), ("proved", proved), ("gap", numbers["upper"] - numbers["lower"])):
+        if numbers[name] != expected:
+            message = f"{name} = {numbers[name]!r} where it must be {expected!r}"
+            raise InputError(message)
+    for prefix in ("", "leakage_") if task.task == "design" else ("",):
+        low, high = (numbers[f"{prefix}{end}"] for end in ENDS)
+        if low > high:
+            message = f"{prefix}lower = {low!r} is above {prefix}upper = {high!r}"
+            raise InputError(message)
+    for name in ("stopped", "upper_by"):
+        if not isinstance(numbers[name], str) or not numbers[name].isprintable():
+            message = f"{name} = {numbers[name]!r} is not a word"
+            raise InputError(message)
+
+
+def mismatch(work: Work, numbers: dict[str, Any], certificate: object) -> str:
+    """Return why a certificate is not about this question, or does not state these numbers; nothing where it does."""
+    from dalenius.verifier.reading import Refused  # noqa: PLC0415 - python-flint
+
+    try:
+        check_numbers(work.task, numbers)
+        _compare(work, numbers, certificate)
+    except (Refused, InputError) as reason:
+        return str(reason)
+    return ""
+
+
+def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
+    """Refuse a certificate about another mechanism, adversary, secret or budget than those of the question."""
+    from dalenius.certificates.audits import adversary_data, asked_data  # noqa: PLC0415 - numpy
+    from dalenius.results.answers import described  # noqa: PLC0415 - the same
+    from dalenius.verifier.reading import AUDIT, field, mapping, refuse  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.saved import NATS, compare, question  # noqa: PLC0415 - the same
+
+    task, data, bounds = work.task, mapping(certificate, "the certificate"), {end: numbers[end] for end in ENDS}
+    nats, whose = NATS[task.unit], "point's"
+    if task.task != "design":
+        if task.leakage is not None and numbers["upper"] > task.leakage:
+            refuse(f"the mechanism leaks up to {numbers['upper']!r}, above the budget of {task.leakage!r}")
+        problem = audit_asked(work, numbers.get("value"))
+        compare(question({**asked_data(problem), **bounds}), data, nats, whose)
+        if numbers.get("confidence") != problem.mechanism.confidence:
+            refuse(f"the confidence is {numbers.get('confidence')!r}, not {problem.mechanism.confidence!r}")
+        return
+    if data.get("format") == AUDIT:
+        refuse("its mechanism is not certified to keep the budget: the certificate is about its leakage alone")
+    asked, held = design_asked(work)
+    stated = question({"problem": {}, "adversary": adversary_data(asked.adversary), **bounds})
+    del stated["mechanism"]  # it is the answer
+    stated |= {"task": described(asked.distortion, held), "distortion": numbers["distortion"]}
+    stated["budget"] = {"leakage" if task.dual else "distortion": asked.budget}
+    compare(stated, data, 1.0 if task.dual else nats, whose)
+    leaks = {f"{end} bound": numbers[f"leakage_{end}"] for end in ENDS}
+    compare(leaks, mapping(field(data, "audit", "the certificate"), "its audit"), nats, f"{whose} leakage's")
