@@ -859,8 +859,6 @@ class Portfolio(_Checked):
         "capacity",
         "formulas",
     )
-    # Worked off before the class of a problem is known, but where there are few cells.
-    first: Plan = (_CONVEX,)
     # At most `few_cells` cells: simplices are small. Near the knowledge at which contraction closes the gap they bring
     # nothing: count(4) with epsilon = 2.65 at knowledge 0.2375 had no better bound after 435,000 nodes and 15 s.
     few: Plan = (
@@ -880,7 +878,8 @@ class Portfolio(_Checked):
         _ROWS,
         Turn("boxes", 2),
     )
-    general: Plan = (_ROWS, Turn("posteriors", 16, doubles=True))
+    # Trees of posteriors close most brackets before the other bounds are found out to be of use.
+    general: Plan = (Turn("posteriors", 16, doubles=True), _ROWS, _CONVEX)
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
     # More outputs than a tree takes: of those that matter there may be few enough.
@@ -1006,7 +1005,7 @@ class Portfolio(_Checked):
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("first", "few", "designed", "general", "many", "wide")
+        lines = ("few", "designed", "general", "many", "wide")
         return {line: getattr(self, line) for line in lines}
 
     def table(self) -> str:

@@ -52,8 +52,6 @@ class Route:
 def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
     """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow."""
     plans = bracket.cells.settings.portfolio.plans
-    if not bracket.few_cells:
-        yield from take_turns(routes(plans["first"], bracket, deadline), bracket, report_progress)
     plan = plans["few" if bracket.few_cells else "general"]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 

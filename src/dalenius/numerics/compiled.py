@@ -54,18 +54,19 @@ class Tree(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("first", "q", "log_rho", "g", "least", "most")),
         *((name, ctypes.c_double) for name in ("knowledge", "eta", "least_s", "most_s")),
         ("evaluations", ctypes.c_int64),
+        ("scale", ctypes.c_int64),
     )
     arrays: list[Any]
 
-    def limited(self, limits: tuple[float, float, int]) -> "Tree":
+    def limited(self, limits: tuple[float, float, int, int]) -> "Tree":
         """A copy with the limits of a node."""
         own = Tree.from_buffer_copy(self)
-        own.least_s, own.most_s, own.evaluations = limits
+        own.least_s, own.most_s, own.evaluations, own.scale = limits
         return own
 
 
 def tree_pass(
-    tree: Tree, leaves: Floats, target: float, nodes: int, limits: tuple[float, float, int]
+    tree: Tree, leaves: Floats, target: float, nodes: int, limits: tuple[float, float, int, int]
 ) -> tuple[Floats, int, int]:
     """Bring leaves to the target: leaves that they became, how many were taken, and how many nodes that took."""
     kernels = library()
@@ -83,7 +84,7 @@ def tree_pass(
 
 
 def tree_round(
-    tree: Tree, leaves: Floats, upper: float, limits: tuple[float, float, int]
+    tree: Tree, leaves: Floats, upper: float, limits: tuple[float, float, int, int]
 ) -> tuple[Ints, Floats]:
     """Round leaves as a certificate has them, those that are searched again in their place: codes, and what they prove."""
     kernels = library()

@@ -29,7 +29,7 @@ typedef struct {
     const double *g;                      /* (tangents, cells), or NULL */
     const double *least, *most;           /* (boxes, outputs, outputs) factors between odds, or NULL */
     double knowledge, eta, least_s, most_s;
-    int64_t evaluations;                  /* most of one node */
+    int64_t evaluations, scale;           /* most of one node; to which its numbers are rounded, see dalenius_round */
 } Tree;
 
 /* A leaf as it lies in memory: low[V], high[V], m[V], and these. For a binary secret V counts the outputs alone: the
@@ -361,13 +361,14 @@ static void totals(const Tree *T, Room *w)
     }
 }
 
-/* Round to what a certificate holds at its coarsest scale: m to sixteenths, sigma to three bits. */
-static double snapped(int64_t n, double *m, double sigma)
+/* Round m and sigma to what a certificate holds at a scale: multiples of 16^-(scale+1), and 3 (scale+1) bits. */
+static double snapped(int64_t n, double *m, double sigma, int64_t scale)
 {
-    int exponent;
-    for (int64_t i = 0; i < n; i++) m[i] = rint(16 * m[i]) / 16;
-    double fraction = rint(16 * frexp(sigma, &exponent));
-    return ldexp(fraction, exponent - 4);
+    double grid = ldexp(1.0, 4 * (int)scale + 4);
+    int bits = 3 * (int)scale + 3, exponent;
+    for (int64_t i = 0; i < n; i++) m[i] = rint(m[i] * grid) / grid;
+    double fraction = rint(ldexp(frexp(sigma, &exponent), bits + 1));
+    return ldexp(fraction, exponent - bits - 1);
 }
 
 /* Lower the bound of a leaf until it is at the target, or a step promises too little for that.
@@ -380,7 +381,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
     double *m = leaf + 2 * V, *extra = leaf + 3 * V, sigma = extra[SIGMA] > T->least_s ? extra[SIGMA] : T->least_s;
     double radius = 2, value;
     secants(T, w, leaf);
-    sigma = snapped(V, m, sigma);
+    sigma = snapped(V, m, sigma, T->scale);
     value = at(T, w, leaf, m, sigma, tangent);
     if (value > target && T->tangents > 1) {
         for (int64_t k = 0; k < T->tangents; k++) {
@@ -402,7 +403,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
             s = moved(T, w, m, sigma, n);
             /* Where the step should do, what a certificate will hold of it is tried first. */
             if (value - gain <= target) {
-                double rounded = snapped(V, w->tried, s);
+                double rounded = snapped(V, w->tried, s, T->scale);
                 tried = at(T, w, leaf, w->tried, rounded, tangent);
                 if (tried <= target) {
                     s = rounded;
@@ -561,23 +562,25 @@ int64_t dalenius_round(const Tree *T, double *leaves, int64_t n, double upper, i
         proved[k] = -INFINITY;
         if (extra[BOUND] == -INFINITY) continue;
         memcpy(w->tried, m, sizeof(double) * (size_t)V);
-        int as_it_is = snapped(V, w->tried, extra[SIGMA]) == extra[SIGMA];
-        for (int64_t i = 0; i < V; i++) as_it_is &= w->tried[i] == m[i];
         secants(T, w, leaf);
         for (int64_t round = 0; round < 8; round++) {
-            double grid = ldexp(1.0, 4 * (int)(round % 4) + 4), sigma;
-            int bits = 3 * (int)(round % 4) + 3, exponent;
             if (round == 4 && lower(T, w, leaf, upper - 1e-9 * (1 + fabs(upper))) > upper) round = 7;
-            double fraction = rint(ldexp(2 * frexp(extra[SIGMA], &exponent), bits));
-            code[0] = (int32_t)(round % 4);
-            code[1] = (int32_t)(((int64_t)exponent - 1) * ((int64_t)1 << bits)) + (int32_t)(fraction - ldexp(1.0, bits));
-            sigma = ldexp(fraction, exponent - 1 - bits);
+            int64_t scale = round % 4;
+            int bits = 3 * (int)scale + 3, exponent, same = 1;
+            memcpy(w->tried, m, sizeof(double) * (size_t)V);
+            double grid = ldexp(1.0, 4 * (int)scale + 4), sigma = snapped(V, w->tried, extra[SIGMA], scale);
+            double fraction = ldexp(2 * frexp(sigma, &exponent) - 1, bits);
+            code[0] = (int32_t)scale;
+            code[1] = (int32_t)(((int64_t)exponent - 1) * ((int64_t)1 << bits)) + (int32_t)fraction;
             for (int64_t i = 0; i < V; i++) {
-                double rounded = rint(m[i] * grid);
-                code[2 + i] = (int32_t)(rounded > 2e9 ? 2e9 : rounded < -2e9 ? -2e9 : rounded);
+                double whole = w->tried[i] * grid;
+                code[2 + i] = (int32_t)(whole > 2e9 ? 2e9 : whole < -2e9 ? -2e9 : whole);
                 w->tried[i] = code[2 + i] / grid;
+                same &= w->tried[i] == m[i];
             }
-            proved[k] = as_it_is && extra[OWN] <= upper ? extra[OWN] : at(T, w, leaf, w->tried, sigma, (int64_t)extra[TANGENT]);
+            proved[k] = same && sigma == extra[SIGMA] && extra[OWN] <= upper
+                            ? extra[OWN]
+                            : at(T, w, leaf, w->tried, sigma, (int64_t)extra[TANGENT]);
             if (proved[k] <= upper) break;
         }
     }

@@ -43,11 +43,12 @@ class Passed(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Of one node: the least and the largest sigma, and how many evaluations."""
+    """Of one node: the least and the largest sigma, how many evaluations, and the scale to which numbers are rounded."""
 
     least: float
     most: float = 1e4
-    evaluations: int = 8
+    evaluations: int = 16
+    scale: int = 0
 
 
 def root(problem: PosteriorProblem, sigma: float) -> Floats:
@@ -113,9 +114,9 @@ def rounded(problem: PosteriorProblem, leaves: Floats, upper: float, limits: Lim
     return codes, proved, leaves
 
 
-def _snapped(m: Floats, sigma: float) -> tuple[Floats, float]:
-    """What a certificate holds of them at its coarsest scale."""
-    return decoded(_code(m, sigma, 0))
+def _snapped(m: Floats, sigma: float, scale: int) -> tuple[Floats, float]:
+    """What a certificate holds of them."""
+    return decoded(_code(m, sigma, scale))
 
 
 def _code(m: Floats, sigma: float, scale: int) -> Ints:
@@ -185,7 +186,7 @@ class Search:
         """Lower the bound of a leaf until it is at the target, or a step promises too little for that."""
         size, limits = self.problem.size, self.limits
         m, sigma, tangent = leaf[2 * size : 3 * size], max(leaf[Column.SIGMA], limits.least), int(leaf[Column.TANGENT])
-        m[:], sigma = _snapped(m, sigma)
+        m[:], sigma = _snapped(m, sigma, limits.scale)
         seen = self.at(leaf, m, sigma, tangent)
         if seen.bound > target and self.problem.tangents is not None:
             for k in range(len(self.problem.tangents)):
@@ -203,7 +204,7 @@ class Search:
                 new_m, new_sigma = self._moved(m, sigma, active, gradient, step)
                 if seen.bound - gain <= target:
                     # Where the step should do, what a certificate will hold of it is tried first.
-                    short_m, short_sigma = _snapped(new_m, new_sigma)
+                    short_m, short_sigma = _snapped(new_m, new_sigma, limits.scale)
                     tried = self.at(leaf, short_m, short_sigma, tangent)
                     evaluations += 1
                     if tried.bound <= target:

@@ -74,11 +74,12 @@ class PosteriorTree:
     def run_pass(self, target: float, lower: float, deadline: Deadline, *, together: int = 8) -> Iterator[None]:
         """Bring every leaf to the target, some segments at a time.
 
-        lower: what is known to leak. A sigma below a quarter of what the target leaves per nat of knowledge would gain
-        nothing, and Newton's steps are lost there.
+        lower: what is known to leak, so that target - lower is what leaves may lose. A sigma below a quarter of that per nat
+        of knowledge would gain nothing, and Newton's steps are lost there; multipliers are rounded so that it costs less.
         """
-        spare = (target - lower) / max(self.problem.cells.knowledge, 1e-12)
-        limits = Limits(min(max(spare / 4, 1e-7), self.sigma))
+        spare = max(target - lower, 1e-12)
+        least = min(max(spare / 4 / max(self.problem.cells.knowledge, 1e-12), 1e-7), self.sigma)
+        limits = Limits(least, scale=sum(spare < coarse for coarse in (3e-4, 1e-6, 1e-9)))
         leaves = self.leaves
         self._claimed = None
         self.segments = _segments(leaves, target)
