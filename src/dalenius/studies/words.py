@@ -11,8 +11,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model.files import read_bytes
+
+# The parser takes seconds for more text than this, and the square of the number of parts of a key.
+MOST_TEXT = 2**20
+MOST_MISTAKES = 50
+MANY_PARTS = re.compile(r"(?:\.[ \t]*[\w\"'-][^.,\[\]{}=\n]*+){64}")
 
 Place = tuple[str | int, ...]
 
@@ -55,16 +60,21 @@ class Source:
     @classmethod
     def parsed(cls, path: Path, text: str) -> "Source":
         """Parse a text that stands in this file."""
+        if len(text) > MOST_TEXT or MANY_PARTS.search(text):
+            what = f"more than {MOST_TEXT} characters" if len(text) > MOST_TEXT else "a key of very many parts"
+            message = f"{path} is not a TOML file that can be read here: it has {what}"
+            raise InputError(message)
         try:
             return cls(path, text, tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
+            # A number of 5,000 digits is a ValueError as well, and lists within lists too deep are recursion.
             message = f"{path} is not valid TOML: {error}"
             raise InputError(message) from None
 
     def refuse(self, mistakes: Sequence[tuple[Place, str]]) -> InputError:
         """Return one error that lists every mistake with its line."""
-        # By their lines; those of no line, as a missing table, come last.
-        placed = sorted(mistakes, key=lambda mistake: line_of(self.text, mistake[0]) or math.inf)
+        # By their lines; those of no line, as a missing table, come last. Nobody reads more than the first of very many.
+        placed = sorted(mistakes[:MOST_MISTAKES], key=lambda mistake: line_of(self.text, mistake[0]) or math.inf)
         said = [f"{self._where(place)}: {sentence}" for place, sentence in placed]
         message = f"{self.path}: {'; '.join(said)}"
         return InputError(message)
@@ -133,9 +143,4 @@ def _sentence(one: Mapping[str, Any], model: type[BaseModel]) -> str:
     expected = field.description if field is not None and field.description else None
     if expected is None:
         expected = EXPECTED.get(kind, str(one["msg"])).format(**one.get("ctx", {}))
-    return f"{_short(one['input'])} is not {expected}"
-
-
-def _short(value: object, longest: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+    return f"{show(one['input'], 60)} is not {expected}"
