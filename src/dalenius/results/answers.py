@@ -233,7 +233,7 @@ def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, lat
     gap, deadline = bracket[1] - bracket[0], run.deadline
     if gap <= run.allowed(bracket[1]):
         return "gap"
-    if deadline.interrupted:
+    if deadline.broken_off:
         return "interrupted"
     if deadline.left > 0 and gap <= nearly:
         return "nearly"
@@ -244,4 +244,4 @@ def _stopped(bracket: tuple[float, float], run: Run, *, nearly: float = 0.0, lat
 
 def ended(deadline: Deadline, *, finished: bool) -> Stopped:
     """Why a search that knows no gap ended."""
-    return "interrupted" if deadline.interrupted else "method" if finished else "time_limit"
+    return "interrupted" if deadline.broken_off else "method" if finished else "time_limit"

@@ -90,8 +90,20 @@ def _audit(part: Any) -> Audit:  # noqa: ANN401 - an audit or a design
     return part
 
 
+def _part(result: Curve | Frontier) -> dict[str, Any]:
+    """What marks a result that is a part of what was asked; nothing of a whole one."""
+    return {"missing": result.missing, "interrupted": result.interrupted} if result.missing or result.interrupted else {}
+
+
+def _missing(content: dict[str, Any]) -> tuple[int, bool]:
+    """How many points of what was asked are not there, and whether Ctrl-C came."""
+    return checks.whole("missing", content.get("missing", 0), 0), checks.flag(
+        "interrupted", content.get("interrupted", False)
+    )
+
+
 def _of_curve(curve: Curve) -> dict[str, Any]:
-    return {"audits": [audit_content(audit) for audit in curve.audits]}
+    return {"audits": [audit_content(audit) for audit in curve.audits], **_part(curve)}
 
 
 def _curve(content: dict[str, Any], part: Part) -> Curve:
@@ -99,7 +111,7 @@ def _curve(content: dict[str, Any], part: Part) -> Curve:
     if not audits or len({audit.unit for audit in audits}) > 1:
         message = "a curve has one audit or more, all in one unit"
         raise InputError(message)
-    return Curve(tuple(audit.entropy for audit in audits), audits)
+    return Curve(tuple(audit.entropy for audit in audits), audits, *_missing(content))
 
 
 def _of_frontier(frontier: Frontier) -> dict[str, Any]:
@@ -110,6 +122,7 @@ def _of_frontier(frontier: Frontier) -> dict[str, Any]:
             {"name": p.name, "family": p.family, "distortion": p.distortion, "leakage": audit_content(p.leakage)}
             for p in frontier.named
         ],
+        **_part(frontier),
     }
 
 
@@ -124,7 +137,7 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
         distortion = checks.real("distortion", one["distortion"], 0.0, math.inf)
         named.append(NamedPoint(str(one["name"]), str(one["family"]), distortion, audit, audit.mechanism))
     query = designs[0].query if content["query"] is None else parse_query(content["query"])
-    return Frontier(query, designs, tuple(named))
+    return Frontier(query, designs, tuple(named), *_missing(content))
 
 
 def _of_calibration(calibration: Calibration) -> dict[str, Any]:

@@ -376,7 +376,7 @@ def _stopped(gap: float, upper: float, asked: _Asked) -> Stopped:
     run = asked.run
     if gap <= run.allowed(upper):
         return "gap"
-    if run.deadline.interrupted:
+    if run.deadline.broken_off:
         return "interrupted"
     if gap * run.nats <= asked.problem.settings.portfolio.nearly:
         return "nearly"

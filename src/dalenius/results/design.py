@@ -16,7 +16,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
-from dalenius.results.audit import Audit, Stopped, finite, flat, frame, limit_words
+from dalenius.results.audit import Audit, Stopped, finite, flat, frame, limit_words, missing_words, worst_end
 from dalenius.results.history import Step
 from dalenius.results.units import NATS_PER_UNIT, in_unit
 
@@ -253,6 +253,8 @@ class Frontier:
     Attributes:
         designs: one per budget, by rising budget.
         named: audits of named mechanisms, on the same axes.
+        missing: how many designs and audits were asked for and are not there: the time limit or Ctrl-C came first.
+        interrupted: whether Ctrl-C came.
 
     Example:
         >>> frontier = dl.frontier(dl.queries.modular_sum(n=2, modulus=2), knowledge=0.5, points=3, named=False)
@@ -264,12 +266,20 @@ class Frontier:
     query: Query
     designs: tuple[Design, ...]
     named: tuple[NamedPoint, ...] = ()
+    missing: int = 0
+    interrupted: bool = False
 
     def __post_init__(self) -> None:
         if not self.designs or any(design.goal != "leakage" for design in self.designs):
             message = "a frontier needs one design or more, each of the least leakage at a distortion budget"
             raise InputError(message)
         object.__setattr__(self, "designs", tuple(sorted(self.designs, key=lambda design: design.budget)))
+
+    @property
+    def stopped(self) -> Stopped:
+        """Why it ended: "interrupted", "time_limit", or the worst of what ended its designs and audits."""
+        parts = [*self.designs, *(point.leakage for point in self.named)]
+        return worst_end(parts, interrupted=self.interrupted, missing=self.missing)
 
     @property
     def unit(self) -> str:
@@ -335,6 +345,8 @@ class Frontier:
         return {
             "query": str(self.query),
             "unit": self.unit,
+            "stopped": self.stopped,
+            "missing": self.missing,
             "points": [design.to_dict() for design in self.designs],
             "named": [self._named_row(point) for point in self.named],
         }
@@ -386,7 +398,7 @@ class Frontier:
             f"<Frontier of {self.query}: {len(self.designs)} points, {self.designs[0].distortion_name} from "
             f"{self.distortions[0]:.4g} to {self.distortions[-1]:.4g}, leakage from {round_up(self.upper[0])} to "
             f"{round_down(self.lower[-1])} {self.unit}, widest gap {short_up(widest)}, "
-            f"{len(self.named)} named mechanisms>"
+            f"{len(self.named)} named mechanisms{missing_words(self.missing, self.stopped, ', ')}>"
         )
 
 
