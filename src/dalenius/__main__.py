@@ -94,7 +94,7 @@ def run() -> None:
         import traceback  # noqa: PLC0415 - seldom needed
 
         traceback.print_exc()
-        sys.stderr.write("dalenius: this is a defect of dalenius; nothing was decided. Please report the lines above.\n")
+        sys.stderr.write("dalenius: this is a defect of dalenius, and nothing was decided; please report these lines\n")
         sys.exit(CRASHED)
 
 

@@ -15,7 +15,7 @@ from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer
 from dalenius.designing.oracle import Attack
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
@@ -540,7 +540,7 @@ def frontier_of(  # noqa: PLR0913 - the question, and who listens
 def _number_of_points(points: int, most: int = 10_000) -> int:
     many = checks.whole("points", points, 2)
     if many > most:
-        message = f"points = {many} is above the limit of {most}"
+        message = f"points = {show(many)} is above the limit of {most}"
         raise InputError(message)
     return many
 

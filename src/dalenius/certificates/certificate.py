@@ -49,7 +49,9 @@ class Certificate:
         try:
             return cls.of(storage.read_json(storage.path_of(path)))
         except InputError as error:
-            message = str(error) if str(path) in str(error) else f"{path}: {error}"
+            # A path that is not one is named already.
+            named = not isinstance(path, (str, os.PathLike)) or os.fspath(path) in str(error)
+            message = str(error) if named else f"{path}: {error}"
             raise InputError(message) from error
 
     @classmethod

@@ -137,7 +137,7 @@ def row_entropy_printed(marginal: Floats, conditionals: Floats, b: float, k: int
 
 def project_to_simplex(v: ArrayLike) -> Floats:
     """Algorithm 4: the nearest probability vector, max(v - theta, 0) with theta by sorting."""
-    v = parameters.numbers("v", v)
+    v = parameters.vector("v", v)
     falling = np.sort(v)[::-1]
     theta = (np.cumsum(falling) - 1) / np.arange(1, v.size + 1)
     return np.asarray(np.maximum(v - theta[np.flatnonzero(falling > theta)[-1]], 0.0))

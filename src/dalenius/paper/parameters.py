@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.paper.universe import SLACK, Floats, entropy
@@ -79,7 +79,7 @@ def interval(beta_range: Sequence[float]) -> tuple[float, float]:
     try:
         low, high = beta_range
     except (TypeError, ValueError):
-        message = f"beta_range = {beta_range!r} must be two numbers (low, high), such as (0, 1e6)"
+        message = f"beta_range = {show(beta_range)} must be two numbers (low, high), such as (0, 1e6)"
         raise InputError(message) from None
     low, high = (checks.real("an end of beta_range", end, -math.inf, math.inf) for end in (low, high))
     if low >= high:
@@ -106,11 +106,16 @@ def inner_of(inner: Inner | None, allowed: tuple[int, ...]) -> dict[int, dict[st
 
 def numbers(name: str, given: ArrayLike) -> Floats:
     """Return an array of floats."""
-    try:
-        return np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        message = f"{name} = {given!r} must be an array of numbers"
-        raise InputError(message) from None
+    return checks.array(given, f"{name} = {show(given)} must be an array of numbers").astype(float)
+
+
+def vector(name: str, given: ArrayLike) -> Floats:
+    """Return a list of one or more finite numbers."""
+    found = numbers(name, given)
+    if found.ndim != 1 or not found.size or not np.isfinite(found).all():
+        message = f"{name} = {show(given)} must be a list of one or more finite numbers"
+        raise InputError(message)
+    return found
 
 
 def distribution(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Floats:

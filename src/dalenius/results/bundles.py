@@ -92,7 +92,8 @@ def _audit(part: Any) -> Audit:  # noqa: ANN401 - an audit or a design
 
 def _part(result: Curve | Frontier) -> dict[str, Any]:
     """What marks a result that is a part of what was asked; nothing of a whole one."""
-    return {"missing": result.missing, "interrupted": result.interrupted} if result.missing or result.interrupted else {}
+    whole = not (result.missing or result.interrupted)
+    return {} if whole else {"missing": result.missing, "interrupted": result.interrupted}
 
 
 def _missing(content: dict[str, Any]) -> tuple[int, bool]:

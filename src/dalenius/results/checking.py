@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
+from dalenius.model import checks
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT
@@ -26,8 +27,8 @@ NOT_CHECKED = "not checked:"  # how the verifier begins when it ran out of time 
 
 def check_option(verify: Verify) -> None:
     """Refuse what `verify=` cannot mean."""
-    if verify != "auto" and not isinstance(verify, bool):
-        message = f'verify = {verify!r} is unknown; use "auto", True or False'
+    if not isinstance(verify, bool) and not (isinstance(verify, str) and verify == "auto"):
+        message = f'verify = {show(verify)} is unknown; use "auto", True or False'
         raise InputError(message)
 
 
@@ -78,7 +79,7 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = 
     Results are frozen: what was found does not change. Whether it was checked becomes known later, and holds for
     everyone who has the result. Only this field is set afterwards, and only here.
     """
-    verdict = _verify(result, time_limit, memory)
+    verdict = _verify(result, checks.seconds("time_limit", time_limit), checks.whole("memory", memory))
     if verdict.verified and not _states(result, verdict):
         verdict = replace(verdict, verified=False, reason="the bounds of the result are not those of its certificate")
     if verdict.verified and isinstance(result, Design) and _carries(result):

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius import shown
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
+from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
@@ -136,7 +137,7 @@ class Design:
 
         The bound is a line in the budget, lower - slope (budget - own), and never below 0.
         """
-        steps = np.asarray(budgets, dtype=float) - self.budget
+        steps = checks.array(budgets, f"budgets = {show(budgets)} must be numbers") - self.budget
         drop = self.slope * steps
         return np.asarray(np.maximum(0.0, self.lower - drop - ROUNDING * (self.lower + np.abs(drop))))
 
@@ -307,7 +308,7 @@ class Frontier:
         Lower: each design's bound is a line in the budget that holds everywhere; the highest counts.
         Upper: mixing two designs is a mechanism, and leakage is convex; the best mixture counts.
         """
-        at = np.asarray(distortions, dtype=float)
+        at = checks.array(distortions, f"distortions = {show(distortions)} must be numbers").astype(float)
         first, last = self.designs[0].budget, self.designs[-1].budget
         outside = at[~((first <= at) & (at <= last))]
         if outside.size:
@@ -322,6 +323,9 @@ class Frontier:
 
         The first is -infinity left of the first design, where no mechanism is known.
         """
+        if not isinstance(point, NamedPoint):
+            message = f"point = {show(point)} is not a named mechanism of this frontier; take one of frontier.named"
+            raise InputError(message)
         at = np.array(point.distortion)
         low = point.leakage.lower - float(self._upper(at))
         high = point.leakage.upper - float(self._lower(at))

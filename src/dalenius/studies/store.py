@@ -151,7 +151,7 @@ def packed(certificate: dict[str, Any]) -> bytes:
     """Return a certificate as the store holds it; refused where it could not be read again."""
     text = json.dumps(certificate, allow_nan=False, separators=(",", ":")).encode()
     if len(text) > MOST_UNPACKED:
-        message = f"its certificate takes {len(text) >> 20} MiB, and a store holds {MOST_UNPACKED >> 20}; allow a wider gap"
+        message = f"its certificate takes {len(text) >> 20} MiB, above {MOST_UNPACKED >> 20}; allow a wider gap"
         raise InputError(message)
     return zlib.compress(text, 6)
 
@@ -194,7 +194,7 @@ def _in_time(path: Path, connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
             raise
         raise _damaged(path, "reading it does not end") from error
     finally:

@@ -62,7 +62,7 @@ class Study:
                 message = f"{given} holds {holds}, and no study that could be read from it"
                 raise InputError(message)
             # Files are named from the folder of the TOML file, which need not be that of the store.
-            stood = path_of(given.parent / meta.get("folder", ".")) / given.name
+            stood = path_of(given.parent / meta.get("folder", ".") / given.name)
             return cls.of(Source.parsed(stood, meta["toml"]), given).refreshed()
         study = cls.of(Source.read(given), given.with_suffix(".db"))
         try:

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from dalenius.model.files import read_bytes
 
 # The parser takes seconds for more text than this, and the square of the number of parts of a key.
 MOST_TEXT = 2**20
-MOST_MISTAKES = 50
+MOST_MISTAKES = 20
 MANY_PARTS = re.compile(r"(?:\.[ \t]*[\w\"'-][^.,\[\]{}=\n]*+){64}")
 
 Place = tuple[str | int, ...]
@@ -73,7 +74,7 @@ class Source:
 
     def refuse(self, mistakes: Sequence[tuple[Place, str]]) -> InputError:
         """Return one error that lists every mistake with its line."""
-        # By their lines; those of no line, as a missing table, come last. Nobody reads more than the first of very many.
+        # By their lines; those of no line, as a missing table, come last. Nobody reads more than some of very many.
         placed = sorted(mistakes[:MOST_MISTAKES], key=lambda mistake: line_of(self.text, mistake[0]) or math.inf)
         said = [f"{self._where(place)}: {sentence}" for place, sentence in placed]
         message = f"{self.path}: {'; '.join(said)}"
@@ -90,26 +91,35 @@ def line_of(text: str, place: Place) -> int | None:
 
     Only a hint for people: it looks at heads of tables and at `key =`, and not inside strings of several lines.
     """
-    table: list[str | int] = []
-    counts: dict[str, int] = {}
     best = None
+    for number, found, is_key in _places(text):
+        if is_key:
+            if found == place[: len(found)]:
+                return number
+        # A table of an array answers to the name of all of them too.
+        elif found == place[: len(found)] or (best is None and found[:-1] == place):
+            best = number
+    return best
+
+
+@lru_cache(maxsize=2)
+def _places(text: str) -> tuple[tuple[int, Place, bool], ...]:
+    """Every line that begins a table or gives a key a value: its number, the place, and whether it is a key."""
+    table: Place = ()
+    counts: dict[str, int] = {}
+    found: list[tuple[int, Place, bool]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if match := re.match(r"\s*\[\[\s*([^\]]+?)\s*\]\]", line):
             name = match[1]
             counts[name] = counts.get(name, -1) + 1
-            table = [*name.split("."), counts[name]]
+            table = (*name.split("."), counts[name])
+            found.append((number, table, False))
         elif match := re.match(r"\s*\[\s*([^\]]+?)\s*\]", line):
-            table = [*match[1].split(".")]
+            table = (*match[1].split("."),)
+            found.append((number, table, False))
         elif match := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*=", line):
-            if (*table, match[1]) == place[: len(table) + 1]:
-                return number
-            continue
-        else:
-            continue
-        # A table of an array answers to the name of all of them too.
-        if tuple(table) == place[: len(table)] or (best is None and tuple(table[:-1]) == place):
-            best = number
-    return best
+            found.append((number, (*table, match[1]), True))
+    return tuple(found)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
