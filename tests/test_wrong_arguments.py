@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import random
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.errors import show
+from dalenius.gallery.parse import MECHANISMS, QUERIES
 
 COUNT = dl.queries.count(n=3)
 TWO = dl.queries.count(n=2)
@@ -53,9 +55,11 @@ JUNK: list[Any] = [
 FLAT = [0.25] * 4
 APART = [[0, 1, 2], [1, 0, 1], [1, 0, 1], [2, 1, 0]]
 THIRDS = [[1 / 3] * 3] * 4
-BARE = ("self", "bare", "options", "mechanisms")
+BARE = ("self", "bare", "options", "mechanisms", "arguments", "given", "expired")
 # What is called on the way: whatever a function of the user raises is the user's own.
-CALLBACKS = ("progress", "expired")
+CALLBACKS = ("progress",)
+# As many steps are taken as are asked for.
+STEPS = ("T_max", "max_inner")
 
 
 def released(mechanism: object, name: object = None, columns: object = None, force: object = False) -> object:  # noqa: FBT002
@@ -238,8 +242,21 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 
 def parameters(call: Callable[..., Any], good: dict[str, Any]) -> list[str]:
     """The names of all arguments, those with defaults included."""
-    listed = [name for name in inspect.signature(call).parameters if name not in BARE and name != "given"]
-    return [*good, *(name for name in listed if name not in good and name != "arguments")]
+    listed = inspect.signature(call).parameters
+    return [*good, *(name for name in listed if name not in good and name not in BARE)]
+
+
+# Searches, which take a while where junk turns out to be a good argument: a choice of junk each, the same every time.
+LONG = ("audit", "curve", "design", "frontier", "calibrate", "Ledger", "paper", "leakage", "Mechanism.profile")
+
+
+def tried(name: str, argument: str, few: int = 6) -> Iterator[Any]:
+    """What is given in place of an argument; `make fuzz` tries the rest."""
+    listed = random.Random(f"{name} {argument}").sample(JUNK, few) if name.startswith(LONG) else JUNK  # noqa: S311
+    for junk in listed:
+        long = isinstance(junk, (int, np.integer)) and junk > 1000
+        if not (argument in CALLBACKS and callable(junk)) and not (argument in STEPS and (long or junk is None)):
+            yield junk
 
 
 @contextmanager
@@ -259,6 +276,26 @@ def limited(what: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def attempt(name: str, argument: str, junk: Any) -> str:  # noqa: ANN401 - anything
+    """Call with junk in place of one argument; fail unless it is refused in a sentence, or a good argument."""
+    call, good = CALLS[name]
+    what = f"{name}({argument}={show(junk, 60)})"
+    try:
+        with limited(what), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call(**{**good, argument: junk})
+    except dl.InputError as error:
+        assert str(error).isprintable()  # noqa: PT017 - most raise, some are good arguments
+        assert len(str(error)) < 5000, what  # noqa: PT017 - the same
+        return "refused"
+    except AssertionError:
+        raise
+    except Exception as error:
+        message = f"{what}: {type(error).__name__}: {error}"
+        raise AssertionError(message) from error
+    return "taken"
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_every_kind_of_wrong_argument_is_an_input_error(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -266,22 +303,54 @@ def test_every_kind_of_wrong_argument_is_an_input_error(
     monkeypatch.chdir(tmp_path)
     call, good = CALLS[name]
     for argument in parameters(call, good):
-        for junk in JUNK:
-            if argument in CALLBACKS and callable(junk):
-                continue
-            what = f"{name}({argument}={show(junk, 60)})"
-            try:
-                with limited(what), warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    call(**{**good, argument: junk})
-            except dl.InputError as error:
-                assert str(error).isprintable()  # noqa: PT017 - most raise, some are good arguments
-                assert len(str(error)) < 5000, what  # noqa: PT017 - the same
-            except AssertionError:
-                raise
-            except Exception as error:
-                message = f"{what}: {type(error).__name__}: {error}"
-                raise AssertionError(message) from error
+        for junk in tried(name, argument):
+            attempt(name, argument, junk)
+
+
+def test_no_public_function_is_left_out() -> None:
+    called = {name.split(" ")[0] for name in CALLS}
+    public = {name for name in dl.__all__ if inspect.isfunction(getattr(dl, name))}
+    public |= {f"queries.{name}" for name in QUERIES} | {f"mechanisms.{name}" for name in MECHANISMS}
+    public |= {f"paper.algorithm_{number}" for number in range(1, 12)}
+    assert public - called == set()
+
+
+def test_masked_entries_are_not_read_as_if_they_were_there() -> None:
+    hidden = np.ma.masked_array([[0.5, 0.5]] * 4, [[True, False]] * 4)
+    with pytest.raises(dl.InputError, match="some entries are masked"):
+        dl.Mechanism.from_matrix(hidden, records=[2, 2])
+    with pytest.raises(dl.InputError, match="some entries are masked"):
+        dl.audit(SMALL, knowledge=0.1, reference=np.ma.masked_array([0.5, 0.5], [True, False]))
+    shown = np.ma.masked_array([[0.5, 0.5]] * 4, [[False, False]] * 4)
+    assert dl.Mechanism.from_matrix(shown, records=[2, 2]).n_outputs == 2
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), np.float32(0.5), np.int64(1)])
+@pytest.mark.parametrize("query", [COUNT, REALS])
+def test_a_parameter_of_another_type_is_written_as_a_plain_number(
+    query: dl.Query,
+    epsilon: Any,  # noqa: ANN401 - a number
+    tmp_path: Path,
+) -> None:
+    mechanism = dl.mechanisms.geometric(query, epsilon=epsilon)
+    mechanism.save(tmp_path / "m.json")
+    assert dl.Mechanism.load(tmp_path / "m.json").name == mechanism.name
+    if query is COUNT:
+        assert dl.audit(mechanism, knowledge=0.1, tolerance=0.1, verify=True).verified
+
+
+def test_limits_of_a_check_are_numbers() -> None:
+    audit = dl.audit(MECHANISM, knowledge=0.3, **QUICK)
+    for limits in ({"memory": np.uint64(2**63)}, {"time_limit": math.inf}):
+        assert dl.verify(audit, **limits).verified
+    for wrong in ({"time_limit": np.array([1.0, 2.0])}, {"time_limit": Decimal("sNaN")}, {"memory": Decimal(1)}):
+        with pytest.raises(dl.InputError, match="is not a"):
+            dl.verify(audit, **wrong)
+
+
+def test_a_certificate_that_is_not_there_is_an_input_error() -> None:
+    with pytest.raises(dl.InputError, match=r"cannot read .*nowhere.*No such file"):
+        dl.verify("nowhere.json")
 
 
 @pytest.mark.parametrize("junk", ["x.png", 3, [], [None], np.array([1, 2])])

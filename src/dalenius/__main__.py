@@ -77,7 +77,7 @@ def run() -> None:
     if sys.stdout is not None:
         # A name from a file may have letters that the terminal lacks.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        sys.stdout = Output(sys.stdout)  # type: ignore[assignment]
+        sys.stdout = Output(sys.stdout)
     try:
         import signal  # noqa: PLC0415 - inside the try
 

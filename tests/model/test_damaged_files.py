@@ -134,11 +134,10 @@ def test_toml_that_is_too_deep_too_long_or_too_large_is_refused(text: str, endin
 # Stores.
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    """A store with one answer."""
-    (tmp_path / "a.toml").write_text(STUDY)
-    study = dl.Study.load(tmp_path / "a.toml")
+def made_store(folder: Path) -> Path:
+    """Write a study and a store with its one answer."""
+    (folder / "a.toml").write_text(STUDY)
+    study = dl.Study.load(folder / "a.toml")
     numbers = {
         "lower": 0.1, "upper": 0.2, "unit": "nats", "gap": 0.1, "stopped": "gap", "proved": "both", "upper_by": "x",
         "nodes": 0,
@@ -146,6 +145,11 @@ def store(tmp_path: Path) -> Path:
     with Store.open(study.store, study.name, STUDY) as opened:
         opened.put([Entry(study.points[0].key, "done", "", numbers, 0.5, packed({"format": "x"}))])
     return study.store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return made_store(tmp_path)
 
 
 def whole(path: Path) -> None:
@@ -161,6 +165,10 @@ def whole(path: Path) -> None:
 
 def test_a_sound_store_is_read(store: Path) -> None:
     whole(store)
+
+
+COLUMNS = "key, status, reason, numbers, seconds, certificate"
+ENDLESS = "WITH RECURSIVE c({0}) AS (SELECT {0} FROM (SELECT 1) UNION ALL SELECT {0} FROM c) SELECT {0} FROM c"
 
 
 @pytest.mark.parametrize(
@@ -189,10 +197,8 @@ def test_a_sound_store_is_read(store: Path) -> None:
         "CREATE TRIGGER t AFTER INSERT ON points BEGIN SELECT 1; END",
         "CREATE VIRTUAL TABLE v USING fts5(x)",
         "ALTER TABLE points ADD COLUMN more",
-        "DROP TABLE points; CREATE VIEW points AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) "
-        "SELECT x AS key, x AS status, x AS reason, x AS numbers, x AS seconds, x AS certificate FROM c",
-        "DROP TABLE meta; CREATE VIEW meta AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) "
-        "SELECT x AS name, x AS value FROM c",
+        f"DROP TABLE points; CREATE VIEW points AS {ENDLESS.format(COLUMNS)}",
+        f"DROP TABLE meta; CREATE VIEW meta AS {ENDLESS.format('name, value')}",
     ],
 )
 def test_a_damaged_store_is_refused(change: str, store: Path) -> None:
@@ -239,16 +245,17 @@ def test_bytes_of_a_store_changed_at_random(store: Path) -> None:
 
 PARTS = {
     "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override '
-    'PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"'
-    "/></Types>",
-    "xl/workbook.xml": '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas'
-    '.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets>'
-    "</workbook>",
+    'PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main'
+    '+xml"/></Types>',
+    "xl/workbook.xml": '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://'
+    'schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="a" sheetId="1" '
+    'r:id="rId1"/></sheets></workbook>',
     "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
     '<Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" '
     'Target="worksheets/sheet1.xml"/></Relationships>',
 }
-SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData></worksheet>'
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+SHEET = f'<worksheet xmlns="{MAIN}"><sheetData>{{}}</sheetData></worksheet>'
 
 
 def workbook(rows: str, compression: int = zipfile.ZIP_DEFLATED) -> bytes:

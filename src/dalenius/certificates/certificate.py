@@ -49,9 +49,9 @@ class Certificate:
         try:
             return cls.of(storage.read_json(storage.path_of(path)))
         except InputError as error:
-            # A path that is not one is named already.
-            named = not isinstance(path, (str, os.PathLike)) or os.fspath(path) in str(error)
-            message = str(error) if named else f"{path}: {error}"
+            # What is not a path is named already, and may have no text.
+            place = str(path) if isinstance(path, str | os.PathLike) else ""  # type: ignore[redundant-expr]
+            message = str(error) if place in str(error) else f"{place}: {error}"
             raise InputError(message) from error
 
     @classmethod

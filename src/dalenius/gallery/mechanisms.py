@@ -122,6 +122,7 @@ def geometric(  # noqa: PLR0913 - the public surface
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if isinstance(query, RealQuery):
         return _real_geometric(query, arguments, step, clamp=clamp)
+    _asked(query, real=True)
     if step is not None:
         message = f"step = {show(step)}: the records of {query} are whole numbers already; leave it out"
         raise InputError(message)
@@ -538,7 +539,7 @@ def _is_real(output: str | None) -> bool:
     return output is not None and checks.choice("output", output, ("integer", "real")) == "real"
 
 
-def _only_real(query: RealQuery, output: str | None, *, clamp: bool = True) -> None:
+def _only_real(query: RealQuery, output: object, *, clamp: bool = True) -> None:
     """Refuse rounded and clamped outputs of real-valued records."""
     real = output is None or (isinstance(output, str) and output == "real")
     if not real or not checks.flag("clamp", clamp):
@@ -589,7 +590,8 @@ def _real_rate(query: RealQuery, given: Mapping[str, float | None]) -> Fraction:
     # The same checks, and the same messages, as of a query with one answer more or less.
     _rate(query, given["epsilon"], given["sensitivity"], given["scale"])
     epsilon, scale, sensitivity = (
-        None if given[name] is None else Fraction(float(given[name])) for name in ("epsilon", "scale", "sensitivity")  # type: ignore[arg-type]
+        None if (value := given[name]) is None else Fraction(float(value))
+        for name in ("epsilon", "scale", "sensitivity")
     )
     exact = query.spread / scale if scale else (epsilon or Fraction(0)) / (sensitivity or query.spread) * query.spread
     if not LEAST_RATE <= exact <= 1 / LEAST_RATE:

@@ -363,7 +363,7 @@ def _called(
     listed = checks.listed(names, f"names = {show(names)} must list what the values of a record are called")
     found = tuple(name for name in listed if isinstance(name, str) and name and name.isprintable())
     if len(found) < len(listed) or len(set(found)) < len(found) or len(found) != many:
-        message = f"names = {list(listed)} must list {many} different texts, one for each value of a record"
+        message = f"names = {show(list(listed))} must list {many} different texts, one for each value of a record"
         raise InputError(message)
     return (*arguments, ("names", found)), found
 

@@ -43,7 +43,7 @@ def generator(rng: object) -> np.random.Generator:
     """Return numpy's generator of a seed, of a generator, or of None for a fresh one."""
     try:
         return np.random.default_rng(rng)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError, MemoryError):
+    except (TypeError, ValueError, OverflowError, MemoryError, RuntimeError):
         message = f"rng = {show(rng)} is not a source of random numbers; give a seed or a numpy Generator, or none"
         raise InputError(message) from None
 

@@ -270,7 +270,7 @@ def _index(index: object, n: int) -> int:
         message = f"{show(index)} is not the index of a record; give a whole number from 0 to {n - 1}"
         raise InputError(message)
     if not 0 <= index < n:
-        message = f"record {index} does not exist; records are numbered 0 to {n - 1}"
+        message = f"record {show(index)} does not exist; records are numbered 0 to {n - 1}"
         raise InputError(message)
     return int(index)
 

@@ -25,7 +25,7 @@ MEMORY = 4096
 NOT_CHECKED = "not checked:"  # how the verifier begins when it ran out of time or memory
 
 
-def check_option(verify: Verify) -> None:
+def check_option(verify: object) -> None:
     """Refuse what `verify=` cannot mean."""
     if not isinstance(verify, bool) and not (isinstance(verify, str) and verify == "auto"):
         message = f'verify = {show(verify)} is unknown; use "auto", True or False'

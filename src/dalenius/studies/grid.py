@@ -92,7 +92,8 @@ def read_grid(source: Source) -> tuple[Head, tuple[Point, ...]]:
     """Check the whole file before any work; every mistake is reported, with its line."""
     content, names = source.content, ("study", "fix", "vary")
     mistakes: list[tuple[Place, str]] = [
-        ((name,), f"there is no table [{name}]; {nearest(name, names)}") for name in sorted(set(content) - set(names))[:MOST_MISTAKES]
+        ((name,), f"there is no table [{name}]; {nearest(name, names)}")
+        for name in sorted(set(content) - set(names))[:MOST_MISTAKES]
     ]
     tables = {name: content.get(name, {}) for name in names}
     for name, table in tables.items():

@@ -189,11 +189,10 @@ def _gains(gain: object, records: tuple[int, ...], *, signed: bool, most: int = 
     if isinstance(gain, str):
         checks.choice("gain", gain, ("bayes",))
         return np.eye(many)
+    gains: object = gain
     if callable(gain):
         datasets = list(product(*map(range, records)))
         gains = [[checks.called(partial(gain, w), x, f"the gain of {w} at") for x in datasets] for w in datasets]
-    else:
-        gains = gain
     message = "gain is not a matrix of numbers; give one row per guess and one column per dataset"
     table = checks.array(gains, message).astype(float)
     if table.ndim != 2 or table.shape[1] != many:  # noqa: PLR2004 - a matrix
