@@ -320,6 +320,12 @@ def test_a_damaged_density_is_refused(text: str, tmp_path: Path) -> None:
     refused(tmp_path / "a.density.json", READERS[".density.json"])
 
 
+@pytest.mark.parametrize("cell", ["9" * 400, "9" * 5000, "1e999", "nan", '"', "0x1"])
+def test_a_number_that_no_float_holds_is_refused(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"0.5,0.5\n0.5,0.5\n1,{cell}\n0,1\n")
+    refused(tmp_path / "a.csv", READERS[".csv"])
+
+
 def test_json_within_limits_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps([[0.5, 0.5]] * 4))
     assert isinstance(dl.Mechanism.from_matrix(tmp_path / "a.json", records=[2, 2]), dl.Mechanism)

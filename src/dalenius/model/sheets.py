@@ -261,7 +261,7 @@ def _plain(piece: bytes, reading: Reading, width: int, *, drop: bool) -> Floats 
         return None
     try:
         values = np.array(from_json(b"[" + piece + b"]"), dtype=float)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return values if values.size == marks.size else None
 
