@@ -110,7 +110,7 @@ def inner_of(inner: Any, allowed: tuple[int, ...]) -> dict[int, dict[str, Any]]:
 
 def numbers(name: str, given: ArrayLike) -> Floats:
     """Return an array of floats."""
-    return checks.array(given, f"{name} = {show(given)} must be an array of numbers").astype(float)
+    return checks.array(given, f"{name} = {show(given)} must be an array of numbers").astype(float, copy=False)
 
 
 def vector(name: str, given: ArrayLike, largest: float = 1e100) -> Floats:

@@ -79,7 +79,7 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = 
     Results are frozen: what was found does not change. Whether it was checked becomes known later, and holds for
     everyone who has the result. Only this field is set afterwards, and only here.
     """
-    verdict = _verify(result, checks.seconds("time_limit", time_limit), checks.whole("memory", memory))
+    verdict = _verify(result, checks.seconds("time_limit", time_limit), checks.whole("memory", memory, 0))
     if verdict.verified and not _states(result, verdict):
         verdict = replace(verdict, verified=False, reason="the bounds of the result are not those of its certificate")
     if verdict.verified and isinstance(result, Design) and _carries(result):
