@@ -5,10 +5,14 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
+    from typing import TextIO
 
 INTERRUPTED = 130
 BAD_INPUT = 2
+# A defect of ours: 1 would say that a certificate is not verified, or that a budget is exceeded.
+CRASHED = 70
 # What the package depends on, by the name under which it is imported.
 REQUIRED = {
     "numpy": "numpy",
@@ -38,8 +42,42 @@ def stop(_: int, frame: "FrameType | None") -> None:
 stop.until_answered = True  # type: ignore[attr-defined]  # `cli.common.finish` puts the usual one back
 
 
+class Output:
+    """Standard output that outlives its reader: what nobody reads any more is dropped, and the exit code stays."""
+
+    def __init__(self, stream: "TextIO") -> None:
+        """Take the place of this stream."""
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, unless nobody reads."""
+        return self._unless_closed(lambda: self._stream.write(text)) or 0
+
+    def flush(self) -> None:
+        """Flush, unless nobody reads."""
+        self._unless_closed(self._stream.flush)
+
+    def _unless_closed(self, act: "Callable[[], int | None]") -> int | None:
+        try:
+            return act()
+        except BrokenPipeError:
+            # Also what is still in the buffer, which is flushed at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            return None
+
+    def __getattr__(self, name: str) -> object:
+        """Return what else the stream has, but for its buffer: click would write there, past this class."""
+        if name == "buffer":
+            raise AttributeError(name)
+        return getattr(self._stream, name)
+
+
 def run() -> None:
     """Import the command and run it."""
+    if sys.stdout is not None:
+        # A name from a file may have letters that the terminal lacks.
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        sys.stdout = Output(sys.stdout)
     try:
         import signal  # noqa: PLC0415 - inside the try
 
@@ -50,10 +88,14 @@ def run() -> None:
         main()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in REQUIRED:
-            raise
-        sys.exit(without_packages(sys.argv[1:]))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the exit code is not a verdict
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in REQUIRED:
+            sys.exit(without_packages(sys.argv[1:]))
+        import traceback  # noqa: PLC0415 - seldom needed
+
+        traceback.print_exc()
+        sys.stderr.write("dalenius: this is a defect of dalenius, and nothing was decided; please report these lines\n")
+        sys.exit(CRASHED)
 
 
 def without_packages(arguments: list[str]) -> int:

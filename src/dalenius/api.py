@@ -1,5 +1,6 @@
 """What `import dalenius as dl` offers: audit, curve, design, frontier, verify, load."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +15,7 @@ from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer
 from dalenius.designing.oracle import Attack
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
@@ -254,7 +255,8 @@ def curve(
         options: as for `audit`. A `time_limit` is for all points together; without one every point has 60 s.
 
     Returns:
-        A Curve. The certificates of its points are not checked: call `verify` of the audits that you rely on.
+        A Curve. The certificates of its points are not checked: call `verify` of the audits that you rely on. After
+        Ctrl-C it holds the points up to there, `stopped` is "interrupted" and `missing` says how many are not there.
 
     Raises:
         InputError: as for `audit`; neither or both of entropies and knowledges were given.
@@ -277,13 +279,17 @@ def curve(
     known: dict[int, WarmStart] = {}
     audits: list[Audit] = []
     began = time.monotonic()
-    for k, adversary in enumerate(adversaries):
-        left = wanted.time_limit
-        if options.get("time_limit") is not None:
-            left = (wanted.time_limit - (time.monotonic() - began)) / (len(adversaries) - k)
-        here = replace(wanted, time_limit=max(left, 1e-3))
-        audits.append(solve(replace(first, adversary=adversary), here, known))
-    return Curve(tuple(points) if what == "entropy" else tuple(a.entropy for a in audits), tuple(audits))
+    with Deadline(math.inf) as whole:
+        for k, adversary in enumerate(adversaries):
+            left = wanted.time_limit
+            if options.get("time_limit") is not None:
+                left = (wanted.time_limit - (time.monotonic() - began)) / (len(adversaries) - k)
+            here = replace(wanted, time_limit=max(left, 1e-3))
+            audits.append(solve(replace(first, adversary=adversary), here, known, interrupted=whole.interrupted))
+            if whole.interrupted:
+                break
+    along = tuple(points[: len(audits)]) if what == "entropy" else tuple(a.entropy for a in audits)
+    return Curve(along, tuple(audits), len(points) - len(audits), whole.interrupted)
 
 
 def design(  # noqa: PLR0913 - the public surface
@@ -480,7 +486,8 @@ def frontier(  # noqa: PLR0913 - the public surface
         settings: as for `audit`.
 
     Returns:
-        A Frontier: one design per budget, and audits of named mechanisms.
+        A Frontier: one design per budget, and audits of named mechanisms. What the time limit or Ctrl-C left out is
+        counted in `missing`, and `stopped` says which it was.
 
     Raises:
         InputError: as for `design`.
@@ -516,13 +523,14 @@ def frontier_of(  # noqa: PLR0913 - the question, and who listens
     with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
         designs = _designs(asked, domain, many, options, deadline, later=len(families) / 4, each=each)
         audited = _named_points(asked, families, options, deadline, each)
-    return Frontier(task.query, designs, audited)
+    missing = many - len(designs) + len(families) - len(audited)
+    return Frontier(task.query, designs, audited, missing, deadline.interrupted)
 
 
 def _number_of_points(points: int, most: int = 10_000) -> int:
     many = checks.whole("points", points, 2)
     if many > most:
-        message = f"points = {many} is above the limit of {most}"
+        message = f"points = {show(many)} is above the limit of {most}"
         raise InputError(message)
     return many
 

@@ -43,3 +43,12 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def show(value: object, longest: int = 200) -> str:
+    """Return any value as one short line, to be quoted in a message; its own repr may fail or have no end."""
+    try:
+        text = printable(repr(value))
+    except Exception:  # noqa: BLE001 - of an integer of 5,000 digits, or of a stranger's class
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast, get_args
 
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
@@ -172,7 +172,8 @@ def adversary_of(  # noqa: PLR0913 - the public surface
 ) -> Adversary:
     """Return the adversary of exactly one of entropy and knowledge, or with independent records, in the user's unit."""
     if options.paper:
-        _check_paper(reference=reference, adversary=None if adversary == "bounded" else adversary)
+        bounded = checks.choice("adversary", adversary, BELIEFS) == "bounded"
+        _check_paper(reference=reference, adversary=None if bounded else adversary)
     records = asked.records
     real = asked.query if isinstance(asked, Continuous) else asked
     if isinstance(real, RealQuery):
@@ -233,11 +234,8 @@ def entropies_of(values: Iterable[float], what: str = "entropy") -> list[float]:
     one, many, of = (
         ("an entropy", "entropies", "b") if what == "entropy" else ("a knowledge", "knowledges", "knowledge")
     )
-    try:
-        points = [checks.real(one, b, -math.inf, math.inf) for b in values]
-    except TypeError:
-        message = f"{many} = {values!r} must list values of {of}, such as [0, 0.5, 1]"
-        raise InputError(message) from None
+    listed = checks.listed(values, f"{many} = {show(values)} must list values of {of}, such as [0, 0.5, 1]")
+    points = [checks.real(one, b, -math.inf, math.inf) for b in listed]
     if not points:
         message = f"{many} is empty; give at least one value of {of}"
         raise InputError(message)

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, Self
 
 from dalenius import shown
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 
 
 @dataclass(frozen=True)
@@ -1206,6 +1206,6 @@ def checked(settings: object) -> Settings:
     if settings is None:
         return DEFAULT
     if not isinstance(settings, Settings):
-        message = f"settings = {settings!r} is not a dl.Settings; write dl.Settings(...), or leave it out"
+        message = f"settings = {show(settings)} is not a dl.Settings; write dl.Settings(...), or leave it out"
         raise InputError(message)
     return settings

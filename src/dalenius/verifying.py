@@ -1,13 +1,13 @@
 """`dl.verify`: checks its arguments and calls the verifier. Checking a file loads neither numpy nor any solver."""
 
-import math
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalenius.certificates import made
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
+from dalenius.model.files import path_of
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.limits import MEMORY, TIME_LIMIT
 
@@ -44,14 +44,17 @@ def verify(
         >>> dl.verify(dl.audit(mechanism, knowledge=0.5), mechanism=mechanism).verified
         True
     """
-    checks.whole("memory", memory)
-    if time_limit != math.inf:
-        checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True)
+    mebibytes = checks.whole("memory", memory)
+    seconds = checks.seconds("time_limit", time_limit)
     if mechanism is not None:
         _check_mechanisms(mechanism)
     in_file = isinstance(source, (str, os.PathLike))
-    given = source if in_file else getattr(source, "certificate", source)
-    return made.verify(given, mechanism, memory=memory, time_limit=time_limit)
+    given = path_of(source) if in_file else getattr(source, "certificate", source)
+    try:
+        return made.verify(given, mechanism, memory=mebibytes, time_limit=seconds)
+    except OSError as error:
+        message = f"cannot read {show(given)}: {error.strerror or error}"
+        raise InputError(message) from error
 
 
 def _check_mechanisms(given: object) -> None:

@@ -1,9 +1,22 @@
 """Ctrl-C before there is anything to show: exit code 130, and no traceback, whatever is being imported."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+import dalenius as dl
+from dalenius.cli import main
+from dalenius.results.audit import Curve
+from dalenius.search.deadline import Deadline
 
 HOOK = """
 import os, runpy, signal, sys
@@ -32,3 +45,83 @@ def test_the_package_itself_imports_nothing() -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
     assert done.stdout.split() == ["dalenius"]
+
+
+TOTAL = dl.queries.total(n=5, values=[0, 1, 3, 7])
+SLOW = dl.mechanisms.geometric(TOTAL, epsilon=1)
+
+
+def interrupting(after: int) -> Callable[[Any], None]:
+    """A listener that sends Ctrl-C at its report of this number."""
+    seen = []
+
+    def listen(state: object) -> None:
+        seen.append(state)
+        if len(seen) == after:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return listen
+
+
+def test_a_curve_that_is_interrupted_is_a_part_and_says_so(tmp_path: Path) -> None:
+    began = time.monotonic()
+    curve = dl.curve(SLOW, knowledges=[0.5, 1.0, 1.5, 2.0], tolerance=1e-9, progress=interrupting(1))
+    assert time.monotonic() - began < 5
+    assert (len(curve.audits), len(curve.entropies), curve.missing, curve.stopped) == (1, 1, 3, "interrupted")
+    assert "3 points are missing: it was interrupted" in curve.summary()
+    assert "3 points are missing" in repr(curve)
+    assert {key: curve.to_dict()[key] for key in ("stopped", "missing")} == {"stopped": "interrupted", "missing": 3}
+    curve.save(tmp_path / "curve.json")
+    again = dl.load(tmp_path / "curve.json")
+    assert isinstance(again, Curve)
+    assert (again.missing, again.stopped) == (3, "interrupted")
+
+
+def test_a_whole_curve_has_no_mark() -> None:
+    curve = dl.curve(dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1), knowledges=[0.1], tolerance=1e-2)
+    assert (curve.missing, curve.stopped) == (0, "gap")
+    assert "missing" not in curve.summary()
+
+
+def test_a_frontier_counts_what_is_missing() -> None:
+    frontier = dl.frontier(dl.queries.count(n=3), entropy=1.0, points=4, named=False, progress=interrupting(2))
+    assert frontier.stopped == "interrupted"
+    assert frontier.missing == 4 - len(frontier.designs) > 0
+    assert f"{frontier.missing} points are missing: it was interrupted" in frontier.summary()
+    assert frontier.to_dict()["stopped"] == "interrupted"
+
+
+def test_work_inside_work_that_was_interrupted_does_not_begin_in_earnest() -> None:
+    with Deadline(60.0) as outer:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert outer.interrupted
+        with Deadline(60.0) as inner:
+            assert inner.expired()
+    part = Deadline(60.0, parent=outer)
+    assert part.broken_off
+    assert not part.interrupted
+
+
+CURVE = ("curve", "--query", "count(n=2)", "--mechanism", "geometric(epsilon=1)", "--knowledges", "0.1,0.2,0.3")
+FRONTIER = ("frontier", "--query", "count(n=2)", "--knowledge", "0.5", "--points", "3", "--no-named")
+
+
+@pytest.mark.parametrize(
+    ("command", "function"), [(CURVE, "dalenius.api.solve"), (FRONTIER, "dalenius.api.design_answer")]
+)
+def test_the_commands_exit_with_130_and_print_what_is_there(
+    command: tuple[str, ...], function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dalenius import api  # noqa: PLC0415 - only here
+
+    answer = getattr(api, function.rpartition(".")[2])
+
+    def interrupted(*given: object, **options: object) -> object:
+        os.kill(os.getpid(), signal.SIGINT)
+        return answer(*given, **options)
+
+    monkeypatch.setattr(function, interrupted)
+    done = CliRunner().invoke(main, [*command, "--json"])
+    assert done.exit_code == 130
+    said = json.loads(done.stdout)
+    assert (said["stopped"], said["missing"], len(said["points"])) == ("interrupted", 2, 1)

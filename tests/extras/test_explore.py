@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -328,6 +329,18 @@ def test_a_port_that_is_taken_is_a_sentence(server: Server) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith(f"dalenius: cannot listen on port {server.port}")
+
+
+def test_a_page_that_leaves_during_an_upload_is_not_a_defect(tmp_path: Path) -> None:
+    began = Server(tmp_path)
+    for _ in range(3):
+        with socket.create_connection(("127.0.0.1", began.port)) as connection:
+            head = f"POST /upload?name=a.csv&token={began.token} HTTP/1.1\r\nHost: {began.host}\r\n"
+            connection.sendall(f"{head}Content-Length: 100000\r\n\r\n1,2,3".encode())
+            time.sleep(0.2)
+    began.status()
+    began.process.send_signal(signal.SIGINT)
+    assert "Traceback" not in began.process.communicate(timeout=20)[1]
 
 
 def test_headers_forbid_inline_script_frames_and_caching(server: Server) -> None:

@@ -2,10 +2,13 @@
 
 import io
 import json
+import os
 import random
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +47,7 @@ CELLS = [
     "\x00",
     "½",
     "1" * 5000,
+    "1" * 400,
     "0x1",
 ]
 RECORDS = [[2, 2], [4], [2], [], [0], [1], [-1], [2.0], [2, True], ["2"], [10**9, 10**9], [2] * 100, None, 4, "2,2"]
@@ -218,6 +222,74 @@ def command(rng: random.Random) -> str:
     return "exit code 0 or 1"
 
 
+@cache
+def whole_files() -> dict[str, bytes]:
+    """A sound file of every other kind that is read, by its ending."""
+    from model import test_damaged_files as sound  # noqa: PLC0415 - it makes them for its own tests
+
+    place = Path(folder().name) / "sound"
+    place.mkdir()
+    (place / "a.toml").write_text(sound.STUDY)
+    gate = '[[check]]\nname = "a"\nquery = "count(n=2)"\nmechanism = "constant()"\nknowledge = 1\nbudget = 1\n'
+    density = '{"edges": [0.0, 0.5, 1.0], "masses": [0.5, 0.5]}'
+    found = {".toml": sound.STUDY.encode(), ".check.toml": gate.encode(), ".density.json": density.encode()}
+    found[".db"] = sound.made_store(place).read_bytes()
+    if find_spec("openpyxl") is not None:
+        found[".xlsx"] = sound.workbook(sound.GOOD)
+    return found
+
+
+def damaged(rng: random.Random) -> str:
+    """A store, a workbook, a TOML file or a density, with bytes changed, cut, repeated or nested."""
+    from model import test_damaged_files as sound  # noqa: PLC0415 - the readers
+
+    ending = rng.choice(sorted(whole_files()))
+    content = bytearray(whole_files()[ending])
+    for _ in range(rng.choice([1, 1, 3, 20])):
+        i, j = rng.randrange(len(content) + 1), rng.randrange(len(content) + 1)
+        how = rng.randrange(5)
+        if how == 0 and i < len(content):
+            content[i] = rng.randrange(256)
+        elif how == 1:
+            content[i:i] = rng.choice([b"[" * 3000, b"9" * 5000, b"0x" + b"f" * 6000, b"{a=" * 500, b"a." * 500, b"\0"])
+        elif how == 2:
+            content[i:j] = content[j:i]
+        elif how == 3:
+            content[i:i] = content[i : i + 200]
+        elif rng.random() < 0.2:
+            del content[i:]
+    path = Path(folder().name) / f"damaged{ending}"
+    path.write_bytes(content)
+    began = time.monotonic()
+    try:
+        readers = {**sound.READERS, ".db": sound.whole, ".xlsx": sound.read_book}
+        readers[ending](path)
+    except dl.InputError as error:
+        outcome = clear(error, path.name)
+    except Exception as error:
+        message = f"{ending} {bytes(content[:300])!r}: {type(error).__name__}: {error}"
+        raise AssertionError(message) from error
+    else:
+        outcome = "read"
+    assert time.monotonic() - began < 4 * sound.SECONDS, f"{ending} took {time.monotonic() - began:.1f} s"
+    return outcome
+
+
+def arguments(rng: random.Random) -> str:
+    """Any public function with junk in place of one argument."""
+    import test_wrong_arguments as hostile  # noqa: PLC0415 - it makes a result of every kind
+
+    name = rng.choice(sorted(hostile.CALLS))
+    argument = rng.choice(hostile.parameters(*hostile.CALLS[name]))
+    junk = list(hostile.tried(name, argument, len(hostile.JUNK)))
+    here = Path.cwd()
+    os.chdir(folder().name)  # what is written goes there
+    try:
+        return hostile.attempt(name, argument, rng.choice(junk))
+    finally:
+        os.chdir(here)
+
+
 def case(rng: random.Random) -> str:
-    kind = rng.choices([strings, files, saved, command], [5, 3, 2, 1])[0]
+    kind = rng.choices([strings, files, saved, command, damaged, arguments], [5, 3, 2, 1, 3, 2])[0]
     return f"{kind.__name__} {kind(rng)}"

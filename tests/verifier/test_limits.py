@@ -23,7 +23,7 @@ from dalenius.verifier import limits
 from dalenius.verifier.balls import ZERO, Rows, float_above, float_below, precision
 from dalenius.verifier.channels import choosing
 from dalenius.verifier.limits import NotChecked, sized, tick, ticking, within
-from dalenius.verifier.verify import verify_here
+from dalenius.verifier.verify import verify, verify_here
 
 Json = Any
 
@@ -158,9 +158,12 @@ def test_a_fifo_without_a_writer_does_not_block(tmp_path: Path) -> None:
 
 def test_what_cannot_be_opened_is_an_error_of_the_caller(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        dl.verify(tmp_path / "none.json")
+        verify(tmp_path / "none.json")
     with pytest.raises(IsADirectoryError):
-        dl.verify(tmp_path)
+        verify(tmp_path)
+    for path in (tmp_path / "none.json", tmp_path, "a\0b", "\ud800"):
+        with pytest.raises(InputError):
+            dl.verify(path)
 
 
 def test_matrices_that_are_not_held_give_the_same_products() -> None:
@@ -216,4 +219,4 @@ def test_the_child_imports_nothing_from_the_current_folder(tmp_path: Path) -> No
 
 def test_names_that_no_file_has_are_not_found() -> None:
     with pytest.raises(FileNotFoundError):
-        dl.verify("a\0b")
+        verify("a\0b")

@@ -235,3 +235,21 @@ def test_the_verifier_alone_takes_no_limits_that_are_none(monkeypatch: pytest.Mo
         with pytest.raises(SystemExit) as ended:
             say(monkeypatch, str(FILE), *wrong)
         assert ended.value.code == 2
+
+
+def test_the_verdict_of_the_verifier_alone_outlives_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert say(monkeypatch, str(FILE)) == 0
+
+
+def test_the_verifier_alone_reads_a_mechanism_from_a_file_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "deep").write_text("[" * 10**5)
+    for name, words in (("fifo", "is not a file"), ("deep", "recursion"), ("none", "No such file")):
+        assert say(monkeypatch, str(FILE), "--mechanism", str(tmp_path / name)) == 2
+        assert words in capsys.readouterr().err

@@ -50,7 +50,9 @@ class Certificate:
         try:
             return cls.of(storage.read_json(storage.path_of(path)))
         except InputError as error:
-            message = str(error) if str(path) in str(error) else f"{path}: {error}"
+            # What is not a path is named already, and may have no text.
+            place = str(path) if isinstance(path, str | os.PathLike) else ""  # type: ignore[redundant-expr]
+            message = str(error) if place in str(error) else f"{place}: {error}"
             raise InputError(message) from error
 
     @classmethod

@@ -290,17 +290,17 @@ def check_outputs(
 
     pages: what is written are pages; else no file may be named like one.
     """
-    taken = {path.resolve(): "an input" for path in inputs if path is not None}
+    taken = {os.path.realpath(path): "an input" for path in inputs if path is not None}
     for option, path in outputs:
         if path is None:
             continue
         problem = _unwritable(path) or _ending(option, path) or ("" if pages else not_a_page(path))
-        if path.resolve() in taken:
-            problem = f"it is also {taken[path.resolve()]}; choose another name"
+        if (place := os.path.realpath(path)) in taken:
+            problem = f"it is also {taken[place]}; choose another name"
         if problem:
             message = f"{option} {path}: {problem}"
             raise InputError(message)
-        taken[path.resolve()] = f"the file of {option}"
+        taken[place] = f"the file of {option}"
 
 
 def _unwritable(path: Path) -> str:

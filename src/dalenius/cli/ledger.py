@@ -1,5 +1,6 @@
 """dalenius ledger: what has been released about one dataset, and what may still be."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -8,6 +9,7 @@ import click
 from dalenius.cli.common import (
     AS_JSON,
     FILE,
+    INTERRUPTED,
     REFERENCE,
     UNIT,
     Source,
@@ -159,11 +161,16 @@ def what_if(
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger what-if book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)"
     """  # noqa: D301 - \b is click's mark for lines kept as they are
+    from dalenius.search.deadline import Deadline  # noqa: PLC0415 - numpy
     from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
 
     book = Ledger.load(path)
-    account = book.what_if(source.described(), columns=_names(columns))
+    described = source.described()
+    with Deadline(math.inf) as whole:
+        account = book.what_if(described, columns=_names(columns))
     print_json(account.to_dict()) if as_json else click.echo(account.summary())
+    if whole.interrupted:
+        return INTERRUPTED
     if book.budget is None:
         return 0
     from dalenius.studies.gate import EXIT, verdict_of  # noqa: PLC0415 - pydantic
@@ -194,14 +201,16 @@ def release(  # noqa: PLR0913 - one parameter per option
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger release book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)" --name March
     """  # noqa: D301 - \b is click's mark for lines kept as they are
+    from dalenius.search.deadline import Deadline  # noqa: PLC0415 - numpy
     from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
 
     book = Ledger.load(path)
     described = source.described()
-    account = book.release(described, name, _names(columns), force=force)
+    with Deadline(math.inf) as whole:
+        account = book.release(described, name, _names(columns), force=force)
     book.save(path)
     _show(book, account, as_json=as_json)
-    return 0
+    return INTERRUPTED if whole.interrupted else 0
 
 
 @ledger.command()

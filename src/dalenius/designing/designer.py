@@ -252,10 +252,19 @@ class Designer:
         planes.judge(planes.rows, leakage)
         return True
 
-    def audited(self, rows: Floats, lower: LowerBound, rounds: int, enough: float, share: float = 1.0) -> Designed:
+    def audited(  # noqa: PLR0913, PLR0917 - a mechanism, what is known, and how long it may take
+        self,
+        rows: Floats,
+        lower: LowerBound,
+        rounds: int,
+        enough: float,
+        share: float = 1.0,
+        waited_for: float = 0.3,
+    ) -> Designed:
         """Make a mechanism fit for use and audit it, in this share of the time left.
 
-        `enough` is a leakage below which no finer bound is needed.
+        `enough` is a leakage below which no finer bound is needed. `waited_for` is the share of the grace after the end
+        that remains after Ctrl-C: somebody waits for the answer.
         """
         problem, domain = self.problem, self.problem.domain
         if problem.goal == "leakage" and not np.array_equal(rows, problem.constant()):
@@ -266,7 +275,8 @@ class Designer:
             labels = tuple(product(range(domain.first.shape[1]), mechanism.labels))
             together = Written(domain.statistic, domain.joint(rows), labels, self.asked.query)
         expired = self.deadline.expired()
-        deadline = Deadline(self.chosen.grace) if expired else self.deadline.part(share * self.deadline.left)
+        grace = self.chosen.grace * (waited_for if self.deadline.broken_off else 1.0)
+        deadline = Deadline(grace) if expired else self.deadline.part(share * self.deadline.left)
         audit = replace(self.asked.audit(together, self._fine(lower)), settings=self._audit_settings)
         found = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
         self.deadline.nodes += deadline.nodes

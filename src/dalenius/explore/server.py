@@ -15,7 +15,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -254,6 +254,11 @@ async def _refused(_: Request, error: Exception) -> Response:
     return _sentence(as_sentence(str(error)), 400)
 
 
+async def _left(_: Request, __: Exception) -> Response:
+    """Answer nobody: the page went away before its file had come."""
+    return Response(status_code=400)
+
+
 async def _unknown(request: Request, error: Any) -> App:  # noqa: ANN401 - a starlette.exceptions.HTTPException
     words = f"There is nothing at {request.url.path}. Open the address that dalenius explore printed."
 
@@ -278,7 +283,7 @@ def application(explorer: Explorer, host: str) -> Guard:
     inside = Starlette(
         routes=explorer.routes(),
         lifespan=lifespan,
-        exception_handlers={InputError: _refused, 404: _unknown, 405: _unknown},
+        exception_handlers={InputError: _refused, ClientDisconnect: _left, 404: _unknown, 405: _unknown},
     )
     return Guard(inside, host, explorer.token)
 

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.gallery import mechanisms
 from dalenius.gallery.parameters import Epsilon, Flip, Parameter, Sigma
 from dalenius.model.channels.mechanism import Mechanism
@@ -61,12 +61,12 @@ def with_noise() -> list[str]:
 def family_of(name: object) -> tuple[Family, Parameter]:
     """Return the family that a user names, and its parameter."""
     known = with_noise()
-    found = FAMILIES.get(str(name))
+    found = FAMILIES.get(name) if isinstance(name, str) else None
     if found is not None and found.parameter is not None:
         return found, found.parameter
-    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(show(name).strip("'"), known, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    message = f"there is no family {name!r}; {hint}it must be one of {', '.join(known)}"
+    message = f"there is no family {show(name)}; {hint}it must be one of {', '.join(known)}"
     raise InputError(message)
 
 

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.gallery.parameters import Epsilon, Flip, Sigma
 from dalenius.model import checks
 from dalenius.model.channels import unclamped
@@ -40,6 +40,8 @@ MOST_RESPONSES = 2**12
 # Values of a record of unary_encoding, whose channel has 2^k outputs.
 MOST_BITS = 10
 # Steps that real-valued records are rounded to, from low to high: where nothing is given, and at most.
+# Rates of noise that floats hold.
+LEAST_RATE = Fraction(1, 10**300)
 STEPS = 100
 MOST_STEPS = 1000
 # The largest sigma of discrete Gaussian noise, whose tails are sums.
@@ -120,8 +122,9 @@ def geometric(  # noqa: PLR0913 - the public surface
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if isinstance(query, RealQuery):
         return _real_geometric(query, arguments, step, clamp=clamp)
+    _asked(query, real=True)
     if step is not None:
-        message = f"step = {step}: the records of {query} are whole numbers already; leave it out"
+        message = f"step = {show(step)}: the records of {query} are whole numbers already; leave it out"
         raise InputError(message)
     noise = geometric_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
     return _additive(query, "geometric", arguments, noise, clamp=clamp)
@@ -437,7 +440,7 @@ def _named(
 
 
 def _call(family: str, arguments: Mapping[str, object]) -> str:
-    return call_string(family, [(key, value) for key, value in arguments.items() if value is not None])
+    return call_string(family, [(key, checks.plain(value)) for key, value in arguments.items() if value is not None])
 
 
 def _additive(  # noqa: PLR0913 - a family, its arguments and how its outputs are kept
@@ -536,10 +539,11 @@ def _is_real(output: str | None) -> bool:
     return output is not None and checks.choice("output", output, ("integer", "real")) == "real"
 
 
-def _only_real(query: RealQuery, output: str | None, *, clamp: bool = True) -> None:
+def _only_real(query: RealQuery, output: object, *, clamp: bool = True) -> None:
     """Refuse rounded and clamped outputs of real-valued records."""
-    if output not in (None, "real") or not checks.flag("clamp", clamp):
-        what = f"output={output!r}" if output not in (None, "real") else "clamp=False"
+    real = output is None or (isinstance(output, str) and output == "real")
+    if not real or not checks.flag("clamp", clamp):
+        what = "clamp=False" if real else f"output={show(output)}"
         message = f"{what}: the outputs of {query} are real numbers, neither rounded nor clamped; leave it out"
         raise InputError(message)
 
@@ -585,11 +589,14 @@ def _real_rate(query: RealQuery, given: Mapping[str, float | None]) -> Fraction:
     """epsilon over what one record can change, as an exact number."""
     # The same checks, and the same messages, as of a query with one answer more or less.
     _rate(query, given["epsilon"], given["sensitivity"], given["scale"])
-    if given["scale"] is not None:
-        exact = query.spread / Fraction(given["scale"])
-    else:
-        sensitivity = query.spread if given["sensitivity"] is None else Fraction(given["sensitivity"])
-        exact = Fraction(given["epsilon"] or 0.0) / sensitivity * query.spread
+    epsilon, scale, sensitivity = (
+        None if (value := given[name]) is None else Fraction(float(value))
+        for name in ("epsilon", "scale", "sensitivity")
+    )
+    exact = query.spread / scale if scale else (epsilon or Fraction(0)) / (sensitivity or query.spread) * query.spread
+    if not LEAST_RATE <= exact <= 1 / LEAST_RATE:
+        message = f"the noise of {_call('the family', given)} on {query} is beyond what a float holds; use another one"
+        raise InputError(message)
     return exact
 
 

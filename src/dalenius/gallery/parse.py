@@ -4,6 +4,7 @@ import ast
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
 from dalenius.errors import InputError
@@ -65,8 +66,9 @@ def _check_types(text: str, build: Callable[..., Any], arguments: Mapping[str, A
     parameters = inspect.signature(build).parameters
     for name, value in arguments.items():
         taken = parameters[name].annotation
-        kinds = tuple(kind for kind in (get_args(taken) or (taken,)) if kind in _KINDS)
-        if kinds and not any(_is(value, kind) for kind in kinds):
+        # A list of whole numbers has int inside, and is something else.
+        kinds = [k for k in (get_args(taken) if isinstance(taken, UnionType) else (taken,)) if k is not NoneType]
+        if all(kind in _KINDS for kind in kinds) and not any(_is(value, kind) for kind in kinds):
             wanted = " or ".join(_KINDS[kind] for kind in kinds)
             message = f"{name} = {value!r} in {text!r} is not {wanted}"
             raise InputError(message)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.channels.continuous import RealQuery, real_query
 from dalenius.model.datasets import commas
@@ -155,11 +155,14 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
         raise InputError(message)
     if (high - low) % step:
         message = (
-            f"step = {step} does not divide the range from {low} to {high}; use high = {high - (high - low) % step} or "
-            "another step"
+            f"step = {show(step)} does not divide the range from {low} to {high}; use high = "
+            f"{high - (high - low) % step} or another step"
         )
         raise InputError(message)
     k = (high - low) // step + 1
+    if k > checks.MOST_CLASSES:
+        message = f"records have {k} values, above the limit of {checks.MOST_CLASSES}; use a larger step"
+        raise InputError(message)
     statistic = Sum(n, tuple(range(k)))
     whole = Query(
         "total",
@@ -343,7 +346,7 @@ def identity(k: int, *, names: Names = None) -> Query:
     """
     k = checks.whole("k", k)
     if k > checks.MOST_CLASSES:
-        message = f"k = {k} is above the limit of {checks.MOST_CLASSES} values"
+        message = f"k = {show(k)} is above the limit of {checks.MOST_CLASSES} values"
         raise InputError(message)
     statistic = Sum(1, tuple(range(k)))
     arguments, called = _called((("k", k),), names, k)
@@ -357,10 +360,10 @@ def _called(
     """Return the arguments with the names of values, if there are any, and these names, checked."""
     if names is None:
         return arguments, ()
-    listed = checks.listed(names, f"names = {names!r} must list what the values of a record are called")
+    listed = checks.listed(names, f"names = {show(names)} must list what the values of a record are called")
     found = tuple(name for name in listed if isinstance(name, str) and name and name.isprintable())
     if len(found) < len(listed) or len(set(found)) < len(found) or len(found) != many:
-        message = f"names = {list(listed)} must list {many} different texts, one for each value of a record"
+        message = f"names = {show(list(listed))} must list {many} different texts, one for each value of a record"
         raise InputError(message)
     return (*arguments, ("names", found)), found
 
@@ -388,7 +391,7 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, 
     sizes = checks.alphabets(records)
     checks.universe(sizes)
     if not callable(f):
-        message = f"f = {f!r} is not a function of a dataset; it is called with a tuple of the records' values"
+        message = f"f = {show(f)} is not a function of a dataset; it is called with a tuple of the records' values"
         raise InputError(message)
     found = [_plain(_answer(f, x)) for x in product(*map(range, sizes))]
     if names is not None and len(set(sizes)) > 1:

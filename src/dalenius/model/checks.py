@@ -3,10 +3,13 @@
 import math
 import numbers
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Sequence, Sized
+from typing import TYPE_CHECKING, Any, cast
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MOST_DATASETS = 2**24
 # What follows is no more than the verifier rebuilds, so that what is audited can be verified.
@@ -23,10 +26,10 @@ def whole(name: str, value: object, least: int = 1) -> int:
     # An int or a float needs no look into the abstract classes, which takes longer than all else here.
     if isinstance(value, bool) or not isinstance(value, (int, numbers.Integral)):
         least_text = f"an integer of at least {least}" if abs(least) < LARGEST else "an integer"
-        message = f"{name} = {value!r} is not a whole number; give {least_text}"
+        message = f"{name} = {show(value)} is not a whole number; give {least_text}"
         raise InputError(message)
     if value < least:
-        message = f"{name} = {value} is too small; give an integer of at least {least}"
+        message = f"{name} = {show(value)} is too small; give an integer of at least {least}"
         raise InputError(message)
     return int(value)
 
@@ -35,7 +38,7 @@ def jobs(given: object) -> int:
     """Return a number of processes, refused where they would be more than a machine can start."""
     many = whole("jobs", given)
     if many > MOST_JOBS:
-        message = f"jobs = {many} is above the limit of {MOST_JOBS} processes; one per core is enough"
+        message = f"jobs = {show(many)} is above the limit of {MOST_JOBS} processes; one per core is enough"
         raise InputError(message)
     return many
 
@@ -44,7 +47,7 @@ def records(n: object) -> int:
     """Return the number of records, refused beyond what a certificate can be verified for."""
     many = whole("n", n)
     if many > MOST_RECORDS:
-        message = f"n = {many} is above the limit of {MOST_RECORDS} records"
+        message = f"n = {show(many)} is above the limit of {MOST_RECORDS} records"
         raise InputError(message)
     return many
 
@@ -52,26 +55,60 @@ def records(n: object) -> int:
 def real(name: str, value: object, low: float, high: float, *, open_low: bool = False) -> float:
     """Return value as a finite float in [low, high], or in (low, high] with open_low."""
     if isinstance(value, bool) or not isinstance(value, (float, int, numbers.Real)):
-        message = f"{name} = {value!r} is not a number"
+        message = f"{name} = {show(value)} is not a number"
         raise InputError(message)
     try:
         number = float(value)
-    except OverflowError:
-        message = f"{name} has {len(str(value))} digits, too many for a number here"
+    except (OverflowError, ValueError):
+        message = f"{name} = {show(value, 30)} is beyond what a float holds; use a number of ordinary size"
         raise InputError(message) from None
     inside = math.isfinite(number) and low <= number <= high and not (open_low and number == low)
     if not inside:
         bound = f"{'above' if open_low else 'at least'} {low:g}" if math.isfinite(low) else "finite"
         bound += f" and at most {high:g}" if math.isfinite(high) else " and finite" if math.isfinite(low) else ""
-        message = f"{name} = {value} is out of range; it must be {bound}"
+        message = f"{name} = {show(plain(value))} is out of range; it must be {bound}"
         raise InputError(message)
     return number
+
+
+def plain(value: object) -> object:
+    """Return any real number as an int or a float, as call strings and certificates write it; all else as it is."""
+    if isinstance(value, (bool, int, float, str)) or not isinstance(value, numbers.Real):
+        return float(value) if type(value) is not float and isinstance(value, float) else value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
+
+
+def array(values: object, message: str) -> "NDArray[Any]":
+    """Return an array of real numbers; texts, ragged rows, complex numbers and objects are refused with this message.
+
+    Masked entries are refused too: their numbers are what the mask was to hide.
+    """
+    import numpy as np  # noqa: PLC0415 - commands that only check a file start without it
+
+    rows = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        hidden = f"{message}; some entries are masked: fill them, or leave them out"
+        raise InputError(hidden)
+    try:
+        found = np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(message) from error
+    if found.dtype.kind not in "biuf":
+        raise InputError(message)
+    return found
+
+
+def seconds(name: str, value: object) -> float:
+    """Return a limit of time above 0, which may be infinite."""
+    if isinstance(value, float) and value == math.inf:
+        return math.inf
+    return real(name, value, 0.0, math.inf, open_low=True)
 
 
 def choice(name: str, value: object, allowed: Sequence[str]) -> str:
     """Return value if it is one of these words."""
     if not isinstance(value, str) or value not in allowed:
-        message = f"{name} = {value!r} is unknown; use {' or '.join(map(repr, allowed))}"
+        message = f"{name} = {show(value)} is unknown; use {' or '.join(map(repr, allowed))}"
         raise InputError(message)
     return value
 
@@ -79,7 +116,7 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> str:
 def flag(name: str, value: object) -> bool:
     """Return value if it is True or False."""
     if value is not True and value is not False:
-        message = f"{name} = {value!r} must be True or False"
+        message = f"{name} = {show(value)} must be True or False"
         raise InputError(message)
     return value
 
@@ -88,7 +125,7 @@ def size(value: object, least: int = 0, most: int = 10**8) -> int:
     """Return how many draws are asked for."""
     many = whole("size", value, least)
     if many > most:
-        message = f"size = {many} is above the limit of {most} draws at a time"
+        message = f"size = {show(many)} is above the limit of {most} draws at a time"
         raise InputError(message)
     return many
 
@@ -98,8 +135,11 @@ def listed(values: object, message: str) -> tuple[object, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InputError(message)
     try:
+        # A range may be longer than the memory.
+        if isinstance(values, Sized) and len(values) > MOST_RECORDS:
+            raise InputError(message)
         return tuple(values)
-    except TypeError:  # such as an array without dimensions, which is iterable by type only
+    except (TypeError, OverflowError):  # such as an array without dimensions, which is iterable by type only
         raise InputError(message) from None
 
 
@@ -110,7 +150,7 @@ def called(f: Callable[[Any], Any], argument: object, name: str) -> Any:  # noqa
     except InputError:
         raise
     except Exception as error:
-        message = f"{name}({argument!r}) failed: {type(error).__name__}: {error}; it is called once for every output"
+        message = f"{name}({show(argument)}) failed: {type(error).__name__}: {show(str(error))}; it is called once each"
         raise InputError(message) from error
 
 
@@ -118,14 +158,14 @@ def integer(name: str, value: object) -> int:
     """Return an integer of at most 2^40 in size."""
     found = whole(name, value, -LARGEST)
     if found > LARGEST:
-        message = f"{name} = {found} is above the limit of 2^40"
+        message = f"{name} = {show(found)} is above the limit of 2^40"
         raise InputError(message)
     return found
 
 
 def integers(name: str, values: object) -> tuple[int, ...]:
     """Return a list of one or more integers, each of at most 2^40 in size, as a tuple."""
-    entries = listed(values, f"{name} = {values!r} must be a list of integers, such as [0, 1, 5]")
+    entries = listed(values, f"{name} = {show(values)} must be a list of integers, such as [0, 1, 5]")
     if not entries:
         message = f"{name} is empty; list one integer or more, such as [0, 1, 5]"
         raise InputError(message)
@@ -134,7 +174,7 @@ def integers(name: str, values: object) -> tuple[int, ...]:
 
 def alphabets(records: object) -> tuple[int, ...]:
     """Return the alphabet sizes of the records: one or more integers, each at least 1."""
-    sizes = listed(records, f"records = {records!r} must list one alphabet size per record, such as [2, 2, 2]")
+    sizes = listed(records, f"records = {show(records)} must list one alphabet size per record, such as [2, 2, 2]")
     if not sizes:
         message = "records is empty; list one alphabet size per record, such as [2, 2, 2]"
         raise InputError(message)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
+from dalenius.model import checks
 
 Ints = NDArray[np.int64]
 
@@ -42,19 +43,16 @@ def generator(rng: object) -> np.random.Generator:
     """Return numpy's generator of a seed, of a generator, or of None for a fresh one."""
     try:
         return np.random.default_rng(rng)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        message = f"rng = {rng!r} is not a source of random numbers; give a seed, a numpy Generator, or leave it out"
+    except (TypeError, ValueError, OverflowError, MemoryError, RuntimeError):
+        message = f"rng = {show(rng)} is not a source of random numbers; give a seed or a numpy Generator, or none"
         raise InputError(message) from None
 
 
 def checked(datasets: ArrayLike, records: tuple[int, ...]) -> Ints:
     """Return datasets as integers, the last axis one value per record, each inside its alphabet."""
-    try:
-        x = np.asarray(datasets)
-    except (TypeError, ValueError):  # rows of unequal length
-        x = np.empty(())
-    if x.ndim == 0 or x.shape[-1] != len(records) or x.dtype.kind not in "iub":
-        message = f"a dataset lists {len(records)} whole numbers, one per record; got {datasets!r}"
+    message = f"a dataset lists {len(records)} whole numbers, one per record; got {show(datasets)}"
+    x = checks.array(datasets, message)
+    if x.ndim == 0 or x.shape[-1] != len(records) or x.dtype.kind == "f":
         raise InputError(message)
     outside = (x < 0) | (x >= np.asarray(records))
     if outside.any():

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.counting import log_multinomial
@@ -231,17 +231,17 @@ def _outputs(query: Query, outputs: Sequence[object]) -> tuple[object, ...]:
         listed = tuple(map(_plain, outputs))
         repeated = len(set(listed)) < len(listed)
     except TypeError:
-        message = f"outputs = {outputs!r} must list what the mechanism may answer, such as [0, 1, 2]"
+        message = f"outputs = {show(outputs)} must list what the mechanism may answer, such as [0, 1, 2]"
         raise InputError(message) from None
     if not listed or repeated:
         message = f"outputs = {list(listed)} must list one output or more, each once"
         raise InputError(message)
     for y in listed:
         if query.real and not _number(y):
-            message = f"outputs holds {y!r}; answers of {query} are numbers, so outputs are finite numbers"
+            message = f"outputs holds {show(y)}; answers of {query} are numbers, so outputs are finite numbers"
             raise InputError(message)
         if query.vector and not (isinstance(y, tuple) and len(y) == query.records[0] and all(map(_number, y))):
-            message = f"outputs holds {y!r}; answers of {query} are vectors of {query.records[0]} numbers"
+            message = f"outputs holds {show(y)}; answers of {query} are vectors of {query.records[0]} numbers"
             raise InputError(message)
     return listed
 

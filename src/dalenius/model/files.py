@@ -7,20 +7,30 @@ import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 
+# Opening a FIFO that nobody writes to would wait for somebody; Windows has no FIFOs.
+NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
 # Endings of pages.
 PAGES = (".html", ".htm")
+MIB = 2**20
+# The longest file that is read: a channel of as many entries as are allowed takes 200 MiB as text.
+MOST_BYTES = 256 * MIB
 
 
 def path_of(path: object) -> Path:
-    """Return the path that a user gave; an InputError where it is none."""
+    """Return the path that a user gave; an InputError where it is not one."""
     if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
-        message = f"{path!r} is not a path; give the name of a file as text or as a pathlib.Path"
+        message = f"{show(path)} is not a path; give the name of a file as text or as a pathlib.Path"
         raise InputError(message)
     if "\0" in os.fspath(path):
         message = f"{path!r} is not a path: it holds a null character"
         raise InputError(message)
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        message = f"{path!r} is not a path: it holds a character that no file name can have"
+        raise InputError(message) from None
     return Path(path)
 
 
@@ -30,11 +40,15 @@ def obstacle(path: Path) -> str:
     A rename would put a plain file in place of a device, a FIFO or a socket that other programs rely on.
     """
     try:
-        mode = path.stat().st_mode
+        return _irregular(path.stat().st_mode)
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:
         return f"it cannot be looked at: {getattr(error, 'strerror', None) or error}"
+
+
+def _irregular(mode: int) -> str:
+    """Return what stands there instead of a regular file, or nothing."""
     if stat.S_ISREG(mode):
         return ""
     kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
@@ -75,25 +89,39 @@ def write(path: Path, data: bytes) -> None:
         raise InputError(message) from error
 
 
-def read_bytes(path: Path) -> bytes:
-    """Read a file; an InputError when it cannot be read. A device is refused: /dev/zero never ends."""
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Read a regular file of at most this many bytes; anything else is an InputError.
+
+    Every reader of the package gets its bytes here. A FIFO would block for ever, and a device such as /dev/zero never
+    ends; opening without blocking, and looking at what was opened, leaves no moment in which one could replace a file.
+    """
     try:
-        if path.is_char_device() or path.is_block_device():
-            message = f"cannot read {path}: it is a device; name a file"
-            raise InputError(message)
-        return path.read_bytes()
-    except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
+        with os.fdopen(os.open(path, os.O_RDONLY | NO_WAIT), "rb") as file:
+            about = os.fstat(file.fileno())
+            problem = _irregular(about.st_mode)
+            if not problem and about.st_size <= most:
+                # Files of /proc state no size, and have nothing to read where they would block.
+                content = (file.read() if about.st_size else file.read(most + 1)) or b""
+                if len(content) <= most:
+                    return content
+    except (OSError, ValueError) as error:
+        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         raise InputError(message) from error
+    message = f"cannot read {path}: {problem or f'it is longer than {most // MIB} MiB, the most that is read here'}"
+    raise InputError(message)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
-    """Read a JSON file; an InputError when it is none, holds NaN, or names a key twice."""
-    content = read_bytes(path)
+    """Read a JSON file; an InputError when it is not JSON, holds NaN, or names a key twice."""
+    return json_of(read_bytes(path), str(path))
+
+
+def json_of(content: bytes | str, place: str) -> Any:  # noqa: ANN401 - JSON is anything
+    """Return what this JSON holds; an InputError names the place where it stands."""
     try:
         return json.loads(content, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
     except (ValueError, RecursionError) as error:
-        message = f"{path} is not valid JSON: {str(error)[:200]}"
+        message = f"{place} is not valid JSON: {str(error)[:200]}"
         raise InputError(message) from error
 
 
@@ -117,6 +145,6 @@ def read_format(path: Path, what: str, expected: str, version: int) -> dict[str,
         message = f'{path} is not {what}: it has no "format": "{expected}"'
         raise InputError(message)
     if content.get("version") != version or isinstance(content["version"], bool):
-        message = f"{path} has version {content.get('version')!r}; this dalenius reads version {version}"
+        message = f"{path} has version {show(content.get('version'))}; this dalenius reads version {version}"
         raise InputError(message)
     return content

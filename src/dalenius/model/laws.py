@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.counting import Law
 from dalenius.numerics.types import Floats
@@ -22,9 +22,11 @@ COUNTED = ("count", "proportion")
 def listed_in(value: object) -> list[object]:
     """Return the entries of a list, tuple or array; anything else is refused."""
     if isinstance(value, (str, bytes, dict, set)) or not isinstance(value, Iterable):
-        message = f"reference = {value!r} is not a prior; {WAYS}"
+        message = f"reference = {show(value)} is not a prior; {WAYS}"
         raise InputError(message)
-    return list(np.atleast_1d(value).tolist() if isinstance(value, np.ndarray) else value)
+    if isinstance(value, np.ndarray):
+        return list(np.atleast_1d(checks.array(value, f"reference = {show(value)} is not a prior; {WAYS}")).tolist())
+    return list(checks.listed(value, f"reference = {show(value)} is not a prior; {WAYS}"))
 
 
 def checked_law(listed: object, place: str, size: int, largest: float = 1e100) -> Law:
@@ -33,12 +35,9 @@ def checked_law(listed: object, place: str, size: int, largest: float = 1e100) -
     Whole numbers with a larger sum are counts, and are divided by it. Numbers beyond `largest` are not added up, since
     their sum may be beyond floats.
     """
-    try:
-        array = np.asarray(listed)
-    except ValueError:
-        array = np.empty(0, dtype=object)
-    if array.ndim != 1 or array.dtype.kind not in "iuf":
-        message = f"{place} is not a list of numbers; give {size} probabilities"
+    message = f"{place} is not a list of numbers; give {size} probabilities"
+    array = checks.array(listed, message)
+    if array.ndim != 1 or array.dtype.kind == "b":
         raise InputError(message)
     if array.size != size:
         message = f"{place} has {array.size} numbers; give {size}, one for each value from 0 to {size - 1}"

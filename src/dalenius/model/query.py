@@ -162,6 +162,10 @@ class Query(Described):
 
     def words(self, value: int) -> str:
         """Return what a value of a record is called."""
+        value = checks.integer("value", value)
+        if self.names and not 0 <= value < len(self.names):
+            message = f"value = {value} does not exist; values are numbered 0 to {len(self.names) - 1}"
+            raise InputError(message)
         if self.names:
             return self.names[value]
         return commas(np.unravel_index(value, self.shape)) if len(self.shape) > 1 else str(value)

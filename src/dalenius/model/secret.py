@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.datasets import checked, commas, values_of
 from dalenius.model.pickling import set_state
@@ -136,7 +136,7 @@ def from_user(  # noqa: PLR0911 - one for each form
     if isinstance(secret, Iterable) and not isinstance(secret, (str, bytes)):
         return _group(tuple(secret), records)
     message = (
-        f"secret = {secret!r} is not a secret; give the index of a record, a list of indices such as [0, 1], of a "
+        f"secret = {show(secret)} is not a secret; give the index of a record, a list of indices such as [0, 1], of a "
         'table an attribute such as "0.1", a function of the dataset, or a numpy array with one value per dataset'
     )
     raise InputError(message)
@@ -270,10 +270,10 @@ def _attribute(text: object, n: int, shape: tuple[int, ...]) -> tuple[int, int]:
 
 def _index(index: object, n: int) -> int:
     if isinstance(index, (bool, np.bool_)) or not isinstance(index, (int, np.integer)):
-        message = f"{index!r} is not the index of a record; give a whole number from 0 to {n - 1}"
+        message = f"{show(index)} is not the index of a record; give a whole number from 0 to {n - 1}"
         raise InputError(message)
     if not 0 <= index < n:
-        message = f"record {index} does not exist; records are numbered 0 to {n - 1}"
+        message = f"record {show(index)} does not exist; records are numbered 0 to {n - 1}"
         raise InputError(message)
     return int(index)
 

@@ -28,6 +28,9 @@ PLAIN = b"0123456789+-.eE, "
 # Bytes of a file that are read at once: a list of floats takes a multiple of them.
 PIECE = 2**20
 LINE = ord("\n")
+# Bytes of a workbook outside its file, which openpyxl reads in some seconds; the rows of a sheet, as Excel has them.
+MOST_UNPACKED = 2**26
+MOST_ROWS = 2**20
 # Stands for a line break inside a cell in quotes.
 INSIDE = b"\v"
 
@@ -258,7 +261,7 @@ def _plain(piece: bytes, reading: Reading, width: int, *, drop: bool) -> Floats 
         return None
     try:
         values = np.array(from_json(b"[" + piece + b"]"), dtype=float)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return values if values.size == marks.size else None
 
@@ -307,19 +310,47 @@ def _is_number(cell: str, reading: Reading) -> bool:
 def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
     """Return the numbers of the first sheet of a workbook, and its header."""
     try:
-        import zipfile  # noqa: PLC0415 - only here
-
         import openpyxl  # noqa: PLC0415 - optional
     except ImportError:
         message = f"{path}: workbooks need openpyxl; install dalenius[excel], or save the sheet as .csv"
         raise InputError(message) from None
+    raw = read_bytes(path)
     try:
-        book = openpyxl.load_workbook(io.BytesIO(read_bytes(path)), read_only=True, data_only=True)
-        sheet = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
-    except (ValueError, KeyError, OSError, IndexError, TypeError, zipfile.BadZipFile) as error:
-        message = f"{path} is not a workbook: {error}"
+        _check_archive(raw)
+        book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
+        sheet = list(_filled_rows(book.worksheets[0]))
+    except Exception as error:  # whatever makes zipfile, zlib, expat or openpyxl stumble
+        message = f"{path} is not a workbook that can be read: {str(error) or type(error).__name__}"
         raise InputError(message) from error
-    return from_cells(str(path), [row for row in sheet if any(cell is not None for cell in row)], rows, asked)
+    return from_cells(str(path), sheet, rows, asked)
+
+
+def _check_archive(raw: bytes) -> None:
+    """Refuse a workbook that is small in its file and huge outside: a reader of a part stops at the size stated."""
+    import zipfile  # noqa: PLC0415 - only here
+
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        if sum(part.file_size for part in archive.infolist()) > MOST_UNPACKED:
+            message = f"it takes more than {MOST_UNPACKED >> 20} MiB unpacked; save the sheet as .csv"
+            raise InputError(message)
+
+
+def _filled_rows(sheet: Any) -> Iterator[list[Any]]:  # noqa: ANN401 - of openpyxl
+    """Yield the rows of a sheet that hold anything.
+
+    Everything between the first cell and one far away is there as empty cells: they count, and end a reading that would
+    not end.
+    """
+    # What the sheet says of its own size would fill every row up to there.
+    sheet.reset_dimensions()
+    seen = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        seen += len(row)
+        if number > MOST_ROWS or seen > checks.MOST_ENTRIES:
+            message = f"it has a cell beyond {number} rows and {seen} cells; save the numbers alone as .csv"
+            raise InputError(message)
+        if any(cell is not None for cell in row):
+            yield list(row)
 
 
 def from_cells(place: str, cells: list[list[Any]], rows: int | None, asked: Reading) -> Sheet:

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.counting import log_multinomial, sum_law
 from dalenius.model.datasets import check_record, checked, commas, values_of
@@ -166,7 +166,10 @@ class Histogram:
 
     def __post_init__(self) -> None:
         checks.records(self.n)
-        checks.whole("k", self.k)
+        object.__setattr__(self, "k", checks.whole("k", self.k))
+        if self.k > checks.LARGEST:
+            message = f"k = {show(self.k)} is above the limit of 2^40 values"
+            raise InputError(message)
         if self.k > MOST_VALUES or self.n >= checks.MOST_CLASSES:
             self.check_listed()
 

@@ -3,15 +3,15 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.files import path_of, read_bytes, read_format, read_json, write
 from dalenius.model.statistic import Histogram, Table
@@ -40,11 +40,7 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
 
     asked = Reading.from_user(**reading)
     if path.suffix == ".npy":
-        try:
-            return np.load(io.BytesIO(read_bytes(path)), allow_pickle=False), None
-        except (ValueError, EOFError, MemoryError, TokenError) as error:  # a header may claim any size, or be no Python
-            message = f"{path} is not a .npy array of numbers: {error}"
-            raise InputError(message) from error
+        return _read_npy(path), None
     if path.suffix == ".json":
         matrix = read_json(path)
         if not isinstance(matrix, list):
@@ -57,6 +53,33 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
         return read_excel(path, rows, asked)
     message = f"{path} has suffix {path.suffix!r}; a channel is read from {', '.join(TABLES)}"
     raise InputError(message)
+
+
+def _read_npy(path: Path) -> NDArray[Any]:
+    """Return the array of a .npy file. Its header, a Python text, may claim anything: the bytes after it decide."""
+    raw = read_bytes(path)
+    file = io.BytesIO(raw)
+    try:
+        read_header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[np.lib.format.read_magic(file)]
+        shape, by_columns, kind = read_header(file)
+    except Exception as error:  # a damaged header makes its parser raise almost anything
+        message = f"{path} is not a .npy array of numbers: its header cannot be read ({type(error).__name__})"
+        raise InputError(message) from error
+    problem = ""
+    if kind.kind not in "biuf":
+        problem = f"its entries are {kind}"
+    elif not all(type(length) is int and 0 <= length <= len(raw) for length in shape):
+        problem = f"its shape is {show(shape)}"
+    elif math.prod(shape) * kind.itemsize > len(raw) - file.tell():
+        problem = f"it ends before the {math.prod(shape)} entries that its header announces"
+    if problem:
+        message = f"{path} is not a .npy array of numbers: {problem}"
+        raise InputError(message)
+    entries = np.frombuffer(raw, kind, math.prod(shape), file.tell())
+    return entries.reshape(shape, order="F" if by_columns else "C")
 
 
 def _is_number(cell: str) -> bool:

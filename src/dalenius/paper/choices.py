@@ -7,7 +7,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
+from dalenius.model import checks
 
 Reading = Literal["proof", "strict"]
 
@@ -33,15 +34,13 @@ def repairs_from(repairs: Iterable[str] | None) -> frozenset[str]:
         return DEFAULT
     if isinstance(repairs, str):
         repairs = [name.strip() for name in repairs.split(",") if name.strip()]
-    try:
-        names = list(repairs)
-    except TypeError:
-        message = f"repairs = {repairs!r} must list names of repairs, such as {{'gradient', 'escort'}}"
-        raise InputError(message) from None
+    names = checks.listed(
+        repairs, f"repairs = {show(repairs)} must list names of repairs, such as {{'gradient', 'escort'}}"
+    )
     for name in names:
-        if name not in ROWS:
+        if not isinstance(name, str) or name not in ROWS:
             raise InputError(_unknown(name))
-    return frozenset(names) - ALWAYS.keys()
+    return frozenset(map(str, names)) - ALWAYS.keys()
 
 
 def made(repairs: frozenset[str]) -> tuple[str, ...]:
@@ -53,9 +52,7 @@ def reading_from(reading: str | None, repairs: frozenset[str] = DEFAULT) -> Read
     """Return how Algorithms 9 and 10 share the penalty; None means "proof"."""
     if reading is None:
         return "proof"
-    if reading not in READINGS:
-        message = f"reading = {reading!r} is unknown; use {' or '.join(map(repr, READINGS))}"
-        raise InputError(message)
+    checks.choice("reading", reading, READINGS)
     if reading == "strict" and "penalty_owner" in repairs:
         message = "reading = 'strict' and the repair 'penalty_owner' both choose who sets the penalty; give one of them"
         raise InputError(message)
@@ -63,7 +60,7 @@ def reading_from(reading: str | None, repairs: frozenset[str] = DEFAULT) -> Read
 
 
 def _unknown(name: object) -> str:
-    close = difflib.get_close_matches(str(name), ROWS, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    close = difflib.get_close_matches(show(name).strip("'"), ROWS, n=1)
+    hint = f"did you mean {show(close[0])}? " if close else ""
     by_choice = ", ".join([*WRONG, *BETTER])
-    return f"there is no repair {name!r}; {hint}by choice: {by_choice}; always made: {', '.join(ALWAYS)}"
+    return f"there is no repair {show(name)}; {hint}by choice: {by_choice}; always made: {', '.join(ALWAYS)}"

@@ -57,11 +57,10 @@ def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
     parameters.counts(T_max=T_max, max_inner=max_inner)
     parameters.shrinking(beta)
     choice, ends = repairs_from(repairs), parameters.interval(beta_range)
-    marginal, p, rows = (
-        parameters.numbers(name, given)
-        for name, given in (("marginal", marginal), ("p_start", p_start), ("rows", rows))
-    )
-    p = p.copy()
+    b = checks.real("b", b, 0.0, math.inf)
+    p = parameters.shaped("p_start", p_start, (None, None)).copy()
+    marginal = parameters.shaped("marginal", marginal, p.shape[:1])
+    rows = parameters.shaped("rows", rows, (*p.shape, None))
 
     def project(v: Floats) -> Floats | None:
         return _on_entropy(project_to_simplex(v), needed, tau_H, ends, escort="escort" in choice)
@@ -137,7 +136,7 @@ def row_entropy_printed(marginal: Floats, conditionals: Floats, b: float, k: int
 
 def project_to_simplex(v: ArrayLike) -> Floats:
     """Algorithm 4: the nearest probability vector, max(v - theta, 0) with theta by sorting."""
-    v = parameters.numbers("v", v)
+    v = parameters.vector("v", v)
     falling = np.sort(v)[::-1]
     theta = (np.cumsum(falling) - 1) / np.arange(1, v.size + 1)
     return np.asarray(np.maximum(v - theta[np.flatnonzero(falling > theta)[-1]], 0.0))
@@ -162,7 +161,7 @@ def project_to_entropy(  # noqa: PLR0913 - the REQUIRE list
     checks.real("target", target, -math.inf, math.inf)
     escort = "escort" in repairs_from(repairs)
     ends = parameters.interval(beta_range)
-    return _on_entropy(parameters.numbers("v", v), target, eps, ends, most=T_max, escort=escort)
+    return _on_entropy(parameters.vector("v", v), target, eps, ends, most=T_max, escort=escort)
 
 
 def _on_entropy(  # noqa: PLR0913 - of Algorithm 5

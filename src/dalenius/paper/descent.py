@@ -83,9 +83,12 @@ class Penalty:
         """P(z)."""
         return max(0.0, z) ** 2 if self.hinge else float(np.logaddexp(0.0, z)) ** 2
 
-    def slope(self, z: float) -> float:
+    def slope(self, z: float, flat: float = 700.0) -> float:
         """P'(z) = 2 softplus(z) sigmoid(z), or 2 max(0, z)."""
-        return 2 * max(0.0, z) if self.hinge else 2 * float(np.logaddexp(0.0, z)) / (1 + math.exp(-z))
+        if self.hinge:
+            return 2 * max(0.0, z)
+        # Below, the exponential is beyond floats, and the slope is 0 in them.
+        return 0.0 if z < -flat else 2 * float(np.logaddexp(0.0, z)) / (1 + math.exp(-z))
 
 
 def descend(  # noqa: PLR0913 - the REQUIRE list
@@ -161,6 +164,7 @@ def task_of(  # noqa: PLR0913, PLR0917 - the inputs that Algorithms 6 to 11 shar
 ) -> Subproblem:
     """Check d(f(x), y) as (|X|, |Y|), p0 (None: uniform), a prior and the budget, and put them together."""
     universe = Universe(checks.alphabets(records))
+    checks.universe(universe.records)
     table = parameters.numbers("distance", distance)
     if table.ndim != 2 or table.shape[0] != universe.size:  # noqa: PLR2004 - datasets x outputs
         message = f"distance has shape {table.shape}; it needs one row per dataset, {universe.size} of them"

@@ -80,7 +80,7 @@ def minimal_distortion(  # noqa: PLR0913 - the REQUIRE list
     how = "owner" if "penalty_owner" in choice else reading
     rounds = {"proof": 60, "strict": 20, "owner": 10}[how] if T_max is None else checks.whole("T_max", T_max)
     task = task_of(distance, records, L, p0, None, "L")
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = parameters.generator(rng)
     if q_start is None:
         q = rng.dirichlet(np.ones(task.cost.shape[1]), size=task.universe.size)
     else:
@@ -149,6 +149,7 @@ def dual_adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
     """
     problem = task_of(distance, records, L, p0, prior, "L")
     loop, of_descent = PenaltyLoop(eps, lambda_0, mu, delta, T_max), parameters.inner_of(inner, (11,))[11]
+    checks.flag("fixed", fixed)
     return _penalised(
         problem, start_of(q_start, problem), repairs_from(repairs), loop, of_descent, expired, fixed=fixed
     )

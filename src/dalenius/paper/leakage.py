@@ -86,7 +86,7 @@ def maximal_leakage(  # noqa: PLR0913 - the REQUIRE list
     options = {2: {"eps": eps, **given[2]}, 3: {"tau": eps, "repairs": choice, "expired": expired, **given[3]}}
     if p_start is None:
         # Repair 5: from the uniform prior, where the text begins, nothing moves when b is large.
-        prior = random_prior(np.random.default_rng(0) if rng is None else rng, universe.size, b)
+        prior = random_prior(parameters.generator(rng), universe.size, b)
     else:
         prior = _spread(parameters.prior_from(p_start, universe.size, b), b)
     met = leakages(universe, q, prior)

@@ -1,11 +1,13 @@
 """Algorithm 2: the marginal p(x_i) of largest I(X_i;Y), by Blahut-Arimoto with a multiplier for the entropy."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalenius.model import checks
 from dalenius.numerics.deferred import entr
 from dalenius.paper import parameters
 from dalenius.paper.gradients import log_ratios
@@ -46,7 +48,9 @@ def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
     """
     parameters.positive(eps=eps, alpha=alpha)
     parameters.counts(T_max=T_max)
-    conditionals, rows = parameters.numbers("conditionals", conditionals), parameters.numbers("rows", rows)
+    b = checks.real("b", b, 0.0, math.inf)
+    conditionals = parameters.shaped("conditionals", conditionals, (None, None))
+    rows = parameters.shaped("rows", rows, (*conditionals.shape, None))
     start = parameters.distribution("p_start", p_start, (conditionals.shape[0],))
     spread = entr(conditionals).sum(axis=1)
     given = answers(conditionals, rows)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError
-from dalenius.model import checks
+from dalenius.errors import InputError, show
+from dalenius.model import checks, datasets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.paper.universe import SLACK, Floats, entropy
 
@@ -79,7 +79,7 @@ def interval(beta_range: Sequence[float]) -> tuple[float, float]:
     try:
         low, high = beta_range
     except (TypeError, ValueError):
-        message = f"beta_range = {beta_range!r} must be two numbers (low, high), such as (0, 1e6)"
+        message = f"beta_range = {show(beta_range)} must be two numbers (low, high), such as (0, 1e6)"
         raise InputError(message) from None
     low, high = (checks.real("an end of beta_range", end, -math.inf, math.inf) for end in (low, high))
     if low >= high:
@@ -88,13 +88,17 @@ def interval(beta_range: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def inner_of(inner: Inner | None, allowed: tuple[int, ...]) -> dict[int, dict[str, Any]]:
+def inner_of(inner: Any, allowed: tuple[int, ...]) -> dict[int, dict[str, Any]]:  # noqa: ANN401 - as given
     """Return the parameters of inner algorithms by number, none for those not named."""
     found: dict[int, dict[str, Any]] = {number: {} for number in allowed}
-    for number, parameters in (inner or {}).items():
+    given = {} if inner is None else inner
+    if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+        message = f"inner = {show(inner)} must give parameters by number and name, such as {{2: {{'alpha': 0.2}}}}"
+        raise InputError(message)
+    for number, parameters in given.items():
         if number not in found:
             listed = ", ".join(map(str, allowed))
-            message = f"inner = {{{number!r}: ...}} names no algorithm that this one calls; those are {listed}"
+            message = f"inner = {{{show(number)}: ...}} names no algorithm that this one calls; those are {listed}"
             raise InputError(message)
         for name in parameters:
             if name not in OF[number]:
@@ -106,11 +110,32 @@ def inner_of(inner: Inner | None, allowed: tuple[int, ...]) -> dict[int, dict[st
 
 def numbers(name: str, given: ArrayLike) -> Floats:
     """Return an array of floats."""
-    try:
-        return np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        message = f"{name} = {given!r} must be an array of numbers"
-        raise InputError(message) from None
+    return checks.array(given, f"{name} = {show(given)} must be an array of numbers").astype(float, copy=False)
+
+
+def vector(name: str, given: ArrayLike, largest: float = 1e100) -> Floats:
+    """Return a list of one or more numbers, which can be added up."""
+    found = shaped(name, given, (None,))
+    if np.abs(found).max() > largest:
+        message = f"{name} = {show(given)} holds a number beyond {largest:g}"
+        raise InputError(message)
+    return found
+
+
+def shaped(name: str, given: ArrayLike, shape: tuple[int | None, ...]) -> Floats:
+    """Return finite numbers of this shape; None stands for any length of at least 1."""
+    found = numbers(name, given)
+    fits = all(has and want in (None, has) for has, want in zip(found.shape, shape, strict=False))
+    if len(shape) != found.ndim or not fits or not np.isfinite(found).all():
+        wanted = ", ".join("any" if want is None else str(want) for want in shape)
+        message = f"{name} has shape {found.shape}; it must hold finite numbers in shape ({wanted})"
+        raise InputError(message)
+    return found
+
+
+def generator(rng: object) -> np.random.Generator:
+    """Return the source of random numbers; the same numbers each time where none is given."""
+    return datasets.generator(0 if rng is None else rng)
 
 
 def distribution(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Floats:
@@ -134,6 +159,7 @@ def mechanism_matrix(channel: Mechanism | ArrayLike, records: Sequence[int] | No
         message = "records is missing; list one alphabet size per record, such as [2, 2, 2]"
         raise InputError(message)
     sizes = checks.alphabets(records)
+    checks.universe(sizes)
     table = numbers("q", channel)
     if table.ndim != 2 or table.shape[0] != math.prod(sizes):  # noqa: PLR2004 - datasets x outputs
         message = f"q has shape {table.shape}; it needs one row per dataset, {math.prod(sizes)} of them"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.paper import parameters
 from dalenius.paper.choices import repairs_from
@@ -63,7 +64,7 @@ def leakage_distortion_tradeoff(  # noqa: PLR0913 - the REQUIRE list
     parameters.counts(T_max=T_max)
     choice, given = repairs_from(repairs), parameters.inner_of(inner, (1, 7, 8))
     task = task_of(distance, records, D, p0, None, "D")
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = parameters.generator(rng)
     q = random_channel(rng, task.cost, D) if q_start is None else start_of(q_start, task)
     history: list[Step] = []
     traces: list[Trace] = []
@@ -184,7 +185,10 @@ def exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE list
     q = start_of(channel, problem)
     checks.real("penalty", penalty, 0.0, math.inf)
     choice = Penalty("hinge" in repairs_from(repairs))
-    return _descended(problem, q, penalty, record, choice, options, expired)
+    if checks.whole("record", record, 0) >= len(problem.universe.records):
+        message = f"record = {show(record)} does not exist; records are numbered from 0"
+        raise InputError(message)
+    return _descended(problem, q, penalty, int(record), choice, options, expired)
 
 
 def _descended(  # noqa: PLR0913, PLR0917 - as above

@@ -15,6 +15,7 @@ from dalenius.report.text import (
     starts,
     why,
 )
+from dalenius.results.audit import missing_words
 from dalenius.results.design import Design, Frontier, NamedPoint
 
 
@@ -45,7 +46,8 @@ def frontier_table(frontier: Frontier) -> str:
         # How far a mechanism is above the best rests on its distortion, which no certificate has.
         lines += from_file(frontier, [_named_line(frontier, point, longest, width) for point in frontier.named])
     words = all_checked_words([*frontier.designs, *(point.leakage for point in frontier.named)])
-    return "\n".join([*lines, "", words])
+    missing = [missing_words(frontier.missing, frontier.stopped)] if frontier.missing else []
+    return "\n".join([*lines, "", words, *missing])
 
 
 def _named_line(frontier: Frontier, point: NamedPoint, longest: int, width: int) -> str:

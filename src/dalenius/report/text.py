@@ -22,7 +22,7 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
-from dalenius.results.audit import Audit, Curve, Loaded, Stopped
+from dalenius.results.audit import Audit, Curve, Loaded, Stopped, missing_words
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
 
@@ -147,6 +147,7 @@ def curve_facts(curve: Curve) -> Facts:
         ("Audited", [problem(first.mechanism)]),
         ("Adversary", lines),
         ("Proved", [all_checked_words(curve.audits)]),
+        *([("Missing", [missing_words(curve.missing, curve.stopped)])] if curve.missing else []),
     ]
 
 

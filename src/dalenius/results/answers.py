@@ -241,7 +241,7 @@ def why_stopped(
     deadline = run.deadline
     if run.closed(*bracket):
         return "gap"
-    if deadline.interrupted:
+    if deadline.broken_off:
         return "interrupted"
     if deadline.left > 0 and bracket[1] - bracket[0] <= nearly:
         return "nearly"

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -356,6 +356,8 @@ class Curve:
     Attributes:
         entropies: b at each point, in the unit of the audits.
         audits: one per point.
+        missing: how many points were asked for and are not there, because Ctrl-C came first.
+        interrupted: whether Ctrl-C came.
 
     Example:
         >>> mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip=0.3)
@@ -365,6 +367,13 @@ class Curve:
 
     entropies: tuple[float, ...]
     audits: tuple[Audit, ...]
+    missing: int = 0
+    interrupted: bool = False
+
+    @property
+    def stopped(self) -> Stopped:
+        """Why it ended: "interrupted", or the worst of what ended its audits."""
+        return worst_end(self.audits, interrupted=self.interrupted)
 
     @property
     def unit(self) -> str:
@@ -393,7 +402,12 @@ class Curve:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the curve as plain data."""
-        return {"unit": self.unit, "points": [audit.to_dict() for audit in self.audits]}
+        return {
+            "unit": self.unit,
+            "stopped": self.stopped,
+            "missing": self.missing,
+            "points": [audit.to_dict() for audit in self.audits],
+        }
 
     def _repr_html_(self) -> str:
         head = ("entropy", "knowledge", "lower", "upper", "gap", "stopped")
@@ -441,7 +455,7 @@ class Curve:
         return (
             f"<Curve of {len(self.audits)} points, {what} {min(along):.4g} to {max(along):.4g}: "
             f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
-            f"widest gap {widest:.1e}{sure}{origin(self)}>"
+            f"widest gap {widest:.1e}{sure}{origin(self)}{missing_words(self.missing, self.stopped, ', ')}>"
         )
 
 
@@ -456,6 +470,22 @@ class Loaded(Protocol):
 def origin(result: Loaded) -> str:
     """Return how the short form of a result that was read from a file ends."""
     return ", read from a file" if result.loaded else ""
+
+
+def worst_end(parts: Iterable[Any], *, interrupted: bool = False, missing: int = 0) -> Stopped:
+    """Return why work of several parts ended. missing: how many there was no time for."""
+    reasons = {part.stopped for part in parts} | ({"interrupted"} if interrupted else set())
+    reasons |= {"time_limit"} if missing else set()
+    order: tuple[Stopped, ...] = ("interrupted", "time_limit", "nodes", "method", "nearly")
+    return next((why for why in order if why in reasons), "gap")
+
+
+def missing_words(missing: int, stopped: str, before: str = "") -> str:
+    """Return what is to be said of points that are not there; nothing where all are."""
+    if not missing:
+        return ""
+    why = "it was interrupted" if stopped == "interrupted" else "the time limit was reached"
+    return f"{before}{missing} {'point is' if missing == 1 else 'points are'} missing: {why}"
 
 
 def _index(record: int | None) -> int:

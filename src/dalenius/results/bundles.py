@@ -128,14 +128,27 @@ def _real(content: dict[str, Any], name: str, low: float = 0.0, high: float = ma
     return None if content[name] is None else checks.real(f'"{name}"', content[name], low, high)
 
 
+def _part(result: Curve | Frontier) -> dict[str, Any]:
+    """What marks a result that is a part of what was asked; nothing of a whole one."""
+    whole = not (result.missing or result.interrupted)
+    return {} if whole else {"missing": result.missing, "interrupted": result.interrupted}
+
+
+def _missing(content: dict[str, Any]) -> tuple[int, bool]:
+    """How many points of what was asked are not there, and whether Ctrl-C came."""
+    return checks.whole("missing", content.get("missing", 0), 0), checks.flag(
+        "interrupted", content.get("interrupted", False)
+    )
+
+
 def _of_curve(curve: Curve) -> dict[str, Any]:
-    return {"audits": [audit_content(audit) for audit in curve.audits]}
+    return {"audits": [audit_content(audit) for audit in curve.audits], **_part(curve)}
 
 
 def _curve(content: dict[str, Any], part: Part) -> Curve:
     audits = tuple(_audit(part(one)) for one in content["audits"])
     _one_question(audits, ("mechanism", "adversary", "reference", "secret"), "curve")
-    return Curve(tuple(audit.entropy for audit in audits), audits)
+    return Curve(tuple(audit.entropy for audit in audits), audits, *_missing(content))
 
 
 def _of_frontier(frontier: Frontier) -> dict[str, Any]:
@@ -146,6 +159,7 @@ def _of_frontier(frontier: Frontier) -> dict[str, Any]:
             {"name": p.name, "family": p.family, "distortion": p.distortion, "leakage": audit_content(p.leakage)}
             for p in frontier.named
         ],
+        **_part(frontier),
     }
 
 
@@ -171,7 +185,7 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
             raise InputError(message)
         distortion = checks.real("distortion", one["distortion"], 0.0, math.inf)
         named.append(NamedPoint(name, family, distortion, audit, audit.mechanism))
-    return Frontier(query, designs, tuple(named))
+    return Frontier(query, designs, tuple(named), *_missing(content))
 
 
 def _of_calibration(calibration: Calibration) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeVar
 
 from dalenius.certificates import made
 from dalenius.certificates.audits import adversary_data
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
+from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.secret import describe
 from dalenius.results.audit import Audit
@@ -30,10 +31,10 @@ HEAVY = {"own-count": 40, "moved": 16, "bellman": 5}
 NOT_CHECKED = "not checked:"  # how the verifier begins when it ran out of time or memory
 
 
-def check_option(verify: Verify) -> None:
+def check_option(verify: object) -> None:
     """Refuse what `verify=` cannot mean."""
-    if verify != "auto" and not isinstance(verify, bool):
-        message = f'verify = {verify!r} is unknown; use "auto", True or False'
+    if not isinstance(verify, bool) and not (isinstance(verify, str) and verify == "auto"):
+        message = f'verify = {show(verify)} is unknown; use "auto", True or False'
         raise InputError(message)
 
 
@@ -125,7 +126,7 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = 
     Results are frozen: what was found does not change. Whether it was checked becomes known later, and holds for
     everyone who has the result. Only this field is set afterwards, and only here.
     """
-    verdict = _verify(result, time_limit, memory)
+    verdict = _verify(result, checks.seconds("time_limit", time_limit), checks.whole("memory", memory, 0))
     if verdict.verified and (other := _other(result)):
         verdict = replace(verdict, verified=False, reason=other)
     if verdict.verified and isinstance(result, Design) and _carries(result):

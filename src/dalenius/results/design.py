@@ -10,13 +10,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius import shown
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
+from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
-from dalenius.results.audit import Audit, Stopped, finite, flat, frame, is_closed, limit_words, origin
+from dalenius.results.audit import (
+    Audit,
+    Stopped,
+    finite,
+    flat,
+    frame,
+    is_closed,
+    limit_words,
+    missing_words,
+    origin,
+    worst_end,
+)
 from dalenius.results.history import Step
 from dalenius.results.units import NATS_PER_UNIT, in_unit
 
@@ -136,7 +148,7 @@ class Design:
 
         The bound is a line in the budget, lower - slope (budget - own), and never below 0.
         """
-        steps = np.asarray(budgets, dtype=float) - self.budget
+        steps = checks.array(budgets, f"budgets = {show(budgets)} must be numbers") - self.budget
         drop = self.slope * steps
         return np.asarray(np.maximum(0.0, self.lower - drop - ROUNDING * (self.lower + np.abs(drop))))
 
@@ -253,6 +265,8 @@ class Frontier:
     Attributes:
         designs: one per budget, by rising budget.
         named: audits of named mechanisms, on the same axes.
+        missing: how many designs and audits were asked for and are not there: the time limit or Ctrl-C came first.
+        interrupted: whether Ctrl-C came.
 
     Example:
         >>> frontier = dl.frontier(dl.queries.modular_sum(n=2, modulus=2), knowledge=0.5, points=3, named=False)
@@ -264,12 +278,20 @@ class Frontier:
     query: Query
     designs: tuple[Design, ...]
     named: tuple[NamedPoint, ...] = ()
+    missing: int = 0
+    interrupted: bool = False
 
     def __post_init__(self) -> None:
         if not self.designs or any(design.goal != "leakage" for design in self.designs):
             message = "a frontier needs one design or more, each of the least leakage at a distortion budget"
             raise InputError(message)
         object.__setattr__(self, "designs", tuple(sorted(self.designs, key=lambda design: design.budget)))
+
+    @property
+    def stopped(self) -> Stopped:
+        """Why it ended: "interrupted", "time_limit", or the worst of what ended its designs and audits."""
+        parts = [*self.designs, *(point.leakage for point in self.named)]
+        return worst_end(parts, interrupted=self.interrupted, missing=self.missing)
 
     @property
     def unit(self) -> str:
@@ -302,7 +324,7 @@ class Frontier:
         Lower: each design's bound is a line in the budget that holds everywhere; the highest counts.
         Upper: mixing two designs is a mechanism, and leakage is convex; the best mixture counts.
         """
-        at = np.asarray(distortions, dtype=float)
+        at = checks.array(distortions, f"distortions = {show(distortions)} must be numbers").astype(float)
         first, last = self.designs[0].budget, self.designs[-1].budget
         outside = at[~((first <= at) & (at <= last))]
         if outside.size:
@@ -317,6 +339,9 @@ class Frontier:
 
         The first is -infinity left of the first design, where no mechanism is known.
         """
+        if not isinstance(point, NamedPoint):
+            message = f"point = {show(point)} is not a named mechanism of this frontier; take one of frontier.named"
+            raise InputError(message)
         at = np.array(point.distortion)
         low = point.leakage.lower - float(self._upper(at))
         high = point.leakage.upper - float(self._lower(at))
@@ -340,6 +365,8 @@ class Frontier:
         return {
             "query": str(self.query),
             "unit": self.unit,
+            "stopped": self.stopped,
+            "missing": self.missing,
             "points": [design.to_dict() for design in self.designs],
             "named": [self._named_row(point) for point in self.named],
         }
@@ -391,7 +418,7 @@ class Frontier:
             f"<Frontier of {self.query}: {len(self.designs)} points, {self.designs[0].distortion_name} from "
             f"{self.distortions[0]:.4g} to {self.distortions[-1]:.4g}, leakage from {round_up(self.upper[0])} to "
             f"{round_down(self.lower[-1])} {self.unit}, widest gap {short_up(widest)}, "
-            f"{len(self.named)} named mechanisms{origin(self)}>"
+            f"{len(self.named)} named mechanisms{origin(self)}{missing_words(self.missing, self.stopped, ', ')}>"
         )
 
 

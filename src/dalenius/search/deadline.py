@@ -55,6 +55,8 @@ class Deadline:
         # Where Ctrl-C is ignored, as in the workers of a study, it stays ignored: the process above decides.
         if ours and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             self._previous = signal.getsignal(signal.SIGINT)
+            # Longer work around this was interrupted while nothing of it listened: it is not to begin in earnest.
+            self.interrupted = self.interrupted or (self._outer is not None and self._outer.interrupted)
             signal.signal(signal.SIGINT, self._interrupt)
         return self
 
@@ -66,10 +68,20 @@ class Deadline:
         if self.interrupted:
             raise KeyboardInterrupt
         self.interrupted = True
-        outer = getattr(self._previous, "__self__", None)
         # An audit inside longer work, which is to stop as well.
-        if isinstance(outer, Deadline):
-            outer.interrupted = True
+        if self._outer is not None:
+            self._outer.interrupted = True
+
+    @property
+    def _outer(self) -> "Deadline | None":
+        """The deadline of longer work around this one, in which it waits for Ctrl-C."""
+        outer = getattr(self._previous, "__self__", None)
+        return outer if isinstance(outer, Deadline) else None
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether Ctrl-C has ended this work, or the work of which it is a part."""
+        return self.interrupted or (self.parent is not None and self.parent.broken_off)
 
     @property
     def seconds(self) -> float:

@@ -22,7 +22,7 @@ from dalenius.model.files import not_a_page, obstacle
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.studies.checking import mismatch
 from dalenius.studies.task import Answered, Number, Task, Text, Work, check_question, wrong_calls
-from dalenius.studies.words import Place, Source, mistakes_of, nearest
+from dalenius.studies.words import MOST_MISTAKES, Place, Source, mistakes_of, nearest
 
 Verdict = Literal["kept", "exceeded", "undecided"]
 
@@ -105,7 +105,7 @@ def read_checks(path: Path) -> list[tuple[Check, Work]]:
     found = source.content.get("check")
     mistakes: list[tuple[Place, str]] = [
         ((name,), f"there is no table [{name}]; {nearest(name, ('check',))}")
-        for name in source.content
+        for name in list(source.content)[:MOST_MISTAKES]
         if name != "check"
     ]
     if not isinstance(found, list) or not found:
@@ -113,6 +113,8 @@ def read_checks(path: Path) -> list[tuple[Check, Work]]:
         raise source.refuse(mistakes)
     checks = []
     for number, table in enumerate(found):
+        if len(mistakes) > MOST_MISTAKES:
+            break
         place = ("check", number)
         try:
             check = Check.model_validate(table)

@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dalenius.errors import InputError
 from dalenius.studies.task import Number, Task, Text, Whole, Work, check_question, wrong_calls
-from dalenius.studies.words import Place, Source, mistakes_of, nearest
+from dalenius.studies.words import MOST_MISTAKES, Place, Source, mistakes_of, nearest
 
 MOST_POINTS = 10**6
 # Points of a study that are built before work starts, until one is possible.
@@ -92,7 +92,8 @@ def read_grid(source: Source) -> tuple[Head, tuple[Point, ...]]:
     """Check the whole file before any work; every mistake is reported, with its line."""
     content, names = source.content, ("study", "fix", "vary")
     mistakes: list[tuple[Place, str]] = [
-        ((name,), f"there is no table [{name}]; {nearest(name, names)}") for name in sorted(set(content) - set(names))
+        ((name,), f"there is no table [{name}]; {nearest(name, names)}")
+        for name in sorted(set(content) - set(names))[:MOST_MISTAKES]
     ]
     tables = {name: content.get(name, {}) for name in names}
     for name, table in tables.items():
@@ -157,7 +158,7 @@ def _unknown(fix: Mapping[str, Any], vary: Mapping[str, Any]) -> list[tuple[Plac
     braced = {name for text in texts for name in BRACES.findall(text)}
     known = set(Task.model_fields)
     found: list[tuple[Place, str]] = []
-    for name in fix:
+    for name in list(fix)[:MOST_MISTAKES]:
         if name not in known:
             found.append((("fix", name), f"there is no key {name!r}; {nearest(name, known)}"))
         if name in vary:

@@ -122,13 +122,14 @@ def answer(item: tuple[str, Question]) -> Entry:
     began = time.monotonic()
     try:
         found = question.answer()
+        certificate = packed(found.certificate)
     except InputError as error:
         return Entry(key, "failed", str(error), {}, time.monotonic() - began)
     except MemoryError:
         return Entry(key, "failed", "this point needs more memory than there is", {}, time.monotonic() - began)
     except Exception as error:  # noqa: BLE001 - a defect at one point must not cost the others
         return Entry(key, "failed", f"{type(error).__name__}: {error}", {}, time.monotonic() - began)
-    return Entry(key, "done", "", found.numbers, found.seconds, packed(found.certificate))
+    return Entry(key, "done", "", found.numbers, found.seconds, certificate)
 
 
 def _dead(key: str, times: int) -> Entry:

@@ -6,23 +6,34 @@ was reported as done.
 """
 
 import json
+import math
 import shutil
 import sqlite3
 import tempfile
+import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dalenius import __version__
 from dalenius.errors import InputError
-from dalenius.model.files import obstacle
+from dalenius.model.files import json_of, obstacle
 
 FORMAT = "dalenius/study"
 # A disk with fewer bytes than these counts as full: SQLite's log takes that much.
 LEAST_FREE = 1 << 20
+# Seconds after which a lock of another process is given up: a run waits longer than somebody who looks.
+WAIT = {"ro": 5.0, "rwc": 30.0}
+# The most bytes of a certificate, and how long reading may take: seconds, bytes of the file for each more, and steps of
+# SQLite from one look at the clock to the next.
+MOST_UNPACKED = 2**27
+SECONDS = 4.0
+BYTES_PER_SECOND = 10**7
+STEPS = 10_000
 ANOTHER = "name another file with --store"
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -51,7 +62,7 @@ class Entry:
 
     def certificate_data(self) -> Any:  # noqa: ANN401 - JSON
         """The certificate as data; None where the point failed."""
-        return None if self.certificate is None else json.loads(zlib.decompress(self.certificate))
+        return None if self.certificate is None else unpacked(self.certificate, f"the certificate of {self.key}")
 
 
 @dataclass(frozen=True)
@@ -109,16 +120,25 @@ class Store:
 
     def entries(self) -> dict[str, Entry]:
         """Everything that has ended, by key, without certificates."""
-        with _told(self.path):
-            rows = self.connection.execute("SELECT key, status, reason, numbers, seconds FROM points").fetchall()
-        return {row[0]: Entry(row[0], row[1], row[2], json.loads(row[3]), row[4]) for row in rows}
+        found: dict[str, Entry] = {}
+        with _told(self.path), _in_time(self.path, self.connection):
+            for row in self.connection.execute("SELECT key, status, reason, numbers, seconds FROM points"):
+                entry = _entry(self.path, row)
+                if entry.key in found:
+                    # Pages that stand in the file once can be reached many times, without an end.
+                    raise _damaged(self.path, f"the point {entry.key[:64]} is there twice")
+                found[entry.key] = entry
+        return found
 
     def certificates(self) -> Iterator[tuple[str, Any]]:
         """Keys and certificates of all points that are done, one at a time."""
-        with _told(self.path):
-            query = "SELECT key, certificate FROM points WHERE status = 'done' ORDER BY key"
-            for key, blob in self.connection.execute(query):
-                yield key, json.loads(zlib.decompress(blob))
+        done = sorted(key for key, entry in self.entries().items() if entry.status == "done")
+        for key in done:
+            with _told(self.path), _in_time(self.path, self.connection):
+                row = self.connection.execute("SELECT certificate FROM points WHERE key = ?", (key,)).fetchone()
+            if row is None or not isinstance(row[0], bytes):
+                raise _damaged(self.path, f"the point {key[:64]} has no certificate")
+            yield key, unpacked(row[0], f"store {self.path}: the certificate of {key[:64]}")
 
     def copy(self) -> bytes:
         """The whole file, with what still stands in its log."""
@@ -128,8 +148,57 @@ class Store:
 
 
 def packed(certificate: dict[str, Any]) -> bytes:
-    """Return a certificate as the store holds it."""
-    return zlib.compress(json.dumps(certificate, allow_nan=False, separators=(",", ":")).encode(), 6)
+    """Return a certificate as the store holds it; refused where it could not be read again."""
+    text = json.dumps(certificate, allow_nan=False, separators=(",", ":")).encode()
+    if len(text) > MOST_UNPACKED:
+        message = f"its certificate takes {len(text) >> 20} MiB, above {MOST_UNPACKED >> 20}; allow a wider gap"
+        raise InputError(message)
+    return zlib.compress(text, 6)
+
+
+def unpacked(certificate: bytes, place: str) -> Any:  # noqa: ANN401 - JSON
+    """Return the data of a certificate as the store holds it."""
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(certificate, MOST_UNPACKED)
+    except zlib.error as error:
+        message = f"{place} cannot be unpacked: {error}"
+        raise InputError(message) from error
+    if not unpacking.eof:
+        message = f"{place} is cut off, or takes more than {MOST_UNPACKED >> 20} MiB"
+        raise InputError(message)
+    return json_of(text, place)
+
+
+def _entry(path: Path, row: tuple[Any, ...]) -> Entry:
+    """Return the point of a row, whose columns may hold anything."""
+    key, status, reason, numbers, seconds = row
+    texts = all(isinstance(text, str) for text in (key, status, reason, numbers))
+    if not texts or status not in ("done", "failed") or type(seconds) is not float or not math.isfinite(seconds):
+        raise _damaged(path, "a point holds something else than a store writes")
+    content = json_of(numbers, f"store {path}: what the point {key[:64]} holds")
+    if not isinstance(content, dict):
+        raise _damaged(path, f"the point {key[:64]} holds no numbers by name")
+    return Entry(key, status, reason, content, seconds)
+
+
+def _damaged(path: Path, what: str) -> InputError:
+    return InputError(f"store {path} is damaged: {what}")
+
+
+@contextmanager
+def _in_time(path: Path, connection: sqlite3.Connection) -> Iterator[None]:
+    """Within: SQLite gives up after some seconds, more for a large file, since a damaged one can lead it in circles."""
+    end = time.monotonic() + SECONDS + path.stat().st_size / BYTES_PER_SECOND
+    connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
+            raise
+        raise _damaged(path, "reading it does not end") from error
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 @contextmanager
@@ -142,19 +211,27 @@ def reading(path: Path) -> Iterator[Store]:
 
 def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[str, str]:
     """Return what a store says of itself; refused where it is none, of another version, or of another study."""
+    for beside in ("", "-wal", "-shm", "-journal"):
+        if problem := obstacle(path.with_name(path.name + beside)):
+            message = f"cannot read {path}{beside}: {problem}"
+            raise InputError(message)
     if not path.exists():
         message = f"cannot read {path}: there is no such file"
         raise InputError(message)
     try:
-        with _connected(path, "ro") as connection:
-            tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            meta = dict(connection.execute("SELECT name, value FROM meta")) if "meta" in tables else {}
+        with _connected(path, "ro") as connection, _in_time(path, connection):
+            schema = {tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 100")}
+            # A view or a virtual table runs whatever its author wrote: nothing is read from tables that are not ours.
+            ours = schema == _schema()
+            meta = dict(connection.execute("SELECT name, value FROM meta LIMIT 100")) if ours else {}
     except InputError:
         message = f"{path} is not a store of a study; {remedy}"
         raise InputError(message) from None
-    if not tables:
+    if not schema:
         # A kill between the creation of the file and its first transaction.
         return {}
+    if not all(isinstance(text, str) for pair in meta.items() for text in pair):
+        raise _damaged(path, "what it says of itself is not text")
     if meta.get("format") != FORMAT:
         message = f"{path} is not a store of a study: it does not name {FORMAT}; {remedy}"
         raise InputError(message)
@@ -170,6 +247,14 @@ def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[st
         )
         raise InputError(message)
     return meta
+
+
+@cache
+def _schema() -> set[tuple[Any, ...]]:
+    """What SQLite lists of the tables of a store."""
+    with closing(sqlite3.connect(":memory:")) as memory:
+        memory.executescript(SCHEMA)
+        return {tuple(row) for row in memory.execute("SELECT type, name, sql FROM sqlite_master")}
 
 
 def _unwritable(path: Path) -> str:
@@ -191,6 +276,9 @@ def _alone(path: Path) -> Iterator[None]:
     A lock of the system on a file beside it, which ends with the process, however that ends.
     """
     lock = path.absolute().with_name(f"{path.name}-lock")
+    if problem := obstacle(lock):
+        message = f"store {path}: its lock {lock} cannot be used: {problem}"
+        raise InputError(message)
     with _told(path), closing(sqlite3.connect(lock, timeout=0.0, isolation_level=None)) as connection:
         try:
             connection.execute("PRAGMA journal_mode=OFF")
@@ -215,10 +303,12 @@ def _alone(path: Path) -> Iterator[None]:
 def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     with _told(path):
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=30.0, isolation_level=None
+            f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=WAIT[mode], isolation_level=None
         )
     try:
         with _told(path):
+            connection.execute("PRAGMA trusted_schema=OFF")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_UNPACKED)
             yield connection
     finally:
         connection.close()

@@ -6,13 +6,19 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model.files import read_bytes
+
+# The parser takes seconds for more text than this, and the square of the number of parts of a key.
+MOST_TEXT = 2**20
+MOST_MISTAKES = 20
+MANY_PARTS = re.compile(r"(?:\.[ \t]*[\w\"'-][^.,\[\]{}=\n]*+){64}")
 
 Place = tuple[str | int, ...]
 
@@ -55,16 +61,21 @@ class Source:
     @classmethod
     def parsed(cls, path: Path, text: str) -> "Source":
         """Parse a text that stands in this file."""
+        if len(text) > MOST_TEXT or MANY_PARTS.search(text):
+            what = f"more than {MOST_TEXT} characters" if len(text) > MOST_TEXT else "a key of very many parts"
+            message = f"{path} is not a TOML file that can be read here: it has {what}"
+            raise InputError(message)
         try:
             return cls(path, text, tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
+            # A number of 5,000 digits is a ValueError as well, and lists within lists too deep are recursion.
             message = f"{path} is not valid TOML: {error}"
             raise InputError(message) from None
 
     def refuse(self, mistakes: Sequence[tuple[Place, str]]) -> InputError:
         """Return one error that lists every mistake with its line."""
-        # By their lines; those of no line, as a missing table, come last.
-        placed = sorted(mistakes, key=lambda mistake: line_of(self.text, mistake[0]) or math.inf)
+        # By their lines; those of no line, as a missing table, come last. Nobody reads more than some of very many.
+        placed = sorted(mistakes[:MOST_MISTAKES], key=lambda mistake: line_of(self.text, mistake[0]) or math.inf)
         said = [f"{self._where(place)}: {sentence}" for place, sentence in placed]
         message = f"{self.path}: {'; '.join(said)}"
         return InputError(message)
@@ -80,26 +91,35 @@ def line_of(text: str, place: Place) -> int | None:
 
     Only a hint for people: it looks at heads of tables and at `key =`, and not inside strings of several lines.
     """
-    table: list[str | int] = []
-    counts: dict[str, int] = {}
     best = None
+    for number, found, is_key in _places(text):
+        if is_key:
+            if found == place[: len(found)]:
+                return number
+        # A table of an array answers to the name of all of them too.
+        elif found == place[: len(found)] or (best is None and found[:-1] == place):
+            best = number
+    return best
+
+
+@lru_cache(maxsize=2)
+def _places(text: str) -> tuple[tuple[int, Place, bool], ...]:
+    """Every line that begins a table or gives a key a value: its number, the place, and whether it is a key."""
+    table: Place = ()
+    counts: dict[str, int] = {}
+    found: list[tuple[int, Place, bool]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if match := re.match(r"\s*\[\[\s*([^\]]+?)\s*\]\]", line):
             name = match[1]
             counts[name] = counts.get(name, -1) + 1
-            table = [*name.split("."), counts[name]]
+            table = (*name.split("."), counts[name])
+            found.append((number, table, False))
         elif match := re.match(r"\s*\[\s*([^\]]+?)\s*\]", line):
-            table = [*match[1].split(".")]
+            table = (*match[1].split("."),)
+            found.append((number, table, False))
         elif match := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*=", line):
-            if (*table, match[1]) == place[: len(table) + 1]:
-                return number
-            continue
-        else:
-            continue
-        # A table of an array answers to the name of all of them too.
-        if tuple(table) == place[: len(table)] or (best is None and tuple(table[:-1]) == place):
-            best = number
-    return best
+            found.append((number, (*table, match[1]), True))
+    return tuple(found)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -133,9 +153,4 @@ def _sentence(one: Mapping[str, Any], model: type[BaseModel]) -> str:
     expected = field.description if field is not None and field.description else None
     if expected is None:
         expected = EXPECTED.get(kind, str(one["msg"])).format(**one.get("ctx", {}))
-    return f"{_short(one['input'])} is not {expected}"
-
-
-def _short(value: object, longest: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+    return f"{show(one['input'], 60)} is not {expected}"

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.gallery import queries
 from dalenius.gallery.parse import parse_mechanism
 from dalenius.model import checks
@@ -36,13 +36,14 @@ class Columns:
     def from_user(cls, columns: object, n: object) -> "Columns":
         """Check what a user gives, such as columns={"age": 8, "smokes": 2}, n=1000."""
         if not isinstance(columns, Mapping) or not columns or not all(isinstance(name, str) for name in columns):
-            message = f'columns = {columns!r} must give every column its number of values, as {{"age": 8, "smokes": 2}}'
+            example = '{"age": 8, "smokes": 2}'
+            message = f"columns = {show(columns)} must give every column its number of values, as {example}"
             raise InputError(message)
         if n is None:
             message = "columns list what a record holds, but not how many records there are; give n="
             raise InputError(message)
         sizes = tuple((name, checks.whole(f"the number of values of {name!r}", k)) for name, k in columns.items())
-        return cls(sizes, checks.whole("n", n))
+        return cls(sizes, checks.records(n))
 
     @property
     def values(self) -> int:

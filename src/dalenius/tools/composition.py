@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.closed_forms import Centres
 from dalenius.bounds.convolution import knowledge_bound
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.local import Local
@@ -101,7 +101,7 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
     """
     check_parts([first], "adaptive")
     if not callable(choose):
-        message = f"choose = {choose!r} must be a function that takes an output and returns a Mechanism"
+        message = f"choose = {show(choose)} must be a function that takes an output and returns a Mechanism"
         raise InputError(message)
     start = _written(first)
     then = [_chosen(checks.called(choose, label, "choose"), label, start) for label in start.labels]

@@ -21,7 +21,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.gallery.families import FAMILIES
 from dalenius.model import checks
 from dalenius.model.channels.local import Local
@@ -119,7 +119,7 @@ def unclamped(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) 
 
 def _check_bits(rng: object) -> None:
     if rng is not None:
-        message = f"rng = {rng!r} with secure=True, whose bits come from the operating system; leave rng out"
+        message = f"rng = {show(rng)} with secure=True, whose bits come from the operating system; leave rng out"
         raise InputError(message)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 from numpy.typing import ArrayLike
 
 from dalenius import __version__, api
-from dalenius.errors import BudgetError, InputError
+from dalenius.errors import BudgetError, InputError, show
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.continuous import RealQuery
@@ -388,8 +388,10 @@ class Ledger:
         self, mechanism: Mechanism, name: str | None, columns: Sequence[str] | None
     ) -> tuple[Release, Account]:
         """A release and the account after it, as it was computed before if it was."""
+        if columns is not None:
+            columns = checks.listed(columns, f"columns = {show(columns)} must list names of columns")  # type: ignore[assignment]
         for release, account in self._foreseen:
-            if release.mechanism is mechanism and release.columns == (None if columns is None else tuple(columns)):
+            if release.mechanism is mechanism and release.columns == columns:
                 return replace(release, name=_checked_name(name) or release.name), account
         new = self._release(mechanism, name, columns, Deadline(self.time_limit))
         account = self._after(new, self._options(self.tolerance, self.time_limit))
@@ -438,7 +440,8 @@ class Ledger:
             self._check_data(mechanism)
             return None, None
         if self.columns is None:
-            message = f"columns = {columns!r}, but this ledger has none; begin it with Ledger(columns={{...}}, n=...)"
+            begin = "begin it with Ledger(columns={...}, n=...)"
+            message = f"columns = {show(columns)}, but this ledger has none; {begin}"
             raise InputError(message)
         chosen = self.columns.chosen(columns)
         self.columns.check(mechanism, chosen)
@@ -631,7 +634,7 @@ class Ledger:
         """
         given = None if budget is None else checks.real("budget", budget, 0.0, math.inf)
         if not isinstance(verify, bool):
-            message = f"verify = {verify!r} must be True or False"
+            message = f"verify = {show(verify)} must be True or False"
             raise InputError(message)
         content = storage.read_format(storage.path_of(path), "a saved ledger", FORMAT, VERSION)
         try:
@@ -758,7 +761,7 @@ def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tup
         found = Columns.from_user(columns, n)
         return found, found.records
     if n is not None:
-        message = f"n = {n!r} goes with columns=; the data already fix the number of records"
+        message = f"n = {show(n)} goes with columns=; the data already fix the number of records"
         raise InputError(message)
     if isinstance(data, RealQuery):
         message = (
@@ -779,7 +782,7 @@ def _check_alone(**given: object) -> None:
 
 def _checked_name(name: str | None) -> str | None:
     if name is not None and not isinstance(name, str):
-        message = f"name = {name!r} is not a text"
+        message = f"name = {show(name)} is not a text"
         raise InputError(message)
     return name
 

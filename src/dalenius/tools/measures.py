@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from typing import Any, Literal
 
@@ -188,11 +189,12 @@ def _gains(gain: object, records: tuple[int, ...], *, signed: bool, most: int = 
     if isinstance(gain, str):
         checks.choice("gain", gain, ("bayes",))
         return np.eye(many)
+    gains: object = gain
     if callable(gain):
         datasets = list(product(*map(range, records)))
-        table = np.array([[gain(w, x) for x in datasets] for w in datasets], dtype=float)
-    else:
-        table = np.asarray(gain, dtype=float)
+        gains = [[checks.called(partial(gain, w), x, f"the gain of {w} at") for x in datasets] for w in datasets]
+    message = "gain is not a matrix of numbers; give one row per guess and one column per dataset"
+    table = checks.array(gains, message).astype(float)
     if table.ndim != 2 or table.shape[1] != many:  # noqa: PLR2004 - a matrix
         message = f"gain has shape {table.shape}; give one row per guess and one column for each of the {many} datasets"
         raise InputError(message)

@@ -21,7 +21,7 @@ from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.options import Options, entropies_of, names_of
-from dalenius.results.audit import Audit, Curve
+from dalenius.results.audit import Audit, Curve, worst_end
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
@@ -62,13 +62,14 @@ def profile(  # noqa: PLR0913 - the public surface
         independent = None
         if not deadline.interrupted:
             independent = _unless_refused("independent", lambda: _independent(mechanism, rho, options, deadline), notes)
-    reasons = {audit.stopped for audit in audits} | ({"interrupted"} if deadline.interrupted else set())
     maximal = _unless_refused("maximal_leakage", lambda: _maximal(mechanism) / scale, notes)
     guessed = _unless_refused("record_min_entropy_leakage", lambda: _record_guessing(mechanism) / scale, notes)
     return Profile(
         mechanism=mechanism,
         unit=unit,
-        leakage=Curve(tuple(audit.entropy for audit in audits), tuple(audits)),
+        leakage=Curve(
+            tuple(audit.entropy for audit in audits), tuple(audits), len(points) - len(audits), deadline.interrupted
+        ),
         independent=independent,
         capacity=None if found is None else Bracket(found.lower / scale, found.upper / scale),
         maximal_leakage=maximal,
@@ -78,7 +79,7 @@ def profile(  # noqa: PLR0913 - the public surface
         dp_delta=dp_delta,
         distortion=distortion,
         notes=tuple(notes),
-        stopped=next((why for why in ("interrupted", "time_limit", "method", "nearly") if why in reasons), "gap"),
+        stopped=worst_end(audits, interrupted=deadline.interrupted),
         seconds=deadline.seconds,
     )
 

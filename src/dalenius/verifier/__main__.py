@@ -5,6 +5,7 @@ Exit code 0: it proves its bounds. 1: it does not, or the limits ended the check
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -42,14 +43,26 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m dalen
     if given.memory < 1 or not given.time_limit > 0:
         parser.error("--memory and --time-limit must be above 0")
     try:
-        files = [json.loads(path.read_text(encoding="utf-8")) for path in given.mechanism or ()]
-        about = list(map(_Described, files)) or None
+        about = [_described(path) for path in given.mechanism or ()] or None
         verdict = verify(given.certificate, about, memory=given.memory, time_limit=given.time_limit)
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         sys.stderr.write(f"{_printable(str(error))}\n")
         return 2
-    sys.stdout.write(f"{json.dumps(asdict(verdict)) if given.json else _printable(_words(verdict))}\n")
+    try:
+        sys.stdout.write(f"{json.dumps(asdict(verdict)) if given.json else _printable(_words(verdict))}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody reads any more; the exit code stays, and what is in the buffer is dropped.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0 if verdict.verified else 1
+
+
+def _described(path: Path) -> _Described:
+    """Read a saved mechanism; a FIFO would block, and a device need not end."""
+    if path.exists() and not path.is_file():
+        message = f"{path} is not a file"
+        raise OSError(message)
+    return _Described(json.loads(path.read_text(encoding="utf-8")))
 
 
 def _words(verdict: Verification) -> str:

@@ -88,7 +88,7 @@ def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def show(value: object) -> str:
     """Return a stranger's value as short text."""
-    text = repr(value) if not isinstance(value, (list, tuple, dict)) else f"a {type(value).__name__}"
+    text = repr(value) if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - a line
 
 

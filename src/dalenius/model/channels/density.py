@@ -1,6 +1,5 @@
 """What everybody knows about real-valued records: a density, constant between edges, the same for every record."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from dalenius.errors import InputError
 from dalenius.model import checks
+from dalenius.model.files import read_json
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Statistic
 
@@ -50,18 +50,17 @@ class Density(Reference):
     @classmethod
     def from_file(cls, path: Path, low: float, high: float) -> "Density":  # type: ignore[override]
         """Return the density in a .json file, {"edges": [...], "masses": [...]}."""
-        try:
-            content = json.loads(path.read_text())
-            edges, masses = content["edges"], content["masses"]
-        except OSError as error:
-            message = f"{path} cannot be read: {error.strerror}"
-            raise InputError(message) from error
-        except (ValueError, KeyError, TypeError):
+        content = read_json(path)
+        if not isinstance(content, dict) or not {"edges", "masses"} <= content.keys():
             message = (
                 f'{path} holds no density; a reference of real-valued records is {{"edges": [...], "masses": [...]}}'
             )
-            raise InputError(message) from None
-        return cls.of((edges, masses), low, high)
+            raise InputError(message)
+        try:
+            return cls.of((content["edges"], content["masses"]), low, high)
+        except InputError as error:
+            message = f"{path}: {error}"
+            raise InputError(message) from error
 
     @property
     def kind(self) -> str | None:

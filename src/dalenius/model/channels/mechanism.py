@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks, datasets, storage
 from dalenius.model.channels import tables
 from dalenius.model.equality import Described
@@ -347,7 +347,7 @@ class Mechanism(Described, ABC):
         """
         decimals = checks.whole("digits", digits)
         if decimals > self.most_digits:
-            message = f"digits = {decimals} is above the limit of {self.most_digits}"
+            message = f"digits = {show(decimals)} is above the limit of {self.most_digits}"
             raise InputError(message)
         return tables.table_text(self.written(), decimals)
 

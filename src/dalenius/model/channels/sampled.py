@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -343,6 +343,10 @@ def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints
     return [_outputs(found[a], f"answer {a}") for a in order], np.array([order[a] for a in answers])
 
 
+def _draw(sampler: Callable[..., Any], draws: int, dataset: Ints) -> Any:  # noqa: ANN401 - what it returns
+    return sampler(dataset, draws)
+
+
 def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[Column], Ints]:
     """Outputs at one dataset of every class."""
     size = query.statistic.size
@@ -350,7 +354,7 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
     drawn = []
     for cls, dataset in enumerate(_datasets(query.statistic)):
         where = f"the dataset {commas(dataset.tolist())}"
-        column = _outputs(sampler(dataset, draws), where)
+        column = _outputs(checks.called(partial(_draw, sampler, draws), dataset, "the sampler"), where)
         if column.size != draws:
             message = f"the sampler returned {column.size} outputs for {where} instead of {draws}"
             raise InputError(message)

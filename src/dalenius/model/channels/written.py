@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.model import checks, datasets, storage
 from dalenius.model.channels import neighbours, tables
 from dalenius.model.channels.mechanism import Floats, Mechanism, Route
@@ -197,7 +197,7 @@ def of_matrix(
     named = isinstance(matrix, (str, os.PathLike))
     if not named and any(option is not None for option in reading.values()):
         given = next(name for name, option in reading.items() if option is not None)
-        message = f"{given} = {reading[given]!r} is about a file; a matrix or a frame is read as it is"
+        message = f"{given} = {show(reading[given])} is about a file; a matrix or a frame is read as it is"
         raise InputError(message)
     if named:
         content, header = storage.read_matrix(storage.path_of(matrix), statistic.size, **reading)
@@ -312,21 +312,14 @@ def _classes_of(query: Query, statistic: Statistic) -> NDArray[np.int64] | None:
 
 def _numbers(matrix: ArrayLike) -> Floats:
     """Return a fresh array of floats; texts, ragged rows and complex numbers are refused."""
-    message = "the channel is not a matrix of numbers; give rows of equal length"
-    try:
-        array = np.asarray(matrix)
-    except (TypeError, ValueError) as error:
-        raise InputError(message) from error
-    if array.dtype.kind not in "biuf":
-        raise InputError(message)
-    return array.astype(float)
+    return checks.array(matrix, "the channel is not a matrix of numbers; give rows of equal length").astype(float)
 
 
 def _listed(labels: object) -> tuple[Any, ...]:
     # A text is one letter for each output.
     if isinstance(labels, str):
         return tuple(labels)
-    return checks.listed(labels, f"labels = {labels!r} must be a list, one label for each output")
+    return checks.listed(labels, f"labels = {show(labels)} must be a list, one label for each output")
 
 
 def _label(label: Label) -> Label:
