@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from flint import arb
 
 from dalenius.verifier.balls import ZERO, Ball, float_above
-from dalenius.verifier.limits import ticking
+from dalenius.verifier.limits import tick, ticking
 
 Array: TypeAlias = Any  # numpy.ndarray: NumPy may be missing
 Module: TypeAlias = Any
@@ -31,8 +31,9 @@ THIN = 2.0**-17
 # For more values of a secret, and rows that are known less well, the notes are not stated.
 MOST_VALUES = 60
 MOST_ERROR = 1e-6
-# Exponents that are worked on at a time: what a processor keeps close by.
-TOGETHER = 2**15
+# Leaves that are worked on at a time; and their exponents, as many as a processor keeps close by.
+LEAVES = 2**9
+TOGETHER = 2**14
 # Entries x leaves below which NumPy is not worth loading.
 WORTHWHILE = 2**16
 
@@ -88,11 +89,6 @@ class Doubles:
         finite = all(self.np.isfinite(x).all() for x in (*self.laws, *self.masses))
         return finite and self.values <= MOST_VALUES and self.error <= MOST_ERROR
 
-    @property
-    def batch(self) -> int:
-        """Leaves that are worked on at a time."""
-        return max(16, TOGETHER // max(map(len, self.masses)))
-
     def bounds(self, low: Array, high: Array, m: Array, sigma: Array, tangent: Array) -> Array:
         """Guarantee: no less than the bound of every leaf. Boxes and m are arrays over leaves, values and groups."""
         np = self.np
@@ -126,25 +122,41 @@ class Doubles:
         np = self.np
         law, masses = self.laws[a], self.masses[a]
         big = np.abs(mu).max(axis=1) + chosen @ self.largest[a]
-        x = np.concatenate([mu, chosen], axis=1) @ law
-        top = x.max(axis=1)
-        x -= top[:, None]
-        np.maximum(x, LEAST_EXPONENT, out=x)
-        total = log(exp(x, np) @ masses, np)
+        coefficients = np.concatenate([mu, chosen], axis=1)
+        top, total = np.empty(len(mu)), np.empty(len(mu))
+        step = max(1, TOGETHER // len(masses))
+        for start in range(0, len(mu), step):
+            tick()
+            part = slice(start, start + step)
+            x = coefficients[part] @ law
+            top[part] = x.max(axis=1)
+            x -= top[part, None]
+            np.maximum(x, LEAST_EXPONENT, out=x)
+            total[part] = exp(x, np) @ masses
+        total = log(total, np)
         rounding = big * ((len(law) + 8) * 2.0 * U + 2.0 * self.error) + (len(masses) + 4) * 2.0 * U
         return top + total + (rounding + 2e-13 + 4e-14 * np.abs(total))
 
 
 def exp(x: Array, np: Module) -> Array:
-    """Guarantee: e^x (1 + d) with |d| <= 1e-14 for -700 <= x <= 0, and 1 at 0 (note E)."""
-    k = np.rint(x * PER_LOG_2)
-    r = x - k * LOG_2
-    r -= k * LOG_2_REST
-    p = np.full_like(r, _FACTORIALS[-1])
-    for c in _FACTORIALS[-2::-1]:
-        p *= r
+    """Guarantee: e^x (1 + d) with |d| <= 1e-14 for -700 <= x <= 0, and 1 at 0 (note E). Uses x up: new arrays cost."""
+    k = x * PER_LOG_2
+    np.rint(k, out=k)
+    p = k * LOG_2
+    x -= p
+    np.multiply(k, LOG_2_REST, out=p)
+    x -= p
+    np.multiply(x, _FACTORIALS[-1], out=p)
+    p += _FACTORIALS[-2]
+    for c in _FACTORIALS[-3::-1]:
+        p *= x
         p += c
-    return p * ((k.astype(np.int64) + 1023) << 52).view(np.float64)
+    # 2^k, by its bits.
+    powers = k.astype(np.int64)
+    powers += 1023
+    powers <<= 52
+    p *= powers.view(np.float64)
+    return p
 
 
 def log(x: Array, np: Module) -> Array:

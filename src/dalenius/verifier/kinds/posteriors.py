@@ -260,9 +260,8 @@ class Tree:
         m = np.asarray(read.m).reshape(shape)
         tangents = np.zeros(self.size, np.uint8) if read.tangent is None else np.frombuffer(read.tangent, np.uint8)
         for level in self._walk(Together(self.problem.frame, np)):
-            for start in range(0, len(level.low), arithmetic.batch):
-                tick()
-                part = Level(*(x[start : start + arithmetic.batch] for x in level))
+            for start in range(0, len(level.low), doubles.LEAVES):
+                part = Level(*(x[start : start + doubles.LEAVES] for x in level))
                 at = slice(first + start, first + start + len(part.low))
                 sigma, unit = multiplier(scale[at], sigmas[at], np)
                 found = arithmetic.bounds(part.low, part.high, m[at] * unit[:, None, None], sigma, tangents[at])
