@@ -40,7 +40,7 @@ def phi(v: Floats) -> Floats:
 
 @dataclass
 class Problem:
-    """Cells by secret value: laws of outputs and masses; K, groups of outputs, eta, tangents, and whether to use ratios."""
+    """Cells by secret value, K, groups of outputs with eta and tangents, and whether ratios are used."""
 
     laws: list[Floats]
     rho: list[Floats]
@@ -53,7 +53,9 @@ class Problem:
     def __post_init__(self) -> None:
         self.many = max(self.groups) + 1
         self.single = len(set(self.groups)) == len(self.groups)
-        self.coarse = [np.stack([q[:, np.array(self.groups) == g].sum(axis=1) for g in range(self.many)], 1) for q in self.laws]
+        self.coarse = [
+            np.stack([q[:, np.array(self.groups) == g].sum(axis=1) for g in range(self.many)], 1) for q in self.laws
+        ]
         self.boxed = 1 if len(self.laws) == 2 else len(self.laws)
         self.boxes = self.boxed * self.many
         if self.single:
@@ -67,7 +69,9 @@ class Problem:
         coarse = np.stack([w @ q for w, q in zip(weights, self.coarse, strict=True)])
         total = math.log(sum(w.sum() for w in weights))
         with np.errstate(divide="ignore", invalid="ignore"):
-            v, group = (np.nan_to_num(np.log(z / z.sum(axis=0)), nan=0.0, neginf=0.0, posinf=0.0) for z in (fine, coarse))
+            v, group = (
+                np.nan_to_num(np.log(z / z.sum(axis=0)), nan=0.0, neginf=0.0, posinf=0.0) for z in (fine, coarse)
+            )
         terms = v - (1 - self.eta) * group[:, self.groups] + self.eta * (total - lam)
         return [q @ x for q, x in zip(self.laws, terms, strict=True)]
 
@@ -86,12 +90,14 @@ class Problem:
             x = (q @ linear[a] + (self.g[tangent][a] if self.g else 0)) / sigma
             logs.append(sigma / (1 + sigma) * (x.max() + math.log(r @ np.exp(x - x.max()))))
         top = max(logs)
-        return float((1 + sigma) * (top + math.log(sum(math.exp(x - top) for x in logs))) + (sigma + self.eta) * self.knowledge)
+        return float(
+            (1 + sigma) * (top + math.log(sum(math.exp(x - top) for x in logs))) + (sigma + self.eta) * self.knowledge
+        )
 
     def factors(self, value: int, group: int) -> tuple[Floats, Floats]:
-        """Factors of odds, where no law has a zero."""
+        """Factors of odds, as floats have them: where these overflow they are false, and so is a proof."""
         own, rest = self.coarse[value], np.concatenate([q for a, q in enumerate(self.coarse) if a != value])
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             own, rest = own / own[:, [group]], rest / rest[:, [group]]
             down, up = own.min(axis=0) / rest.max(axis=0), own.max(axis=0) / rest.min(axis=0)
         return np.nan_to_num(down, nan=0.0), np.nan_to_num(up, nan=np.inf)
@@ -142,15 +148,18 @@ def written(problem: Problem, codes: Sequence[int], leaves: Sequence[Leaf], uppe
         "m": packed(np.array([leaf.m for leaf in leaves], signed).tobytes()),
         "bytes": wide,
     }
-    proof: Json = {"kind": "posteriors", "upper": upper, "groups": problem.groups, "eta": problem.eta, "ratios": problem.ratios}
+    proof: Json = {
+        "kind": "posteriors",
+        "upper": upper,
+        "groups": problem.groups,
+        "eta": problem.eta,
+        "ratios": problem.ratios,
+    }
     if problem.tangents:
         proof["tangents"] = [lam.tolist() for lam in problem.tangents]
     if len(problem.tangents) > 1:
         streams["tangent"] = packed(bytes(leaf.tangent for leaf in leaves))
     return {**proof, "tree": packed(np.array(codes, kind).tobytes()), "leaves": streams}
-
-
-SIGMAS = range(-40, 20, 2)
 
 
 def prove(problem: Problem, upper: float, seed: int = 0, nodes: int = 20_000) -> Json:
@@ -163,11 +172,11 @@ def prove(problem: Problem, upper: float, seed: int = 0, nodes: int = 20_000) ->
     while level:
         assert len(codes) + len(level) <= nodes, "too many nodes"
         after: list[tuple[Floats, Floats, bool, int]] = []
-        for low, high, empty, near in level:
+        for low, high, empty, before in level:
             if empty:
                 codes.append(problem.boxes + 1)
                 continue
-            leaf, near = _closed(problem, low, high, near, upper, rng)
+            leaf, near = _closed(problem, (low, high), before, upper, rng)
             if leaf is not None:
                 codes.append(problem.boxes)
                 leaves.append(leaf)
@@ -181,11 +190,12 @@ def prove(problem: Problem, upper: float, seed: int = 0, nodes: int = 20_000) ->
 
 
 def _closed(
-    problem: Problem, low: Floats, high: Floats, near: int, upper: float, rng: np.random.Generator
+    problem: Problem, box: tuple[Floats, Floats], near: int, upper: float, rng: np.random.Generator
 ) -> tuple[Leaf | None, int]:
     """Multipliers that bound this box below the claim, if any are found, and the best sigma that was tried."""
+    low, high = box
     best = (math.inf, near, 0)
-    for code in (*range(near - 4, near + 5, 2),):
+    for code in range(near - 4, near + 5, 2):
         for tangent in range(max(1, len(problem.tangents))):
             value = problem.bound(low, high, np.zeros_like(low), sigma_of(0, code), tangent)
             best = min(best, (value, code, tangent))

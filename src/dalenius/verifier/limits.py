@@ -85,6 +85,10 @@ class Sizes:
     waiting: int = 10_000
     waiting_numbers: int = 2**26
     secants: int = 2**16
+    # Packed trees: ends of the boxes of a level; nodes; bytes of the multipliers of all leaves.
+    level_numbers: int = 2**23
+    packed_nodes: int = 2**26
+    packed_bytes: int = 2**27
 
     # Steps of the chains of monotone rows.
     chain_rounds: int = 10**6

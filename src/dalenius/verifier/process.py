@@ -3,9 +3,9 @@
 FLINT ends the whole process when memory runs out, and a call of FLINT cannot be interrupted. So the file of a stranger
 goes to a child process, whose memory the system limits and which is killed when its time is over.
 
-The child is an isolated interpreter that finds the standard library, this package and python-flint, and nothing else:
-neither the current folder nor the environment has a say. It reads the certificate from standard input and prints the
-verdict as one JSON object.
+The child is an isolated interpreter that finds the standard library, this package, and the folder of python-flint, from
+which it takes NumPy too where that is installed: neither the current folder nor the environment has a say. It reads
+the certificate from standard input and prints the verdict as one JSON object.
 """
 
 import contextlib
@@ -31,6 +31,7 @@ except ImportError:  # pragma: no cover - not a Unix: no child is started there
     resource = None  # type: ignore[assignment]
 
 STATM = Path("/proc/self/statm")  # the address space in use, where there is such a file
+WITH_NUMPY = 192  # MiB below which the child does without NumPy
 CHILD = f"import sys; sys.path += sys.argv[1:3]; from {__name__} import main; sys.exit(main(sys.argv[3:]))"
 
 
@@ -117,6 +118,10 @@ def main(arguments: list[str]) -> int:
 
     memory, time_limit = int(arguments[0]), float(arguments[1])
     _limit(memory, time_limit)
+    # Threads of linear algebra set memory aside, each for itself. Where too little is left, NumPy counts as missing.
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    if memory < WITH_NUMPY:
+        sys.modules["numpy"] = None  # type: ignore[assignment]
     mechanism = None
     if arguments[2:]:
         with os.fdopen(int(arguments[2]), "rb") as described:

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from .balls import PRECISION
 from .channels import named, own_count, samples
 from .channels.counting import Histogram, Sum, Table
+from .kinds import doubles
+from .kinds.packed import levels
 from .limits import LONGEST, MIB, largest, ticking, too_large, too_long
 from .reading import AUDIT, DESIGN, JOINT, Refused
 
@@ -32,6 +34,8 @@ class Costs:
     ball: int = 72
     held: int = 48
     share: int = 260
+    # Bytes that NumPy takes by itself.
+    numpy: int = 2**26
     # Bytes of a class of a sum that is never written out, and of a dataset that is gone through.
     sum_class: int = 330
     dataset: int = 250
@@ -398,16 +402,20 @@ def _proof(proof: dict[str, Any], shape: Shape) -> Work:
         each = max(1, cells // max(shape.values, 1))
         parts = [_part(partial(_one_row, row, each, shape)) for row in proof["rows"]]
         return Work(sum(p.bytes for p in parts), sum(p.seconds for p in parts))
-    if "tree" not in proof:
-        known = {"grid": _grid, "monotone": _chains, "window": _window, "beside": _beside_records}
+    known = {
+        "grid": _grid,
+        "monotone": _chains,
+        "window": _window,
+        "beside": _beside_records,
+        "posteriors": _posteriors,
+    }
+    if kind in known or "tree" not in proof:
         return known[kind](proof, shape) if kind in known else Work()
     tree = _tree_of(proof)
     if kind == "simplices":
         return _simplices(tree, shape)
     nested = proof["groups"] if kind == "boxes" else [proof.get("groups", [0])]
     phi = Work(0.0, COST.function * shape.classes * shape.outputs) if kind == "choices" else Work()
-    if kind == "posteriors" and proof.get("ratios"):
-        phi += _ratios(tree, _groups(nested), shape)
     return phi + _tree(tree, _groups(nested), cells, shape)
 
 
@@ -440,18 +448,39 @@ def _chains(proof: dict[str, Any], shape: Shape) -> Work:
     return Work(size, repair + 2 * (abs(int(proof["rounds"])) + 2) * step)
 
 
-def _ratios(tree: Sequence[Any], groups: int, shape: Shape) -> Work:
-    """Floats below and above every entry, and a quotient of both for every pair of groups.
+def _posteriors(proof: dict[str, Any], shape: Shape) -> Work:
+    """A packed tree: its codes are gone through, level by level, as the check will do.
 
-    Quotients are remembered, of every value at the groups where the tree is split; and every end of a box that waits
-    is a float of its own.
+    Its widest level is held with the one before, and every leaf takes a product with the cells' laws of groups.
     """
+    groups = _groups([proof["groups"]])
+    boxes = groups * (1 if shape.values == 2 else shape.values)  # noqa: PLR2004 - one of two values has boxes
+    nodes, leaves, widest = _found(lambda: _counted(proof["tree"], boxes)) or (0, 0, 0)
     entries = shape.cells * groups
-    leaves, waiting = _leaves(tree)
-    split = min(len(tree) - leaves, groups)
-    remembered = groups * (4 * shape.values * split + 2 * shape.values * waiting)
-    size = 4 * COST.link * entries + COST.real * remembered
-    return Work(size, COST.function * entries + 8 * COST.term * entries * groups)
+    once = _tree((), groups, shape.cells, shape)
+    size, time = once.bytes + 2 * nodes + leaves * (6 + 4 * boxes), once.seconds + COST.function * entries
+    # Tangents need the laws of single outputs.
+    tangents = _found(lambda: len(proof["tangents"])) or 0
+    time += tangents * shape.cells * (2 * COST.product * shape.outputs + COST.function)
+    if proof.get("ratios"):
+        size += 4 * COST.link * entries + COST.real * 4 * boxes * groups
+        time += COST.function * entries + 8 * COST.term * entries * groups
+    np = doubles.numpy(leaves, entries)
+    if np is None:
+        ends = 2 * COST.real * widest * boxes
+        leaf = COST.node + COST.product * entries + COST.function * (shape.cells + 4 * shape.values * groups)
+        return Work(size + 2 * ends, time + nodes * boxes * COST.function + leaves * leaf)
+    ends = 2 * COST.link * widest * boxes
+    leaf = COST.term * (shape.cells + entries / 8 + 4 * shape.values * groups)
+    return Work(size + COST.numpy + 3 * ends, time + nodes * boxes * COST.term / 2 + leaves * leaf)
+
+
+def _counted(tree: object, boxes: int) -> tuple[int, int, int]:
+    """The nodes of a packed tree, its leaves, and the nodes of its widest level."""
+    nodes = leaves = widest = 0
+    for codes in levels(tree, boxes):
+        nodes, leaves, widest = nodes + len(codes), leaves + codes.count(boxes), max(widest, len(codes))
+    return nodes, leaves, widest
 
 
 def _grid(proof: dict[str, Any], shape: Shape) -> Work:
@@ -492,7 +521,7 @@ def _groups(nested: Iterable[Sequence[int]]) -> int:
 
 
 def _tree(tree: Sequence[Any], groups: int, cells: int, shape: Shape) -> Work:
-    """Boxes, posteriors, choices and rows: products of the cells' rows with a vector for every leaf."""
+    """Boxes, choices and rows: products of the cells' rows with a vector for every leaf."""
     entries = cells * shape.outputs
     held = entries if entries <= largest().held * shape.values else largest().part
     coarse = cells * groups if groups > 1 else 0

@@ -92,11 +92,12 @@ def levels(packed: object, boxes: int) -> Iterator["array[int]"]:
     if boxes > TWO_BYTES:
         refuse(f"a tree has {boxes} boxes, and codes name at most {TWO_BYTES}")
     wide, kind = (1, "B") if boxes <= ONE_BYTE else (2, "H")
-    stream, many = Stream(packed, "the tree"), 1
+    stream, many, nodes = Stream(packed, "the tree"), 1, 0
     while many:
         tick()
-        if many * boxes > largest().waiting_numbers:
-            refuse("a level of the tree has too many boxes to check")
+        nodes += many
+        if many * boxes > largest().level_numbers or nodes > largest().packed_nodes:
+            refuse("the tree has too many nodes to check")
         codes = whole_numbers(kind, stream.take(wide * many))
         if max(codes) > boxes + 1:
             refuse(f"a code of the tree is {max(codes)}, where {boxes + 1} is the last")
@@ -122,6 +123,8 @@ def read_leaves(value: object, many: int, boxes: int, tangents: int) -> Leaves:
     wide = whole(field(content, "bytes", "'leaves'"), "'bytes' of a multiplier", 1, 4)
     if wide not in SIGNED:
         refuse(f"'bytes' of a multiplier is {wide}, which is none of 1, 2 and 4")
+    if wide * boxes * many > largest().packed_bytes:
+        refuse("the leaves have too many multipliers to check")
     scale = _all(content, "scale", many)
     sigma = whole_numbers("i", _all(content, "sigma", 4 * many))
     m = whole_numbers(SIGNED[wide], _all(content, "m", wide * boxes * many))

@@ -223,7 +223,7 @@ class Tree:
     def bounds(self, claimed: float) -> Iterator[tuple[str, Ball]]:
         """Yield bounds of all leaves: in doubles where that shows them to be at most this, else in balls."""
         entries = sum(len(row.rho) for row in self.problem.rows) * self.problem.many
-        np = doubles.numpy(entries * self.size)
+        np = doubles.numpy(self.size, entries)
         if np is not None:
             arithmetic = self.problem.in_doubles(np)
             if arithmetic.usable:
