@@ -81,7 +81,7 @@ class Problem:
         if len(self.laws) == 2:
             low, high, m = np.stack([1 - high[0], low[0]]), np.stack([1 - low[0], high[0]]), np.stack([0 * m[0], m[0]])
         width = high - low
-        thin = width < 1e-7 * high
+        thin = width <= 1e-7 * high
         slope = np.where(thin, 1 + np.log(np.maximum(high, 1e-300)), (phi(high) - phi(low)) / np.where(thin, 1, width))
         beta = np.maximum(phi(low) - slope * low, phi(high) - slope * high).sum(axis=0)
         linear = (1 - self.eta) * (slope + beta) + common - m
@@ -195,7 +195,7 @@ def _closed(
     """Multipliers that bound this box below the claim, if any are found, and the best sigma that was tried."""
     low, high = box
     best = (math.inf, near, 0)
-    for code in range(near - 4, near + 5, 2):
+    for code in (near - 8, near - 3, near, near + 3, near + 8, near + 24):
         for tangent in range(max(1, len(problem.tangents))):
             value = problem.bound(low, high, np.zeros_like(low), sigma_of(0, code), tangent)
             best = min(best, (value, code, tangent))
