@@ -463,7 +463,8 @@ def _posteriors(proof: dict[str, Any], shape: Shape) -> Work:
     tangents = _found(lambda: len(proof["tangents"])) or 0
     time += tangents * shape.cells * (2 * COST.product * shape.outputs + COST.function)
     if proof.get("ratios"):
-        size += 4 * COST.link * entries + COST.real * 4 * boxes * groups
+        # Floats below and above every entry; extremes of every value, and factors, between all pairs of groups.
+        size += 4 * COST.link * entries + COST.real * 2 * groups * (groups * shape.values + boxes)
         time += COST.function * entries + 8 * COST.term * entries * groups
     np = doubles.numpy(leaves, entries)
     if np is None:

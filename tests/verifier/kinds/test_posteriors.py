@@ -1,7 +1,9 @@
-"""Packed trees of posteriors: doubles are never below balls, boxes cover every prior, and whatever is wrong is refused."""
+"""Packed trees of posteriors: doubles are never below balls, boxes cover every prior, what is wrong is refused."""
 
+import base64
 import copy
 import ctypes
+import json
 import math
 import platform
 from collections.abc import Callable, Iterator
@@ -482,6 +484,12 @@ def test_factors_are_for_every_value() -> None:
     assert Frame(2, 3, problem.frame.ratios).factors(2) == problem.frame.ratios.between(1, 2)
 
 
+def test_lines_that_were_forgotten_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_numpy(monkeypatch)
+    with sized(secants=1):
+        assert verify(certified("two values")).verified
+
+
 Change = Callable[[Json], object]
 
 
@@ -527,7 +535,7 @@ SPOILT: dict[str, tuple[str, Change, str]] = {
     "a code too many": ("two values", stream("tree", lambda x: x + b"\3"), "the tree goes on"),
     "bytes after the end": ("two values", raw("tree", lambda x: x.rstrip("=") + "AAAA" * 5), "the tree"),
     "another stream after the end": (
-        "two values", lambda p: p.update(tree=packed(b"\3") and _twice(p["tree"])), "the tree goes on",
+        "two values", lambda p: p.update(tree=_twice(p["tree"])), "the tree goes on",
     ),
     "a code beyond the last": ("two values", stream("tree", lambda x: b"\5" + x[1:]), "where 4 is the last"),
     "the root is empty": ("two values", stream("tree", lambda _: b"\4"), "of the leaves goes on"),
@@ -553,12 +561,12 @@ SPOILT: dict[str, tuple[str, Change, str]] = {
     "bytes missing": ("two values", lambda p: p["leaves"].pop("bytes"), "lacks 'bytes'"),
     "three bytes": ("two values", leaf_field("bytes", 3), "none of 1, 2 and 4"),
     "eight bytes": ("two values", leaf_field("bytes", 8), "from 1 to 4"),
-    "true bytes": ("two values", leaf_field("bytes", True), "from 1 to 4"),
+    "a word for bytes": ("two values", leaf_field("bytes", "1"), "from 1 to 4"),
     "more bytes": ("two values", leaf_field("bytes", 2), "'m' of the leaves ends"),
     "a tangent too many": ("two values", leaf_field("tangent", packed(b"")), "where there is no choice"),
     "one tangent named": ("groups", leaf_field("tangent", packed(b"")), "where there is no choice"),
     "tangent missing": ("groups with ratios", lambda p: p["leaves"].pop("tangent"), "lacks 'tangent'"),
-    "tangent beyond the last": ("groups with ratios", stream("tangent", lambda x: b"\3" + x[1:]), "where 2 is the last"),
+    "tangent beyond the last": ("groups with ratios", stream("tangent", lambda x: b"\3" + x[1:]), "2 is the last"),
     "tangents missing": ("groups", lambda p: p.pop("tangents"), "lacks 'tangents'"),
     "no tangents": ("groups", lambda p: p.update(tangents=[]), "where 1 to 256 are needed"),
     "tangents are a number": ("groups", lambda p: p.update(tangents=7), "tangents must be a list"),
@@ -587,8 +595,6 @@ SPOILT: dict[str, tuple[str, Change, str]] = {
 
 def _twice(text: str) -> str:
     """A stream with another one behind it."""
-    import base64  # noqa: PLC0415 - here alone
-
     return base64.b64encode(base64.b64decode(text) * 2).decode()
 
 
@@ -651,7 +657,7 @@ def test_a_box_that_is_not_empty_is_not_taken_for_empty(name: str, way: Way, mon
 def test_codes_of_many_boxes_take_two_bytes() -> None:
     many = 300
     codes = [[299], [300, 300]]
-    flat = np.array(sum(codes, []), "<u2").tobytes()
+    flat = np.array([299, 300, 300], "<u2").tobytes()
     assert [list(level) for level in levels(packed(flat), many)] == codes
     with pytest.raises(Refused, match="codes name at most 65534"):
         list(levels(packed(flat), 2**16))
@@ -698,8 +704,6 @@ def test_the_estimate_counts_the_leaves(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("memory", [100, 448])
 def test_a_file_is_checked_with_little_memory_too(memory: int, tmp_path: Any) -> None:  # noqa: ANN401 - a path
-    import json  # noqa: PLC0415 - here alone
-
     path = tmp_path / "certificate.json"
     path.write_text(json.dumps(certified("groups with ratios")))
     found = process.verdict(path, None, memory=memory, time_limit=60.0)
