@@ -23,7 +23,7 @@ from typing import IO, Any
 
 import flint
 
-from .limits import MIB
+from .limits import MIB, largest, sized
 
 try:
     import resource
@@ -83,6 +83,8 @@ def _run(
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         pass_fds=passed,
+        # Threads of linear algebra set memory aside, each for itself.
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
     ) as child:
         try:
             answer, _ = child.communicate(timeout=time_limit + grace)
@@ -118,15 +120,13 @@ def main(arguments: list[str]) -> int:
 
     memory, time_limit = int(arguments[0]), float(arguments[1])
     _limit(memory, time_limit)
-    # Threads of linear algebra set memory aside, each for itself. Where too little is left, NumPy counts as missing.
-    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
-    if memory < WITH_NUMPY:
-        sys.modules["numpy"] = None  # type: ignore[assignment]
     mechanism = None
     if arguments[2:]:
         with os.fdopen(int(arguments[2]), "rb") as described:
             mechanism = json.load(described)
-    found = verify_stream(sys.stdin.buffer, mechanism, memory=memory, time_limit=time_limit)
+    # NumPy ends the process where memory is too little for it.
+    with sized(numpy_leaves=largest().numpy_leaves if memory >= WITH_NUMPY else sys.maxsize):
+        found = verify_stream(sys.stdin.buffer, mechanism, memory=memory, time_limit=time_limit)
     sys.stdout.write(json.dumps(found))
     return 0
 

@@ -44,7 +44,7 @@ def without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def always_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doubles, "FEW", 0)
+    monkeypatch.setattr(doubles, "numpy", lambda *_: np)
 
 
 WAYS = [always_numpy, without_numpy]
@@ -683,10 +683,10 @@ def test_wider_multipliers_mean_the_same() -> None:
 
 
 def test_few_leaves_do_not_load_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doubles.numpy(doubles.FEW - 1, 10**9) is None
-    assert doubles.numpy(doubles.FEW, 1) is np
+    assert doubles.numpy(15, 10**9) is None
+    assert doubles.numpy(16, 1) is np
     monkeypatch.delitem(doubles.sys.modules, "numpy")
-    assert doubles.numpy(doubles.FEW, 1) is None
+    assert doubles.numpy(16, 1) is None
     monkeypatch.setitem(doubles.sys.modules, "numpy", None)
     assert doubles.numpy(10**6, 10**6) is None
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from flint import arb
 
 from dalenius.verifier.balls import ZERO, Ball, float_above
-from dalenius.verifier.limits import tick, ticking
+from dalenius.verifier.limits import largest, tick, ticking
 
 Array: TypeAlias = Any  # numpy.ndarray: NumPy may be missing
 Module: TypeAlias = Any
@@ -34,15 +34,13 @@ MOST_ERROR = 1e-6
 # Leaves that are worked on at a time; and their exponents, as many as a processor keeps close by.
 LEAVES = 2**9
 TOGETHER = 2**14
-# With fewer leaves balls are faster. And how long they take, in products: of a leaf beside its entries, and of all
-# leaves where NumPy would first have to be loaded.
-FEW = 16
+# How long balls take, in products: of a leaf beside its entries, and of all leaves where NumPy would first be loaded.
 OF_A_LEAF, WORTHWHILE = 1000, 2**21
 
 
 def numpy(leaves: int, entries: int) -> Module | None:
     """Return NumPy where it is installed and saves time with so many leaves of a problem of so many entries."""
-    if leaves < FEW or ("numpy" not in sys.modules and leaves * (entries + OF_A_LEAF) < WORTHWHILE):
+    if leaves < largest().numpy_leaves or ("numpy" not in sys.modules and leaves * (entries + OF_A_LEAF) < WORTHWHILE):
         return None
     try:
         return importlib.import_module("numpy")
