@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from posterior_trees import Floats, Leaf, Problem, packed, prove, unpacked, written
+from posterior_trees import Floats, Leaf, Problem, packed, prove, written
 
 from dalenius.verifier.limits import sized
 from dalenius.verifier.verify import verify
@@ -105,17 +105,19 @@ def change_stream(rng: random.Random, proof: Json) -> None:
     """Other bytes, or other packing."""
     key = rng.choice(STREAMS)
     part = proof if key == "tree" else proof["leaves"]
-    if not isinstance(part.get(key), str):
+    try:
+        raw = base64.b64decode(part[key])
+        content = zlib.decompress(raw)
+    except (KeyError, TypeError, ValueError, zlib.error):  # missing, or changed before
         part[key] = packed(bytes(rng.randint(0, 9)))
         return
-    raw = base64.b64decode(part[key])
     part[key] = rng.choice([
-        lambda: packed(some_bytes(rng, unpacked(part[key]))),
-        lambda: packed(some_bytes(rng, unpacked(part[key]))),
+        lambda: packed(some_bytes(rng, content)),
+        lambda: packed(some_bytes(rng, content)),
         lambda: base64.b64encode(some_bytes(rng, raw)).decode(),
         lambda: base64.b64encode(raw[: rng.randrange(len(raw) + 1)]).decode(),
         lambda: base64.b64encode(raw + raw).decode(),
-        lambda: base64.b64encode(zlib.compress(unpacked(part[key]) + bytes(10**6))).decode(),
+        lambda: base64.b64encode(zlib.compress(content + bytes(10**6))).decode(),
         lambda: packed(bytes([rng.randrange(6)]) * 10**6),
         lambda: rng.choice([7, None, [], "", "é", "AAAA", part[key] + "="]),
     ])()  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cases import random_channel
 from damage import golden
+from posterior_trees import packed
 
 import dalenius as dl
 from dalenius.reductions.cells import Cells
@@ -98,6 +99,16 @@ def test_a_spoilt_proof_is_refused_with_the_place(change: Callable[[Json], None]
     reason = spoilt(change)
     assert said in reason
     assert "record 0" in reason
+
+
+def test_groups_of_outputs_have_no_polynomial() -> None:
+    data = certificate()
+    leaf = {"scale": packed(b"\0"), "sigma": packed(bytes(4)), "m": packed(b"\0\0"), "bytes": 1}
+    for proof in data["proofs"]:
+        grouped = {"groups": [0, 1, 1], "eta": 1.0, "tangents": [[[0.0] * 3] * 2], "tree": packed(b"\2")}
+        proof["proof"].update(grouped, leaves=leaf)
+        proof["upper"] = data["upper"] = 1.5
+    assert dl.verify(data).verified
 
 
 def test_rows_by_a_formula_have_no_grid() -> None:

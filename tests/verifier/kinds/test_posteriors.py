@@ -176,6 +176,14 @@ def test_what_doubles_cannot_show_balls_show(monkeypatch: pytest.MonkeyPatch) ->
     assert not verify(certified("two values", upper=ball - 1e-12)).verified
 
 
+def test_where_doubles_show_nothing_every_leaf_is_looked_at_in_balls(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tree_of("three values")
+    always_numpy(monkeypatch)
+    again = [(place, float(x)) for place, x in tree.bounds(-1.0)]
+    without_numpy(monkeypatch)
+    assert again == [(place, float(x)) for place, x in tree.bounds(-1.0)]
+
+
 def test_a_problem_beyond_the_notes_is_checked_in_balls(monkeypatch: pytest.MonkeyPatch) -> None:
     always_numpy(monkeypatch)
     monkeypatch.setattr(doubles, "MOST_VALUES", 1)
