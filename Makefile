@@ -105,7 +105,7 @@ cover: setup
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q $(addprefix tests/verifier/,$(COVERED))
 	$(BIN)/python -m coverage report
 COVERED = test_golden.py test_refusals.py test_saved.py test_process.py test_independent.py test_limits.py test_joint.py \
-  test_power.py test_contraction.py test_design_reference.py kinds/test_refusals.py kinds/test_grid.py \
+  test_power.py test_contraction.py test_design_reference.py kinds/test_refusals.py kinds/test_grid.py kinds/test_posteriors.py \
   channels/test_refusals.py channels/test_rebuilding.py channels/test_real_records.py channels/test_real.py \
   channels/test_symmetric.py channels/test_quick_sums.py
 

@@ -10,20 +10,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from dalenius.verifier.process import one_child
-from fuzz import beside, bombs, certificates, differential, forgeries, inputs, joint, numerics, saved
+from fuzz import beside, bombs, certificates, differential, forgeries, inputs, joint, numerics, saved, trees
 
 Case = Callable[[random.Random], str]
 
 FUZZERS: dict[str, tuple[Case, float]] = {  # and their share of all cases
-    "certificates": (certificates.case, 0.45),
+    "certificates": (certificates.case, 0.4),
     "forgeries": (forgeries.case, 0.1),
     "inputs": (inputs.case, 0.18),
     "joint": (joint.case, 0.02),
     "saved": (saved.case, 0.1),
     "beside": (beside.case, 0.05),
     "differential": (differential.case, 0.05),
-    "numerics": (numerics.case, 0.04),
+    "numerics": (numerics.case, 0.02),
     "bombs": (bombs.case, 0.01),
+    "trees": (trees.case, 0.02),
 }
 
 

@@ -170,7 +170,6 @@ def samples() -> dict[str, Sample]:
         "simplices": audited(parity, "simplices", **middle),
         "posteriors": audited(parity, "posteriors", **middle),
         "ratios": audited(lambda: random_channel([3, 2], 2, 42), "posteriors", entropy=1.25, tolerance=3e-3),
-        "shared points": audited(count, "posteriors", entropy=1.7),
         "rows": audited(count, "rows", entropy=1.7),
         "monotone": audited(count, "monotone", entropy=1.7),
         "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),

@@ -83,10 +83,8 @@ def tree_pass(
     return out[:written].copy(), int(counts[0]), int(counts[1])
 
 
-def tree_round(
-    tree: Tree, leaves: Floats, upper: float, limits: tuple[float, float, int, int]
-) -> tuple[Ints, Floats]:
-    """Round leaves as a certificate has them, those that are searched again in their place: codes, and what they prove."""
+def tree_round(tree: Tree, leaves: Floats, upper: float, limits: tuple[float, float, int, int]) -> tuple[Ints, Floats]:
+    """Round leaves as a certificate has them, in place where they are searched again: codes, and what they prove."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - the same
     boxes = leaves.shape[1] // 3 - 2
@@ -94,7 +92,7 @@ def tree_round(
     given = leaves, len(leaves), upper, codes, proved
     if kernels.dalenius_round(ctypes.byref(tree.limited(limits)), *map(_argument, given)):
         raise MemoryError
-    return codes, proved
+    return codes.astype(np.int64), proved
 
 
 def maximise(

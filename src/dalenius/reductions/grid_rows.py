@@ -16,7 +16,6 @@ corners are grid rows, and neighbouring fractions differ by their weights.
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 

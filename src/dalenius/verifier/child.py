@@ -14,16 +14,18 @@ import os
 import resource
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from .limits import MIB
+from .limits import MIB, largest, sized
 from .verify import verify_stream
 
 STATM = Path("/proc/self/statm")  # address space and resident memory of this process, where there is such a file
 # Seconds beyond the time limit after which the system ends the child; whoever asks, where it still lives, does before.
 GRACE = 1.0
+WITH_NUMPY = 192  # MiB below which leaves are checked in balls, without NumPy
 # Bytes of address space by which the child may have grown when it takes another question.
 GROWN = 32 * MIB
 
@@ -55,7 +57,9 @@ def _answer(files: list[int], memory: int, seconds: float, before: tuple[int, in
             with os.fdopen(described, "rb") as file:
                 mechanism = json.load(file)
         _limit(memory, seconds, before)
-        found = verify_stream(certificate, mechanism, memory=memory, time_limit=seconds)
+        # NumPy ends the process where memory is too little for it.
+        with sized(numpy_leaves=largest().numpy_leaves if memory >= WITH_NUMPY else sys.maxsize):
+            found = verify_stream(certificate, mechanism, memory=memory, time_limit=seconds)
         signal.setitimer(signal.ITIMER_REAL, 0)
         return found
 

@@ -1,8 +1,8 @@
 """What this process did not make is checked in a child process: whatever happens there, the caller has an answer.
 
-The child (child.py) is an isolated interpreter that finds the standard library, this package and python-flint, and
-nothing else: neither the current folder nor the environment has a say. Its memory and processor time are limited by
-the system, and it is killed when its time is over.
+The child (child.py) is an isolated interpreter that finds the standard library, this package, and the folder of
+python-flint, from which it takes NumPy too where that is installed: neither the current folder nor the environment has
+a say. Its memory and processor time are limited by the system, and it is killed when its time is over.
 """
 
 import contextlib
@@ -100,6 +100,8 @@ class _Child:
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
+                    # Threads of linear algebra set memory aside, each for itself.
+                    env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
                 )
             except OSError:
                 self._socket.close()

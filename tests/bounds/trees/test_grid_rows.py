@@ -7,10 +7,10 @@ import brute_force
 import numpy as np
 import pytest
 from cases import random_channel
+from dalenius.bounds.trees.posterior_bound import PosteriorProblem
 
 import dalenius as dl
 from dalenius.bounds.trees.grid_rows import finest
-from dalenius.bounds.trees.posterior_bound import PosteriorProblem
 from dalenius.bounds.trees.posterior_tree import PosteriorTree
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.grid_rows import most_rows

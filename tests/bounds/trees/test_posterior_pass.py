@@ -76,7 +76,7 @@ def posteriors(problem: PosteriorProblem, priors: Floats) -> Floats:
     return np.asarray(v[:, problem.boxed].reshape(len(priors), -1))
 
 
-def leaf_around(problem: PosteriorProblem, v: Floats, rng: np.random.Generator) -> Floats:
+def leaf_around(v: Floats, rng: np.random.Generator) -> Floats:
     """A leaf that holds these posteriors, narrow or wide, with multipliers at random."""
     wide = rng.choice([0.0, 0.05, 1.0], size=2)[:, None] * rng.random((2, v.size))
     m = rng.normal(scale=rng.choice([0.1, 1.0, 5.0]), size=v.size)
@@ -96,7 +96,7 @@ def test_no_allowed_prior_of_a_box_leaks_more(shape: tuple[tuple[int, ...], int]
     priors = allowed_priors(problem.cells, rng, 12)
     search = Search(problem, LIMITS)
     for leaked, v in zip(problem.cells.leakage(priors), posteriors(problem, priors), strict=True):
-        leaf = leaf_around(problem, v, rng)
+        leaf = leaf_around(v, rng)
         for tangent in range(1 if problem.lam is None else 2):
             assert leaked <= evaluated(search, leaf, tangent) + 1e-12
         before = evaluated(search, leaf)
@@ -137,7 +137,9 @@ def unknown(z: Floats) -> Floats:
 @settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_secants_lie_above(seed: int) -> None:
-    low, high = np.sort(np.random.default_rng(seed).choice([0.0, 1e-300, 1e-9, 0.2, 0.5, 0.7, 1.0], size=(2, 9)), axis=0)
+    low, high = np.sort(
+        np.random.default_rng(seed).choice([0.0, 1e-300, 1e-9, 0.2, 0.5, 0.7, 1.0], size=(2, 9)), axis=0
+    )
     slope = chord(low, high)
     for share in (0.0, 1e-9, 0.3, 0.5, 1.0):
         v = low + share * (high - low)
@@ -148,12 +150,12 @@ def test_secants_lie_above(seed: int) -> None:
 def test_derivatives_are_those_of_the_bound(seed: int) -> None:
     problem, rng = random_problem(SHAPES[seed % len(SHAPES)], seed, 0.4)
     search = Search(problem, LIMITS)
-    leaf = leaf_around(problem, posteriors(problem, allowed_priors(problem.cells, rng, 1))[0], rng)
+    leaf = leaf_around(posteriors(problem, allowed_priors(problem.cells, rng, 1))[0], rng)
     size, sigma = problem.size, 0.4
     m = rng.choice([-1, 1], size=size) * (0.1 + rng.random(size))
 
     def slopes(m: Floats, sigma: float) -> tuple[Floats, Floats]:
-        active, gradient, hessian = search._newton(leaf, m, sigma, search.at(leaf, m, sigma, 0))  # noqa: SLF001 - what is tested
+        active, gradient, hessian = search._newton(leaf, m, sigma, search.at(leaf, m, sigma, 0))
         assert active.tolist() == list(range(size))
         return gradient, hessian
 

@@ -1,6 +1,7 @@
 """Trees over posteriors: closed forms, brute force, passes, threads, and how they are written."""
 
 import base64
+import itertools
 import zlib
 from collections.abc import Iterator
 from functools import cache
@@ -64,7 +65,14 @@ def test_an_erased_parity() -> None:
     assert truth - 1e-12 <= tree.upper <= truth + TOLERANCE + 1e-9
 
 
-SMALL = [([2, 2], 2, 0.5), ([2, 2], 3, 0.2), ([3, 2], 2, 0.3), ([2, 3], 2, 0.6), ([2, 2, 2], 2, 0.15), ([3, 3], 2, 0.15)]
+SMALL = [
+    ([2, 2], 2, 0.5),
+    ([2, 2], 3, 0.2),
+    ([3, 2], 2, 0.3),
+    ([2, 3], 2, 0.6),
+    ([2, 2, 2], 2, 0.15),
+    ([3, 3], 2, 0.15),
+]
 
 
 @pytest.mark.parametrize(("records", "outputs", "share"), SMALL)
@@ -123,7 +131,7 @@ def test_the_bound_never_rises_and_holds_at_every_moment() -> None:
     tree = PosteriorTree(PosteriorProblem(bracket.cells, np.arange(3)), bracket.s)
     uppers = [tree.upper for _ in zip(descend(bracket, tree, Deadline(60.0)), range(200), strict=False)]
     assert len(uppers) > 5
-    assert all(later <= earlier for earlier, later in zip(uppers, uppers[1:], strict=False))
+    assert all(later <= earlier for earlier, later in itertools.pairwise(uppers))
     assert uppers[-1] >= bracket.lower
 
 

@@ -5,18 +5,18 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import random_channel
+from damage import golden
+from posterior_trees import packed
 
 import dalenius as dl
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Merged, lump
-from dalenius.settings import Limits, only
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.channels.named import Falling
@@ -28,15 +28,8 @@ from dalenius.verifier.verify import verify_here
 Json = Any
 
 
-@cache
-def audited() -> dl.Audit:
-    settings = dl.Settings(limits=Limits(many_cells=1), portfolio=only("grid"))
-    mechanism = random_channel([2, 2], 3, 7)
-    return dl.audit(mechanism, knowledge=0.3, tolerance=5e-3, time_limit=20, settings=settings, verify=False)
-
-
 def certificate() -> Json:
-    return json.loads(audited().certificate.text())
+    return golden("grid")
 
 
 @pytest.mark.parametrize("outputs", [1, 2, 4])
@@ -55,7 +48,7 @@ def test_corners_are_laws_whose_mixture_is_the_row(outputs: int, k: int) -> None
 
 
 def test_masses_are_those_of_the_solver_rounded_up() -> None:
-    mechanism = audited().mechanism
+    mechanism = random_channel([2, 2], 3, 7)
     merged = Merged.of(mechanism)
     lumped, _ = lump(mechanism, 0, merged)
     small = Cells(SharedGrids.of(mechanism, merged).at(merged.channel, 6).reduced(lumped), 0.3)
@@ -101,7 +94,8 @@ def inside(**fields: Json) -> Callable[[Json], None]:
         (inside(kind="simplices"), "none of posteriors, boxes, rows"),
         (inside(kind="grid"), "none of posteriors, boxes, rows"),
         (inside(kind=["posteriors"]), "none of posteriors, boxes, rows"),
-        (lambda proof: proof["proof"]["tree"].pop(), "proof of record 0"),
+        (inside(tree="eJwDAAAAAAE="), "the tree ends before its last number"),
+        (inside(groups=[0, 1, 1], eta=1.0, tangents=[[[0.0] * 3] * 2]), "the tree"),
         (lambda proof: proof.update(upper=0.5 * proof["upper"]), "exceeds claimed"),
         # A coarser grid leaks more.
         (lambda proof: proof.update(k=1), "exceeds claimed"),
@@ -113,9 +107,19 @@ def test_a_spoilt_proof_is_refused_with_the_place(change: Callable[[Json], None]
     assert "record 0" in reason
 
 
+def test_groups_of_outputs_have_no_polynomial() -> None:
+    data = certificate()
+    leaf = {"scale": packed(b"\0"), "sigma": packed(bytes(4)), "m": packed(b"\0\0"), "bytes": 1}
+    for proof in data["proofs"]:
+        grouped = {"groups": [0, 1, 1], "eta": 1.0, "tangents": [[[0.0] * 3] * 2], "tree": packed(b"\2")}
+        proof["proof"].update(grouped, leaves=leaf)
+        proof["upper"] = data["upper"] = 1.5
+    assert dl.verify(data).verified
+
+
 def test_rows_by_a_formula_have_no_grid() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1)
     data = json.loads(dl.audit(mechanism, knowledge=0.3, tolerance=1e-2, verify=False).certificate.text())
-    tree = {"kind": "posteriors", "groups": [0, 1, 2], "eta": 0.0, "tree": [{"sigma": 1.0, "m": [[0.0] * 3]}]}
+    tree = golden("grid")["proofs"][0]["proof"]
     data["proofs"] = [{"record": 0, "kind": "grid", "k": 4, "upper": data["upper"], "proof": tree}]
     assert "rows are given as numbers" in verify_here(data).reason

@@ -13,7 +13,7 @@ from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import moved_counts
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.contraction import _minimiser, contracts
-from dalenius.verifier.kinds import bellman, beside, boxes, grid, monotone, posteriors, power, product, ratios, rows
+from dalenius.verifier.kinds import bellman, beside, boxes, grid, monotone, power, product, ratios, rows
 from dalenius.verifier.limits import sized
 from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.reading import Refused
@@ -46,9 +46,9 @@ def _precision() -> Iterator[None]:
         ("groups", {f"{LEAF}.mu": [[0.0] * 2] * 2, f"{LEAF}.kappa": [[0.0] * 2] * 2, **STEEP}, "exceeds"),
         ("groups", {f"{LEAF}.lam": GONE, **STEEP}, "exceeds"),
         ("groups", {f"{LEAF}.lam": GONE, f"{LEAF}.omega": GONE, **STEEP}, "exceeds"),
-        ("posteriors", {"proofs.0.tree.3.sigma": 0.0}, "sigma must be above 0"),
         ("posteriors", {"proofs.0.ratios": 1}, "is neither true nor false"),
-        ("choices", {"proofs.0.tree.-1": 3}, "but the proof has no points"),
+        ("choices", {"proofs.0.tree.-1": 3}, "it must be an object, not 3"),
+        ("choices", {"proofs.0.tree.-1": GONE}, "ends before its leaves cover everything"),
         ("choices", {"proofs.0.tree.0": [9, 0, 0.5]}, "node 0 of the tree: the secret value of a split"),
         ("choices", {"proofs.0.tree": [{"rho": [0.0] * 3}] * 2, "proofs.0.upper": 9.0}, "goes on after its last leaf"),
         ("simplices", {"proofs.0.eta": [0.1, 0.1]}, "is not shown to bound the contraction"),
@@ -79,7 +79,7 @@ def _precision() -> Iterator[None]:
         ("grid", {f"{INSIDE}.kind": "boxes"}, "groups"),
         ("local-values", {"proofs.0.sigma": 0.3, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
         ("grid", {f"{INSIDE}.kind": "choices"}, "none of"),
-        ("grid", {f"{INSIDE}.groups": [0, 0, 0], f"{INSIDE}.tree": [{"sigma": 0.3, "m": [[0]]}]}, "one output each"),
+        ("grid", {f"{INSIDE}.groups": [0, 0, 0]}, "one output each"),
         ("local", {"proofs.0.eta": 1.0}, "exceeds claimed"),
         ("local-values", {"proofs.0.eta": 0.9}, "exceeds claimed"),
         ("local-values", {"proofs.0.sigma": 0.9, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
@@ -99,21 +99,19 @@ def test_a_damaged_proof_is_refused(name: str, changes: dict[str, object], words
 
 
 @pytest.mark.parametrize(
-    ("name", "tree", "cuts"),
+    ("name", "tree", "cut"),
     [
-        ("boxes", "proofs.0.tree", [[0, 0, 5.0]]),
-        ("choices", "proofs.0.tree", [[0, 0, 5.0]]),
-        ("rows", "proofs.0.rows.0.tree", [[0, 5.0]]),
-        ("posteriors", "proofs.0.tree", [[1, 0, 0.8], [1, 0, 0.2]]),
+        ("boxes", "proofs.0.tree", [0, 0, 5.0]),
+        ("choices", "proofs.0.tree", [0, 0, 5.0]),
+        ("rows", "proofs.0.rows.0.tree", [0, 5.0]),
     ],
 )
-def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: str, cuts: list[list[float]]) -> None:
+def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: str, cut: list[float]) -> None:
     part: Any = golden(name)
     for key in tree.split("."):
         part = part[int(key) if key.isdigit() else key]
-    # Beyond 5 there is nothing; nor is there below .2, of what is above .8.
-    grown = [cuts[0], *part, {}] if len(cuts) == 1 else [cuts[0], *part, cuts[1], {}, *part]
-    assert verify_here(damaged(name, {tree: grown, "upper": 0.7, "proofs.0.upper": 0.7})).verified
+    # Beyond 5 there is nothing.
+    assert verify_here(damaged(name, {tree: [cut, *part, {}], "upper": 0.7, "proofs.0.upper": 0.7})).verified
 
 
 def test_leaves_without_multipliers_share_one_law() -> None:
@@ -126,11 +124,6 @@ def test_leaves_without_multipliers_share_one_law() -> None:
 
 def test_a_tree_that_is_too_deep_is_refused() -> None:
     assert "the tree is too deep" in reason("boxes", {}, sizes={"waiting": 2})
-
-
-def test_lines_that_were_forgotten_are_drawn_again() -> None:
-    with sized(secants=1):
-        assert verify_here(golden("posteriors")).verified
 
 
 def test_a_secant_of_one_point_is_the_tangent_there() -> None:
@@ -154,7 +147,6 @@ def test_ratios_are_rounded_outward_where_floats_end() -> None:
     assert ratios._end(arb("1e-320"), 1) == ratios.LEAST
     assert ratios._quotient(0.0, 0.0, 7.0) == 7.0
     assert ratios._quotient(math.inf, math.inf, 7.0) == 7.0
-    assert ratios._carried_down(1.0, 2.0) == 1.0
     shared = arb(1) / 3
     assert list(map(list, ratios._columns([[shared, shared]], 0))) == [[1 / 3], [1 / 3]]
 
@@ -242,10 +234,6 @@ def test_moved_counts_are_for_noise_and_for_values_that_are_equally_likely(
     channel = SimpleNamespace(masses=masses, noise=SimpleNamespace(parameter=parameter))
     with pytest.raises(Refused, match=words):
         moved_counts.bound(channel, arb(1), {}, "it")
-
-
-def test_a_secret_of_one_value_has_no_posterior_but_one() -> None:
-    assert posteriors.Box([], []).rest(2) == ([1.0, 1.0], [1.0, 1.0])
 
 
 @pytest.mark.parametrize(

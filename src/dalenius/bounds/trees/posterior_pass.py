@@ -1,10 +1,10 @@
 """A pass through a tree of posteriors, and its leaves rounded for a certificate: by numerics/tree.c, or by NumPy.
 
-The two take the same steps; what they are, and why, stands in tree.c. NumPy's is for machines without a compiler, one node
-after the other, and some forty times slower on small problems.
+The two take the same steps; what they are, and why, stands in tree.c. NumPy's is for machines without a compiler: it
+takes one node after the other, and is some two hundred times slower on small problems.
 
-A leaf is a row of numbers: low (V), high (V), m (V), and those of `Column`. Leaves stand in order, and `CUT` says where the
-node between a leaf and the next one was cut: an inorder walk needs no more.
+A leaf is a row of numbers: low (V), high (V), m (V), and those of `Column`. Leaves stand in order, and `CUT` says where
+the node between a leaf and the next one was cut: an inorder walk needs no more.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Column(IntEnum):
 
     SIGMA = -6
     TANGENT = -5
-    # The best bound of the leaf, which may be its parent's, and that at its own m and sigma, infinite before evaluation.
+    # The best bound of the leaf, which may be its parent's; that at its own m and sigma, infinite before evaluation.
     BOUND = -4
     OWN = -3
     DEPTH = -2
@@ -43,7 +43,7 @@ class Passed(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Of one node: the least and the largest sigma, how many evaluations, and the scale to which numbers are rounded."""
+    """Of one node: the least and the largest sigma, how many evaluations, and the scale that numbers are rounded to."""
 
     least: float
     most: float = 1e4
@@ -92,7 +92,7 @@ def rounded(problem: PosteriorProblem, leaves: Floats, upper: float, limits: Lim
     if compiled.library() is not None:
         return (*compiled.tree_round(problem.compiled, leaves, upper, limits), leaves)
     search, size = Search(problem, limits), problem.size
-    codes, proved = np.zeros((len(leaves), size + 2), dtype=np.int32), np.full(len(leaves), -np.inf)
+    codes, proved = np.zeros((len(leaves), size + 2), dtype=np.int64), np.full(len(leaves), -np.inf)
     for k, leaf in enumerate(leaves):
         if leaf[Column.BOUND] == -np.inf:
             continue
@@ -124,7 +124,7 @@ def _code(m: Floats, sigma: float, scale: int) -> Ints:
     fraction, exponent = np.frexp(sigma)
     code = (int(exponent) - 1) * 2**bits + round(float(np.ldexp(2 * fraction, bits))) - 2**bits
     whole = np.clip(np.rint(m * 16.0 ** (scale + 1)), -2e9, 2e9)
-    return np.concatenate([[scale, code], whole]).astype(np.int32)
+    return np.concatenate([[scale, code], whole]).astype(np.int64)
 
 
 def decoded(code: Ints) -> tuple[Floats, float]:
@@ -154,6 +154,7 @@ class Search:
     """The steps of tree.c by NumPy, on one leaf at a time."""
 
     def __init__(self, problem: PosteriorProblem, limits: Limits) -> None:
+        """Take the problem, and the limits of a node."""
         self.problem, self.limits, self.cells = problem, limits, problem.cells
         self.own = problem.boxed.start
         self.seen: _Evaluation
@@ -182,7 +183,7 @@ class Search:
         u = np.stack([problem.columns[:, part] @ w[part] for part in cells.slices])
         return _Evaluation(np.inf if np.isnan(bound) else float(bound), np.exp(log_p - total), w, u, t, lz)
 
-    def lower(self, leaf: Floats, target: float) -> float:
+    def lower(self, leaf: Floats, target: float) -> float:  # noqa: C901 - the loop of tree.c, step by step
         """Lower the bound of a leaf until it is at the target, or a step promises too little for that."""
         size, limits = self.problem.size, self.limits
         m, sigma, tangent = leaf[2 * size : 3 * size], max(leaf[Column.SIGMA], limits.least), int(leaf[Column.TANGENT])
@@ -217,7 +218,7 @@ class Search:
                 radius *= 0.3
             if tried is None or tried.bound >= seen.bound:
                 break
-            radius *= 2 if seen.bound - tried.bound > 0.7 * gain else 1  # noqa: PLR2004 - as in tree.c
+            radius *= 2 if seen.bound - tried.bound > 0.7 * gain else 1
             seen, sigma, first = tried, new_sigma, False
             m[:] = new_m
         leaf[Column.SIGMA], leaf[Column.TANGENT], leaf[Column.OWN] = sigma, tangent, seen.bound

@@ -80,8 +80,8 @@ class PosteriorProblem:
     def ratios(self) -> tuple[Floats, Floats] | None:
         """By which factors the odds of a value may grow from one group to another, each (boxes, G, G').
 
-        z(a,G')/z(a,G) is an average of Q(G'|t)/Q(G|t) over the cells t of a. So with the odds o_a = v_a / (1 - v_a), and
-        least and most over cells with Q(G|t) + Q(G'|t) > 0,
+        z(a,G')/z(a,G) is an average of Q(G'|t)/Q(G|t) over the cells t of a. So with the odds o_a = v_a / (1 - v_a),
+        and least and most over cells with Q(G|t) + Q(G'|t) > 0,
 
             least_a / most_(not a)  <=  o_a(G') / o_a(G)  <=  most_a / least_(not a) .
 

@@ -3,9 +3,7 @@
 import base64
 import zlib
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -35,9 +33,9 @@ class Segment(NamedTuple):
 class PosteriorTree:
     """A complete tree at every moment: its leaves, in order, cover all priors, and the worst bound is the tree's.
 
-    A pass brings every leaf to a target, or cuts it; targets fall from pass to pass, so that the time may be over at any
-    moment. Segments of leaves are worked off apart from each other, and put back in their order: what a pass comes to does not
-    depend on how many threads there are.
+    A pass brings every leaf to a target, or cuts it. Targets fall from pass to pass, so that the time may be over at
+    any moment. Segments of leaves are worked off apart from each other, and put back in their order: what a pass comes
+    to does not depend on how many threads there are.
     """
 
     kind: ClassVar[str] = "posteriors"
@@ -74,8 +72,9 @@ class PosteriorTree:
     def run_pass(self, target: float, lower: float, deadline: Deadline, *, together: int = 8) -> Iterator[None]:
         """Bring every leaf to the target, some segments at a time.
 
-        lower: what is known to leak, so that target - lower is what leaves may lose. A sigma below a quarter of that per nat
-        of knowledge would gain nothing, and Newton's steps are lost there; multipliers are rounded so that it costs less.
+        lower: what is known to leak, so that target - lower is what leaves may lose. A sigma below a quarter of that for
+        each nat of knowledge would gain nothing, and Newton's steps are lost there. Multipliers are rounded so that it
+        costs less.
         """
         spare = max(target - lower, 1e-12)
         least = min(max(spare / 4 / max(self.problem.cells.knowledge, 1e-12), 1e-7), self.sigma)
@@ -170,8 +169,8 @@ def _segments(leaves: Floats, target: float, longest: int = 512) -> list[Segment
 def _by_levels(leaves: Floats, size: int) -> tuple[Ints, Ints]:
     """The codes of all nodes level by level, and the leaves that are not empty in that order.
 
-    Leaves of the deepest level stand in pairs. Each pair is replaced by its parent, which was cut where the left one says;
-    what followed the right one follows the parent.
+    Leaves of the deepest level stand in pairs. Each pair is replaced by its parent, which was cut where the left one
+    says; what followed the right one follows the parent.
     """
     depth, cut = leaves[:, Column.DEPTH].astype(np.int64), leaves[:, Column.CUT].astype(np.int64)
     number = np.arange(len(leaves))

@@ -49,7 +49,7 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
 
 
 def _target(upper: float, goal: float, share: float = 0.6, near: float = 0.03) -> float:
-    """A share of the way to the goal is left; the goal itself, where that is near it. At first the root has no bound."""
+    """A share of the way to the goal is left; the goal itself where that is near it. At first the root has no bound."""
     if upper == np.inf:
         return 1e300
     target = goal + share * (upper - goal)

@@ -39,7 +39,6 @@ from flint import arb, arb_mat
 from dalenius.verifier.balls import ONE, ZERO, Ball, Matrix, column, float_above
 from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.kinds import boxes, posteriors, rows
-from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.limits import largest, tick, ticking
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field as entry
@@ -197,17 +196,20 @@ class OnGridPosteriors(posteriors.Posteriors):
     """Posteriors on grid rows: their sums of exponentials are polynomials."""
 
     def __init__(self, question: OnGrid, proof: dict[str, Any]) -> None:
-        """Prepare the polynomials where outputs stand by themselves."""
+        """Remember the grid."""
         super().__init__(question.cells, question.channel, question.knowledge.most, proof)
         self.k = question.k
-        single = self.rows[0].singletons
-        self.forms = [Form(question.k, question.laws, cell) for cell in question.cells] if single else []
+        self.laws, self.masses = question.laws, question.cells
 
-    def log_mass(self, a: int, coefficients: list[Ball]) -> Ball:
-        """Guarantee: the result holds log sum_c rho_c exp( sum_G Q_cG coefficient_G ) over the cells of a.
+    @cached_property
+    def forms(self) -> list[Form]:
+        """The polynomials of the secret values."""
+        return [Form(self.k, self.laws, cell) for cell in self.masses]
 
-        It is asked for with eta = 0 only, where every output is a group by itself.
-        """
+    def log_mass(self, a: int, coefficients: list[Ball], constant: list[Ball] | None, inverse: Ball) -> Ball:
+        """Guarantee: as for any rows; a polynomial where every output is a group by itself."""
+        if constant is not None:
+            return super().log_mass(a, coefficients, constant, inverse)
         return self.forms[a].value([(coefficients[g] / self.k).exp() for g in self.groups]).log()
 
 
@@ -227,4 +229,4 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     elif kind == "rows":
         yield from rows.bounds(asked, inside, where)
     else:
-        yield from leaves(inside, OnGridPosteriors(asked, inside), where)
+        yield from posteriors.proved(OnGridPosteriors(asked, inside), asked, {**inside, "upper": proof["upper"]}, where)

@@ -3,8 +3,9 @@ r"""Proofs by branch and bound over posteriors ("posteriors").
 A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior pi over cells has
 D(pi || rho) <= K, z_ay = sum_{c of a} pi_c q_cy, and posteriors v(a|y) = z_ay / z_y. phi(v) = v log v. The outputs are
 split into groups G, the same for all secret values; Q_cG and z_aG are sums over a group, v(a|G) = z_aG / z_G.
-The tree splits the box 0 <= v(a|G) <= 1 of the secret values a = 1, 2, ... (v(0|G) is what they leave); every
-prior belongs to some leaf (where z_G = 0 take any posterior). Why the bound of a leaf holds there:
+The tree cuts the box 0 <= v(a|G) <= 1 of all secret values a, or, where there are two, of a = 1 (v(0|G) is what that
+leaves); every prior belongs to some leaf (where z_G = 0 take any posterior; see cuts.py). Why the bound of a leaf holds
+there:
 
 1. I = H(A) - H(A|Y).
 2. Let 0 <= eta <= 1 bound the contraction of the within-group channels of every secret value. For any two priors, with
@@ -21,7 +22,7 @@ prior belongs to some leaf (where z_G = 0 take any posterior). Why the bound of 
    pi0_c = rho_c exp(q_c.lam_a) / M, with M such that it sums to one; the posteriors v0 do not depend on M.
 3. -(1-eta) H(A|G) = (1-eta) sum_G z_G sum_a phi(v(a|G)), and phi lies below its secant alpha v + beta on a leaf: that
    is at most (1-eta) sum_{a,G} z_aG ( alpha_aG + sum_a' beta_a'G ), linear in pi.
-4. For any signs, sum_G ( z_G max(m high, m low) - m z_aG ) >= 0 is added for a = 1, 2, ...
+4. For any signs, sum_G ( z_G max(m high, m low) - m z_aG ) >= 0 is added for every a that has boxes.
 5. Adding s ( K - D(pi || rho) ) >= 0, with sigma = s - eta > 0, leaves
    H(A) + sum_c pi_c h_c - sigma D(pi || rho) + s K with
        h_c = sum_G Q_cG [ (1-eta) ( alpha_aG + sum_a' beta_a'G ) + sum_a' max(m high, m low)_a'G - m_aG ]
@@ -30,48 +31,45 @@ prior belongs to some leaf (where z_G = 0 take any posterior). Why the bound of 
    over p
        (1+sigma) log sum_a exp( sigma / (1+sigma) lz_a ) + s K.
 
-With "ratios": true every cut is carried to the other groups (`ratios.py`), and where there are more than two secret
-values no posterior is above what the lower ends of the others leave: the parts of a box get smaller, and still hold
-every prior that the box holds, of those that are positive on all cells.
+With "ratios": true every cut is carried to the other groups (`ratios.py`): the parts of a box get smaller, and still
+hold every prior that the box holds, of those that are positive on all cells.
+
+The tree is packed (packed.py). Its leaves are bounded in doubles where NumPy is installed (doubles.py), and in balls
+where it is not or where doubles do not suffice.
 
 eta above 1 counts as 1, which every channel satisfies; step 3 would be false with 1-eta < 0.
 For single outputs eta = 0 holds trivially, both sides of 2 agree, and the tangent is left out.
 """
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from operator import gt, neg
+from operator import index
 from typing import Any, NamedTuple
 
 from flint import arb
 
-from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, log_sum_exp
+from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, float_below, log_sum_exp
 from dalenius.verifier.channels.channel import Channel
+from dalenius.verifier.kinds import doubles
 from dalenius.verifier.kinds.boxes import Row, secant
-from dalenius.verifier.kinds.ratios import Ratios
-from dalenius.verifier.kinds.tree import leaves
-from dalenius.verifier.limits import largest
+from dalenius.verifier.kinds.cuts import Box, Frame, Level, OneByOne, Scalars, Together
+from dalenius.verifier.kinds.packed import LARGEST_POWER, LEAST_POWER, Leaves, levels, read_leaves
+from dalenius.verifier.kinds.ratios import Functions, Number, Ratios
+from dalenius.verifier.limits import largest, tick, ticking
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field as entry
 from dalenius.verifier.reading import number, numbers, refuse, sequence, whole
 
-Ends = list[float]  # one per group
+# Tangents that leaves can name in one byte.
+TANGENTS = 2**8
 
 
-class Box(NamedTuple):
-    """low <= v(a|G) <= high for the secret values a = 1, 2, ..."""
+class Point(NamedTuple):
+    """What a leaf says: sigma, its multipliers in the order of the boxes, and which tangent."""
 
-    low: list[Ends]
-    high: list[Ends]
-
-    def rest(self, many: int) -> tuple[Ends, Ends]:
-        """Guarantee: v(0|G) lies between the two; a step outward covers the rounding (fsum adds without loss)."""
-        if not self.low:
-            return [1.0] * many, [1.0] * many
-        low = [max(0.0, math.nextafter(_left_by(ends), -2.0)) for ends in zip(*self.high, strict=True)]
-        high = [min(1.0, math.nextafter(_left_by(ends), 2.0)) for ends in zip(*self.low, strict=True)]
-        return low, high
+    sigma: float
+    m: list[float]
+    tangent: int
 
 
 class Posteriors:
@@ -87,61 +85,46 @@ class Posteriors:
         for a, row in enumerate(self.rows):
             row.check_contraction(eta, f"value {a}")
         self.groups, self.many = groups, max(groups) + 1
-        self.eta = ZERO if self.rows[0].singletons else arb(eta)
-        self.size = len(self.rows) * self.many
+        self.single = self.rows[0].singletons
+        self.eta = 0.0 if self.single else eta
         self._secants: dict[tuple[float, float], tuple[Ball, Ball]] = {}
-        tightens = proof.get("ratios", False)
+        tightens = entry(proof, "ratios", "it")
         if not isinstance(tightens, bool):
             refuse(f"ratios = {tightens!r} is neither true nor false")
-        self._ratios = Ratios([row.coarse for row in self.rows]) if tightens else None
+        # A secret of one value has no odds.
+        ratios = Ratios([row.coarse for row in self.rows]) if tightens and len(self.rows) > 1 else None
+        self.frame = Frame(len(self.rows), self.many, ratios)
+        self.tangents = [] if self.single else self._tangents(proof)
 
-    @property
-    def root(self) -> Box:
-        """The box that every prior lies in."""
-        others = len(self.rows) - 1
-        return Box([[0.0] * self.many] * others, [[1.0] * self.many] * others)
-
-    def split(self, box: Box, cut: Any) -> tuple[Box, Box]:  # noqa: ANN401 - JSON
-        """Return the two halves of a box at [secret value, group, number]; together they cover it."""
-        a, g, c = sequence(cut, "a split", 3)
-        whole(a, "the secret value of a split", 1, len(self.rows) - 1)
-        whole(g, "the group of a split", 0, self.many - 1)
-        at = number(c, "the number of a split", 0.0, 1.0)
-        low, high = list(box.low), list(box.high)
-        low[a - 1], high[a - 1] = low[a - 1].copy(), high[a - 1].copy()
-        low[a - 1][g], high[a - 1][g] = max(low[a - 1][g], at), min(high[a - 1][g], at)
-        if self._ratios is not None:
-            high[a - 1] = list(map(min, high[a - 1], self._ratios.highest(a, g, high[a - 1][g])))
-            low[a - 1] = list(map(max, low[a - 1], self._ratios.lowest(a, g, low[a - 1][g])))
-            if len(low) > 1:
-                return Box(box.low, high), Box(low, _left_over(low, box.high, a - 1))
-        return Box(box.low, high), Box(low, box.high)
-
-    def bound(self, box: Box, leaf: dict[str, Any]) -> Ball | None:
-        """Guarantee: I <= result for every prior in this box; None when the box is empty."""
-        rest = box.rest(self.many)
-        low, high = [rest[0], *box.low], [rest[1], *box.high]
-        if any(any(map(gt, lows, highs)) for lows, highs in zip(low, high, strict=True)):
-            return None
-        sigma = arb(number(entry(leaf, "sigma", "it"), "sigma"))
-        if not sigma > 0:
-            refuse("sigma must be above 0")
-        linear, inverse = self._linear(low, high, self._multipliers(leaf)), 1 / sigma
-        fine = self._tangent(leaf) if not self.eta.is_zero() else None
-        values, share = [], sigma / (1 + sigma)
-        for a, row in enumerate(self.rows):
-            if fine is None:
-                lz = self.log_mass(a, [x * inverse for x in linear[a]])
-            else:
-                coefficients = [x + linear[a][g] for x, g in zip(fine[a], self.groups, strict=True)]
-                h = row.fine.times(coefficients)
-                lz = log_sum_exp([p + x * inverse for p, x in zip(row.log_rho, h, strict=True)])
-            values.append(share * lz)
+    def bound(self, box: Box, leaf: Point) -> Ball:
+        """Guarantee: I <= result for every prior in this box."""
+        low, high = ([x[i : i + self.many] for i in range(0, len(x), self.many)] for x in (box.low, box.high))
+        m = [leaf.m[i : i + self.many] for i in range(0, len(leaf.m), self.many)]
+        if len(m) < len(self.rows):
+            # Two values: the first has what the second leaves (doubles.py has the same numbers), and no multiplier.
+            low.insert(0, [max(1.0 - x - doubles.U, 0.0) for x in high[0]])
+            high.insert(0, [min(1.0 - x + doubles.U, 1.0) for x in low[1]])
+            m.insert(0, [0.0] * self.many)
+        sigma = arb(leaf.sigma)
+        inverse, share = 1 / sigma, sigma / (1 + sigma)
+        linear = self._linear(low, high, m)
+        values = []
+        for a in range(len(self.rows)):
+            constant = self.tangents[leaf.tangent][a] if self.tangents else None
+            values.append(share * self.log_mass(a, [x * inverse for x in linear[a]], constant, inverse))
         return (1 + sigma) * log_sum_exp(values) + (sigma + self.eta) * self.knowledge
 
-    def log_mass(self, a: int, coefficients: list[Ball]) -> Ball:
-        """Guarantee: the result holds log sum_c rho_c exp( sum_G Q_cG coefficient_G ) over the cells of a."""
-        return log_sum_exp(self._coarse[a].times([*coefficients, ONE]))
+    def log_mass(self, a: int, coefficients: list[Ball], constant: list[Ball] | None, inverse: Ball) -> Ball:
+        """Guarantee: the result holds log sum_c rho_c exp( sum_G Q_cG coefficient_G + constant_c inverse )."""
+        exponents = self._coarse[a].times([*coefficients, ONE])
+        if constant is not None:
+            exponents = [x + g * inverse for x, g in zip(exponents, constant, strict=True)]
+        return log_sum_exp(exponents)
+
+    def in_doubles(self, np: Any) -> doubles.Doubles:  # noqa: ANN401 - NumPy
+        """The same problem in doubles."""
+        coarse, rho = [row.coarse for row in self.rows], [row.rho for row in self.rows]
+        return doubles.Doubles(np, coarse, rho, self.eta, self.knowledge, self.tangents)
 
     @cached_property
     def _coarse(self) -> list[Rows]:
@@ -149,13 +132,9 @@ class Posteriors:
         pairs = (zip(row.coarse, row.log_rho, strict=True) for row in self.rows)
         return [Rows([[*sums, log_rho] for sums, log_rho in cells]) for cells in pairs]
 
-    def _multipliers(self, leaf: dict[str, Any]) -> list[list[float]]:
-        listed = sequence(entry(leaf, "m", "it"), "m", len(self.rows) - 1)
-        return [numbers(m, self.many, f"m of value {a + 1}") for a, m in enumerate(listed)]
-
-    def _linear(self, low: list[Ends], high: list[Ends], m: list[list[float]]) -> list[list[Ball]]:
+    def _linear(self, low: list[list[float]], high: list[list[float]], m: list[list[float]]) -> list[list[Ball]]:
         """Steps 3 and 4: the coefficients of Q_cG in h, by secret value."""
-        share = None if self.eta.is_zero() else ONE - self.eta
+        share = None if self.single else ONE - self.eta
         result: list[list[Ball]] = [[] for _ in self.rows]
         for g in range(self.many):
             lines = [self._secant(lows[g], highs[g]) for lows, highs in zip(low, high, strict=True)]
@@ -163,7 +142,7 @@ class Posteriors:
                 lines = [(share * alpha, share * beta) for alpha, beta in lines]
             common = sum([beta for _, beta in lines], ZERO)
             slopes = [alpha for alpha, _ in lines]
-            for a, row in enumerate(m, start=1):
+            for a, row in enumerate(m):
                 if row[g]:
                     x = arb(row[g])
                     common += x * (high[a][g] if row[g] > 0 else low[a][g])
@@ -179,11 +158,19 @@ class Posteriors:
             self._secants[low, high] = secant(low, high)
         return self._secants[low, high]
 
-    def _tangent(self, leaf: dict[str, Any]) -> list[list[Ball]]:
-        """Step 2: the coefficients of q_cy in h, by secret value, the constant included as each row sums to one."""
+    def _tangents(self, proof: dict[str, Any]) -> list[list[list[Ball]]]:
+        """g of every tangent, secret value and cell."""
+        listed = sequence(entry(proof, "tangents", "it"), "tangents")
+        if not 1 <= len(listed) <= TANGENTS:
+            refuse(f"there are {len(listed)} tangents, where 1 to {TANGENTS} are needed")
+        return [self._tangent(lam, f"tangent {t}") for t, lam in enumerate(listed)]
+
+    def _tangent(self, value: object, where: str) -> list[list[Ball]]:
+        """Step 2: what the tangent adds to h, by secret value and cell; the rows sum to one, so eta log M is in it."""
+        tick()
         many = len(self.rows)
-        listed = sequence(leaf["lam"], "lam", many) if "lam" in leaf else [[0.0] * self.outputs] * many
-        lam = [[arb(x) for x in numbers(row, self.outputs, f"lam of value {a}")] for a, row in enumerate(listed)]
+        listed = sequence(value, where, many)
+        lam = [[arb(x) for x in numbers(row, self.outputs, f"{where}, value {a}")] for a, row in enumerate(listed)]
         fine: list[list[Ball]] = []
         total = ZERO
         for row, tilt in zip(self.rows, lam, strict=True):
@@ -194,31 +181,14 @@ class Posteriors:
         coarse = [row.sums(z) for row, z in zip(self.rows, fine, strict=True)]
         log_v, log_group, log_total = _log_posteriors(fine), _log_posteriors(coarse), total.log()
         share = ONE - self.eta
-        return [
+        coefficients = (
             [
                 v - share * log_group[a][g] + self.eta * (log_total - x)
                 for v, g, x in zip(log_v[a], self.groups, lam[a], strict=True)
             ]
             for a in range(many)
-        ]
-
-
-def _left_by(ends: Iterable[float]) -> float:
-    """1 minus these, rounded once."""
-    return math.fsum((1.0, *map(neg, ends)))
-
-
-def _left_over(low: list[Ends], high: list[Ends], raised: int) -> list[Ends]:
-    """Guarantee: v(a|G) <= result for a = 1, 2, ...: what the lower ends of the others leave; a step outward each.
-
-    Only one row of lower ends was raised: `high` is what the others leave for that row, and for all before.
-    """
-    result = list(high)
-    for a in range(len(low)):
-        if a != raised:
-            others = zip(*(ends for b, ends in enumerate(low) if b != a), strict=True)
-            result[a] = [min(end, math.nextafter(_left_by(x), 2.0)) for end, x in zip(high[a], others, strict=True)]
-    return result
+        )
+        return [row.fine.times(column) for row, column in zip(self.rows, coefficients, strict=True)]
 
 
 def _log_posteriors(z: list[list[Ball]]) -> list[list[Ball]]:
@@ -227,7 +197,93 @@ def _log_posteriors(z: list[list[Ball]]) -> list[list[Ball]]:
     return [[ZERO if x.is_zero() else (x / t).log() for x, t in zip(row, totals, strict=True)] for row in z]
 
 
+def multiplier(scale: Number, code: Number, of: Functions) -> tuple[Number, Number]:
+    """Return sigma of a code at a scale, both whole, and the unit of m there; both are doubles exactly."""
+    bits = 3 * (scale + 1)
+    power = code >> bits
+    return of.ldexp(1.0 + of.ldexp(1.0 * (code - (power << bits)), -bits), power), of.ldexp(1.0, -4 * (scale + 1))
+
+
+class Tree:
+    """A tree of posteriors that was read, and the bounds of its leaves."""
+
+    def __init__(self, problem: Posteriors, proof: dict[str, Any], where: str) -> None:
+        """Read the codes and the numbers of the leaves."""
+        self.problem, self.where = problem, where
+        boxes = problem.frame.boxes
+        self.levels = list(levels(entry(proof, "tree", "it"), boxes))
+        self.size = sum(codes.count(boxes) for codes in self.levels)
+        self.read: Leaves = read_leaves(entry(proof, "leaves", "it"), self.size, boxes, len(problem.tangents))
+        for n, scale in ticking(zip(self.read.sigma, self.read.scale, strict=True)):
+            if not LEAST_POWER <= n >> 3 * (scale + 1) <= LARGEST_POWER:
+                refuse(f"sigma of a leaf is not between 2^{LEAST_POWER} and 2^{LARGEST_POWER + 1}")
+        if not doubles.ordinary():
+            refuse("this process rounds numbers in another way than IEEE 754 does by default")
+
+    def bounds(self, claimed: float) -> Iterator[tuple[str, Ball]]:
+        """Yield bounds of all leaves: in doubles where that shows them to be at most this, else in balls."""
+        entries = sum(len(row.rho) for row in self.problem.rows) * self.problem.many
+        np = doubles.numpy(self.size, entries)
+        if np is not None:
+            arithmetic = self.problem.in_doubles(np)
+            if arithmetic.usable:
+                yield from self._together(np, arithmetic, claimed)
+                return
+        first = 0
+        for boxes in self._walk(OneByOne(self.problem.frame)):
+            for i, box in enumerate(boxes, first):
+                yield f"{self.where}, leaf {i}", self.problem.bound(box, self._point(i))
+            first += len(boxes)
+
+    def _walk(self, boxes: Any) -> Iterator[Any]:  # noqa: ANN401 - OneByOne or Together
+        """Yield the boxes of the leaves of every level; together with those found empty they cover everything."""
+        level = boxes.root
+        for depth, codes in enumerate(self.levels):
+            tick()
+            if not boxes.empty(level, codes):
+                refuse(f"{self.where}: a box at depth {depth} of the tree is named empty, and is not shown to be")
+            yield boxes.leaves(level, codes)
+            level = boxes.halves(level, codes)
+
+    def _point(self, i: int) -> Point:
+        """What leaf i says."""
+        boxes = self.problem.frame.boxes
+        sigma, unit = multiplier(self.read.scale[i], self.read.sigma[i], Scalars)
+        m = [unit * k for k in self.read.m[i * boxes : (i + 1) * boxes]]
+        return Point(sigma, m, 0 if self.read.tangent is None else self.read.tangent[i])
+
+    def _together(self, np: Any, arithmetic: doubles.Doubles, claimed: float) -> Iterator[tuple[str, Ball]]:  # noqa: ANN401
+        """Yield the largest bound of some leaves at a time, and every bound that had to be found in balls."""
+        read, first = self.read, 0
+        shape = (-1, self.problem.frame.boxed, self.problem.many)
+        scale, sigmas = np.frombuffer(read.scale, np.uint8).astype(np.int32), np.asarray(read.sigma)
+        m = np.asarray(read.m).reshape(shape)
+        tangents = np.zeros(self.size, np.uint8) if read.tangent is None else np.frombuffer(read.tangent, np.uint8)
+        for level in self._walk(Together(self.problem.frame, np)):
+            for start in range(0, len(level.low), doubles.LEAVES):
+                part = Level(*(x[start : start + doubles.LEAVES] for x in level))
+                at = slice(first + start, first + start + len(part.low))
+                sigma, unit = multiplier(scale[at], sigmas[at], np)
+                found = arithmetic.bounds(part.low, part.high, m[at] * unit[:, None, None], sigma, tangents[at])
+                # Not a number is not shown either.
+                shown = found <= claimed
+                for i in np.flatnonzero(~shown).tolist():
+                    box = Box(part.low[i].ravel().tolist(), part.high[i].ravel().tolist(), empty=False)
+                    number_ = at.start + i
+                    yield f"{self.where}, leaf {number_}", self.problem.bound(box, self._point(number_))
+                if shown.any():
+                    worst = index(np.where(shown, found, -np.inf).argmax())
+                    yield f"{self.where}, leaf {at.start + worst}", arb(float(found[worst]))
+            first += len(level.low)
+
+
 def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
-    """Yield place and bound of every leaf."""
-    tree = Posteriors(question.cells, question.channel, question.knowledge.most, proof)
-    return leaves(proof, tree, where)
+    """Yield place and bound of the leaves."""
+    problem = Posteriors(question.cells, question.channel, question.knowledge.most, proof)
+    return proved(problem, question, proof, where)
+
+
+def proved(problem: Posteriors, question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield place and bound of the leaves; `upper` of the proof decides which are looked at again in balls."""
+    upper = number(entry(proof, "upper", "it"), "upper")
+    return Tree(problem, proof, where).bounds(float_below(arb(upper) - question.lost))

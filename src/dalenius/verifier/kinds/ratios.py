@@ -24,6 +24,7 @@ import math
 from array import array
 from collections.abc import Sequence
 from operator import truediv
+from typing import Any, TypeAlias
 
 from dalenius.verifier.balls import Ball, float_above, float_below
 from dalenius.verifier.limits import tick, ticking
@@ -33,6 +34,9 @@ LEAST, MOST = 1e-140, 1e140
 # Relative accuracy in bits of a ball whose nearest float is off by less than 2^-52.
 BITS = 56
 
+# A float or an array of them, and the module or class whose functions go with it (`Scalars` in cuts.py, or NumPy).
+Number: TypeAlias = Any
+Functions: TypeAlias = Any
 # The least and the greatest, for every group.
 Extremes = tuple[list[float], list[float]]
 Columns = list["array[float]"]
@@ -48,16 +52,7 @@ class Ratios:
         self._factors: dict[tuple[int, int], Extremes] = {}
         self._extremes: dict[tuple[int, int], Extremes] = {}
 
-    def highest(self, value: int, group: int, at: float) -> list[float]:
-        """Guarantee: v(value|G') <= result[G'] wherever v(value|group) <= at."""
-        v = max(at, LEAST)
-        return [_carried_up(v, factor) for factor in self._between(value, group)[1]]
-
-    def lowest(self, value: int, group: int, at: float) -> list[float]:
-        """Guarantee: v(value|G') >= result[G'] wherever v(value|group) >= at."""
-        return [_carried_down(at, factor) for factor in self._between(value, group)[0]]
-
-    def _between(self, value: int, group: int) -> Extremes:
+    def between(self, value: int, group: int) -> Extremes:
         """Guarantee: from a group to G' the odds of a value grow by no less than the first, no more than the second."""
         if (value, group) not in self._factors:
             rest = [self._of_one(other, group) for other in range(len(self._low)) if other != value]
@@ -135,17 +130,15 @@ def _quotient(x: float, y: float, nothing: float) -> float:
     return x / y if y > 0.0 else math.inf
 
 
-def _carried_up(v: float, factor: float) -> float:
+def carried_up(v: Number, factor: Number, of: Functions) -> Number:
     """Guarantee: no less than the posterior whose odds are `factor` times those of v; 1 where that says nothing."""
-    if factor >= MOST or v >= 1.0:
-        return 1.0
-    return min(1.0, v / (v + (1.0 - v) / max(factor, LEAST)) * (1.0 + OUTWARD))
+    at = of.maximum(v, LEAST)
+    carried = at / (at + (1.0 - at) / of.maximum(factor, LEAST)) * (1.0 + OUTWARD)
+    return of.where(factor >= MOST, 1.0, of.minimum(carried, 1.0))
 
 
-def _carried_down(v: float, factor: float) -> float:
+def carried_down(v: Number, factor: Number, of: Functions) -> Number:
     """Guarantee: at most the posterior whose odds are `factor` times those of v; 0 where that says nothing."""
-    if factor <= LEAST or v <= LEAST:
-        return 0.0
-    if v >= 1.0:
-        return 1.0
-    return v / (v + (1.0 - v) / min(factor, MOST)) * (1.0 - OUTWARD)
+    at = of.maximum(v, LEAST)
+    carried = at / (at + (1.0 - at) / of.minimum(of.maximum(factor, LEAST), MOST)) * (1.0 - OUTWARD)
+    return of.where((factor <= LEAST) | (v <= LEAST), 0.0, carried)

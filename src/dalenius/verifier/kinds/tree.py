@@ -1,15 +1,14 @@
 """The one walk through a tree of branch and bound, written in preorder; the domains are boxes, simplices and so on.
 
-A leaf is an object with its parameters, or the number of an object in the list "points", which leaves may share: any
-parameters give a bound, and each leaf is evaluated with those it refers to.
+A leaf is an object with its parameters: any parameters give a bound.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from dalenius.verifier.balls import Ball
 from dalenius.verifier.limits import largest, tick
-from dalenius.verifier.reading import Refused, mapping, refuse, sequence, show, whole
+from dalenius.verifier.reading import Refused, mapping, refuse, sequence
 from dalenius.verifier.reading import field as entry
 
 
@@ -35,7 +34,6 @@ def leaves(proof: dict[str, Any], tree: Domain, where: str) -> Iterator[tuple[st
     """Yield place and bound of every leaf of a tree written in preorder; the leaves cover the root."""
     pending: list[Any] = [tree.root]
     deepest = min(largest().waiting, largest().waiting_numbers // tree.size)
-    points = sequence(proof.get("points", ()), "points")
     leaf = 0
     for node, item in enumerate(sequence(entry(proof, "tree", "it"), "the tree")):
         if not pending:
@@ -53,7 +51,7 @@ def leaves(proof: dict[str, Any], tree: Domain, where: str) -> Iterator[tuple[st
                 refuse("the tree is too deep")
             continue
         try:
-            value = tree.bound(state, mapping(_shared(item, points), "it"))
+            value = tree.bound(state, mapping(item, "it"))
         except Refused as reason:
             refuse(f"{place}: {reason}")
         if value is not None:
@@ -61,12 +59,3 @@ def leaves(proof: dict[str, Any], tree: Domain, where: str) -> Iterator[tuple[st
         leaf += 1
     if pending:
         refuse("the tree ends before its leaves cover everything")
-
-
-def _shared(item: object, points: Sequence[Any]) -> object:
-    """Return the parameters of a leaf: itself, or what it refers to."""
-    if not isinstance(item, int):
-        return item
-    if not points:
-        refuse(f"it is the number {show(item)}, but the proof has no points")
-    return points[whole(item, "its number of a point", 0, len(points) - 1)]

@@ -20,7 +20,6 @@ from typing import Any
 from dalenius.verifier.balls import ONE, ZERO, Ball
 from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.kinds import posteriors
-from dalenius.verifier.kinds.tree import leaves
 from dalenius.verifier.limits import ticking
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field, mapping, refuse, sequence, show, whole
@@ -61,7 +60,8 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     if (kind := field(given, "kind", "the proof about a window")) != "posteriors":
         refuse(f"the proof about a window has the kind {show(kind)}, which is not posteriors")
     channel, cells = inside(question, rows, outputs)
-    yield from leaves(given, posteriors.Posteriors(cells, channel, question.knowledge.most, given), where)
+    problem = posteriors.Posteriors(cells, channel, question.knowledge.most, given)
+    yield from posteriors.proved(problem, question, {**given, "upper": proof["upper"]}, where)
 
 
 def _range(proof: dict[str, Any], key: str, size: int) -> range:
