@@ -458,6 +458,10 @@ static double middle(double low, double high)
     return c > low && c < high ? c : (low + high) / 2;
 }
 
+/* By how much ends are moved outward, as a verifier moves them: else its boxes, and with them its bounds, would differ. */
+#define OUTWARD (1.0 / 70368744177664.0) /* 2^-46 */
+#define SLACK(A) ((double)(((A) + 1) * ((A) + 1)) / 4503599627370496.0) /* (A+1)^2 2^-52 */
+
 /* The posterior whose odds are `factor` times those of v, moved outward by so much. */
 static double carried(double v, double factor, double outward) { return v / (v + (1 - v) / factor) * (1 + outward); }
 
@@ -471,7 +475,7 @@ static int tighten(const Tree *T, double *leaf, int64_t i, int upper)
             int64_t k = b * Y + g;
             double factor = (upper ? T->most : T->least)[(b * Y + y) * Y + g];
             if (g == y || factor <= 1e-140 || factor >= 1e140) continue;
-            double v = carried(upper ? high[i] : low[i], factor, upper ? 1e-13 : -1e-13);
+            double v = carried(upper ? high[i] : low[i], factor, upper ? OUTWARD : -OUTWARD);
             if (upper && v < high[k]) high[k] = v;
             if (!upper && v > low[k]) low[k] = v;
         }
@@ -482,7 +486,7 @@ static int tighten(const Tree *T, double *leaf, int64_t i, int upper)
             if (lows > 1 + 1e-12 || highs < 1 - 1e-12) return 0;
             for (int64_t a = 0; a < A; a++) {
                 int64_t k = a * Y + g;
-                double most = 1 - (lows - low[k]) + 1e-14, least = 1 - (highs - high[k]) - 1e-14;
+                double most = 1 - (lows - low[k]) + SLACK(A), least = 1 - (highs - high[k]) - SLACK(A);
                 if (high[k] > most) high[k] = most;
                 if (low[k] < least) low[k] = least;
             }

@@ -20,6 +20,8 @@ from dalenius.numerics.types import Floats, Ints
 
 # Scales of a certificate: m in multiples of 16^-(scale+1), sigma with 3 (scale+1) bits.
 SCALES = 4
+# By how much ends that ratios give are moved outward, as a verifier moves them.
+OUTWARD = 2.0**-46
 
 
 class Column(IntEnum):
@@ -295,14 +297,15 @@ class Search:
             v = high[b, g] if upper else low[b, g]
             usable = (factor > 1e-140) & (factor < 1e140)  # noqa: PLR2004 - as in tree.c
             usable[g] = False
-            carried = v / (v + (1 - v) / np.where(usable, factor, 1.0)) * (1 + (1e-13 if upper else -1e-13))
+            carried = v / (v + (1 - v) / np.where(usable, factor, 1.0)) * (1 + (OUTWARD if upper else -OUTWARD))
             end = np.minimum(high[b], carried) if upper else np.maximum(low[b], carried)
             (high if upper else low)[b, usable] = end[usable]
         if not self.own:
             lows, highs = low.sum(axis=0), high.sum(axis=0)
             if (lows > 1 + 1e-12).any() or (highs < 1 - 1e-12).any():
                 return False
-            most, least = 1 - (lows - low) + 1e-14, 1 - (highs - high) - 1e-14
+            slack = (len(low) + 1) ** 2 * 2.0**-52
+            most, least = 1 - (lows - low) + slack, 1 - (highs - high) - slack
             np.minimum(high, most, out=high)
             np.maximum(low, least, out=low)
         crossed = bool((low > high + 1e-12).any())

@@ -16,7 +16,7 @@ from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 # How far a verifier's evaluation may be above ours, for each of 1 + sigma and of the largest multiplier.
-MARGIN = 1e-11
+MARGIN = 1e-10
 # The contraction coefficient that is claimed of proportional columns; they have 0, but for rounding.
 PROPORTIONAL = 1e-12
 
@@ -72,8 +72,8 @@ class PosteriorTree:
     def run_pass(self, target: float, lower: float, deadline: Deadline, *, together: int = 8) -> Iterator[None]:
         """Bring every leaf to the target, some segments at a time.
 
-        lower: what is known to leak, so that target - lower is what leaves may lose. A sigma below a quarter of that for
-        each nat of knowledge would gain nothing, and Newton's steps are lost there. Multipliers are rounded so that it
+        lower: what is known to leak, so that target - lower is what leaves may lose. A sigma below a quarter of that
+        for each nat of knowledge would gain nothing, and Newton's steps are lost there. Multipliers are rounded so that it
         costs less.
         """
         spare = max(target - lower, 1e-12)
