@@ -100,8 +100,6 @@ class Limits(_Checked):
     capacity_rows: int = 300
     # Pairs of a class and an output in a design.
     design_pairs: int = 2**13
-    # Rows x outputs of a channel in which an order is looked for: singular vectors of it are wanted.
-    ordered_entries: int = 2**19
     # Datasets x outputs of a joint release in which a local randomiser is looked for: all of them are compared.
     beside_entries: int = 2**22
     # `audit_many`: audits that a process takes at a time.

@@ -166,7 +166,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     exact_cells = verifier_sees_same_rows(mechanism, merged)
     # Nothing but monotone rows needs it, and those are not tried where nothing is known.
     wanted = problem.knowledge > 0 and "monotone" in problem.settings.portfolio.opening
-    order = ordered(mechanism, merged, problem.settings.limits) if wanted else None
+    order = ordered(mechanism, merged) if wanted else None
     order = _with_answers(order, mechanism, merged)
     beside = _beside(problem, other)
     common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()

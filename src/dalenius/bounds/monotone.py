@@ -52,10 +52,11 @@ class Monotone(Formula):
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return s, r and the number of steps; and the order, where no name says it."""
         assert outputs is not None  # noqa: S101 - for the type checker: rows need rows
-        data = {"s": self.s, "rho": outputs.log_r(self.log_r), "rounds": self.rounds}
+        data: dict[str, Any] = {"s": self.s, "rho": outputs.log_r(self.log_r), "rounds": self.rounds}
         if self.order is None or self.order.parts is None:
             return data
-        return {**data, "order": self.order.rows.tolist(), "ranks": [part.tolist() for part in self.order.parts]}
+        data |= {"order": self.order.rows.tolist(), "ranks": [run.tolist() for run in self.order.parts]}
+        return data if set(self.order.often) == {1} else {**data, "often": list(self.order.often)}
 
 
 @dataclass(eq=False)

@@ -132,7 +132,7 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     rounds = whole(field(proof, "rounds", where), "rounds", 0, largest().chain_rounds)
     total = log_sum_exp(given)
     if "order" in proof or "ranks" in proof:
-        ordered = repaired(channel, field(proof, "order", where), field(proof, "ranks", where))
+        ordered = repaired(channel, field(proof, "order", where), field(proof, "ranks", where), proof.get("often"))
     else:
         ordered = by_name(channel)
     log_r = [given[y] - total for y in ordered.outputs]
