@@ -51,8 +51,15 @@ class Route:
 
 
 def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow."""
-    plans = bracket.cells.settings.portfolio.plans
+    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow.
+
+    What matters of very many rows and outputs comes first, where it is far less than all of them.
+    """
+    settings = bracket.cells.settings.portfolio
+    plans, wide = settings.plans, bracket.cells.n_outputs > settings.most_outputs
+    yield from take_turns(routes(plans["wide"], bracket, deadline), bracket, report_progress)
+    if wide:
+        return
     if not bracket.few_cells:
         yield from take_turns(routes(plans["first"], bracket, deadline), bracket, report_progress)
     yield from take_turns(routes(plans[class_of(bracket)], bracket, deadline), bracket, report_progress)
@@ -61,12 +68,6 @@ def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], Non
 def of_many(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
     """Work off the plan of very many cells."""
     plan = bracket.cells.settings.portfolio.plans["many"]
-    yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
-
-
-def of_wide(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off the plan of too many outputs."""
-    plan = bracket.cells.settings.portfolio.plans["wide"]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 
