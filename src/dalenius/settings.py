@@ -654,8 +654,8 @@ class MonotoneRows(_Checked):
     least_s: float = 1e-12
     # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
     hopeless: float = 1.5
-    # A bound of this many times log|A| says that the chains do not meet. Of count(n=400) with epsilon = .5 at knowledge 1
-    # all of 20 pairs were 10^5 times above it, in ten seconds.
+    # A bound of this many times log|A| says that the chains do not meet. All 20 pairs of count(n=400) with epsilon = .5
+    # at knowledge 1 were 10^5 times above it, in ten seconds.
     apart: float = 10.0
     # Cells up to which pairs are left out that cannot close the bracket, as trees follow that are sure to.
     closing_cells: int = 9

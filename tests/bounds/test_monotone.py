@@ -182,7 +182,9 @@ def test_labels_that_are_not_all_counts_are_no_runs(labels: list[object]) -> Non
     [
         lambda: dl.compose(M.geometric(Q.count(n=5), epsilon=0.5), M.laplace(Q.count(n=5), epsilon=0.3)),
         lambda: dl.compose(M.geometric(Q.count(n=5), epsilon=0.5), times=2),
-        lambda: dl.compose(dl.compose(M.geometric(Q.count(n=4), epsilon=0.5), times=3), M.laplace(Q.count(n=4), epsilon=1)),
+        lambda: dl.compose(
+            dl.compose(M.geometric(Q.count(n=4), epsilon=0.5), times=3), M.laplace(Q.count(n=4), epsilon=1)
+        ),
         lambda: shuffled()[0],
         lambda: M.exponential(Q.count(n=6), epsilon=1),
         lambda: M.laplace(Q.pairs(n=5), epsilon=0.3),

@@ -103,7 +103,7 @@ def runs_of(labels: tuple[object, ...]) -> list[Ints] | None:
     if (parts := parts_of(labels)) is None:
         return None
     found = []
-    for part, column in zip(parts, zip(*labels, strict=True), strict=True):  # type: ignore[call-overload]
+    for part, column in zip(parts, zip(*labels, strict=True), strict=True):
         inside = _repeated(tuple(dict.fromkeys(column)))
         found.append(part[None] if inside is None else inside[:, part])
     return found

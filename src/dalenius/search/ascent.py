@@ -47,7 +47,7 @@ def ascend(
     # One cell per secret value: I is concave, and every start ends at the same prior.
     if cells.alone:
         many = 1
-    starts = random_priors(cells, many, rng) if random else []
+    starts = random_priors(cells, many if random else 0, rng)
     return polish(cells, np.stack([*extra, *starts]), deadline, settings.rounds)
 
 

@@ -134,7 +134,9 @@ class WindowBound(Bound):
         if not plain or cells.n_outputs != rows.size:
             return False
         width = Window.around(cells).width
-        return width <= settings.most_outputs and (width <= cells.n_outputs / 2 or cells.n_outputs > settings.most_outputs)
+        return width <= settings.most_outputs and (
+            width <= cells.n_outputs / 2 or cells.n_outputs > settings.most_outputs
+        )
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """Ever finer groups of outputs of the window."""

@@ -8,7 +8,8 @@ rho_a the law of the cells of a. Let these cells t = 0, 1, ... be ordered such t
 (i) q(y'|t) / q(y|t) does not fall in t for outputs y <= y', (ii) q(.|t+1) is stochastically above q(.|t);
 outputs may be partially ordered, as tuples of outputs of independent releases are. (i) gives (ii) where outputs are in
 a line, and products of laws in a line inherit both. Tuples that differ by the order of runs of one mechanism have equal
-columns: put together, with r split evenly among them, they change no number below. With h = log(w / rho_a), d its increments, u = wq and
+columns: put together, with r split evenly among them, they change no number below. With h = log(w / rho_a), d its
+increments, u = wq and
 
     Theta(d)_t = (1/s) sum_y ( q(y|t+1) - q(y|t) ) log( u_y / r_y ):
 
