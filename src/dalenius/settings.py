@@ -909,7 +909,7 @@ class Portfolio(_Checked):
     general: Plan = (_ROWS, Turn("simplices", 8, 32, doubles=True), Turn("posteriors", 2), Turn("boxes", 2))
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
-    # More outputs than a tree takes: of those that matter there may be few enough.
+    # Far more outputs than those that matter, or more than a tree takes.
     wide: Plan = (Turn("window", 8, doubles=True),)
 
     # Cells up to which simplices come before all else: 18 random 2x2x2 and 3x3 channels took 3.8 times less time.
