@@ -100,8 +100,6 @@ class Limits(_Checked):
     capacity_rows: int = 300
     # Pairs of a class and an output in a design.
     design_pairs: int = 2**13
-    # Rows x outputs of a channel in which an order is looked for: singular vectors of it are wanted.
-    ordered_entries: int = 2**19
     # Datasets x outputs of a joint release in which a local randomiser is looked for: all of them are compared.
     beside_entries: int = 2**22
     # `audit_many`: audits that a process takes at a time.
@@ -640,6 +638,9 @@ class MonotoneRows(_Checked):
     least_s: float = 1e-12
     # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
     hopeless: float = 1.5
+    # A bound of this many times log|A| says that the chains do not meet. All 20 pairs of count(n=400) with epsilon = .5
+    # at knowledge 1 were 10^5 times above it, in ten seconds.
+    apart: float = 10.0
     # Cells up to which pairs are left out that cannot close the bracket, as trees follow that are sure to.
     closing_cells: int = 9
     # Steps from the best prior's conditionals, after which a multiplier that cannot close the bracket is seen to be so.
@@ -882,7 +883,7 @@ class Portfolio(_Checked):
     general: Plan = (Turn("posteriors", 16, doubles=True), _ROWS, _CONVEX)
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
-    # More outputs than a tree takes: of those that matter there may be few enough.
+    # Far more outputs than those that matter, or more than a tree takes.
     wide: Plan = (Turn("window", 8, doubles=True),)
 
     # Cells up to which simplices come before all else: 18 random 2x2x2 and 3x3 channels took 3.8 times less time.

@@ -8,10 +8,10 @@ from dalenius.bounds.monotone import Chains, Scan
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
-from dalenius.reductions.order import Order, ordered
+from dalenius.reductions.order import Order, ordered, runs_of
 from dalenius.search.ascent import ascend
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Limits, Settings, only
+from dalenius.settings import Settings, only
 
 Q, M = dl.queries, dl.mechanisms
 
@@ -64,7 +64,7 @@ def test_at_the_best_prior_the_bound_is_what_it_leaks(n: int, epsilon: float, kn
     mechanism = M.geometric(Q.count(n=n), epsilon=epsilon)
     cells = Cells(lump(mechanism, 0)[0], knowledge)
     best = ascend(cells, Deadline(20), np.random.default_rng(0))
-    order = ordered(mechanism, Merged.of(mechanism), Limits())
+    order = ordered(mechanism, Merged.of(mechanism))
     assert order is not None
     found = Scan(cells, order, Deadline(20)).run(best.pi, best.s, best.value, 1e-4)
     assert found is not None
@@ -98,8 +98,16 @@ def test_a_pair_is_hopeless_only_where_its_bound_is_above_the_goal(s: float) -> 
     assert scan._hopeless(cells.rho, log_r, s, 0.5 * bound)
 
 
+def test_chains_that_do_not_meet_are_not_tried_at_every_multiplier(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[float] = []
+    run = Scan._try
+    monkeypatch.setattr(Scan, "_try", lambda self, log_r, s, *rest: tries.append(s) or run(self, log_r, s, *rest))
+    dl.audit(M.geometric(Q.count(n=60), epsilon=0.5), knowledge=1, settings=Settings(portfolio=only("monotone")))
+    assert len(tries) == 2 * len(Settings().monotone.shares)
+
+
 def order_of(mechanism: dl.Mechanism) -> Order | None:
-    return ordered(mechanism, Merged.of(mechanism), Limits())
+    return ordered(mechanism, Merged.of(mechanism))
 
 
 def shuffled(seed: int = 0) -> tuple[dl.Mechanism, dl.Mechanism]:
@@ -130,16 +138,59 @@ def test_orders_are_found_where_there_are_any() -> None:
         assert order_of(mechanism) is None
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_a_monotone_table_is_found_from_any_row_and_at_every_size(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = M.laplace(Q.count(n=59), epsilon=0.1).written().rows
+    shown = rows[rng.permutation(60)][:, rng.permutation(60)]
+    found = order_of(dl.Mechanism.from_matrix(shown, [60]))
+    assert found is not None
+    assert found.parts is not None
+    ascending = shown[found.rows][:, np.argsort(found.parts[0])]
+    assert np.allclose(ascending, rows) or np.allclose(ascending, rows[::-1, ::-1])
+
+
+def test_counts_of_outputs_are_runs_of_one_part() -> None:
+    base = M.geometric(Q.count(n=3), epsilon=0.5)
+    found = order_of(dl.compose(base, times=3))
+    assert found is not None
+    assert found.parts is not None
+    assert found.often == (3,)
+    counts = np.stack([(np.stack(found.parts) == k).sum(axis=0) for k in range(4)], axis=1)
+    assert counts.tolist() == [list(label) for label in dl.compose(base, times=3).labels]
+    both = order_of(dl.compose(dl.compose(base, times=2), base))
+    assert both is not None
+    assert both.often == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [(2, 0, 0), (1, 1, 0), (1, 0, 1), (0, 2, 0), (0, 1, 1), (0, 0, 3)],  # three runs
+        [(2, 0, 0), (1, 1, 0), (1, 0, 1), (0, 2, 0), (0, 1, 1), (0, 1, 1)],  # one is missing
+        [(2, 0, 0), (1, 1, 0), (1, 0, 1), (0, 2, 0), (0, 1, 1), (3, -1, 0)],
+        [(2, 0, 0), (1, 1, 0), (1, 0, 1), (0, 2, 0), (0, 1, 1), (0, 2)],
+        [(2, 0, 0), (1, 1, 0), (1, 0, 1), (0, 2, 0), (0, 1, 1), "c"],
+    ],
+)
+def test_labels_that_are_not_all_counts_are_no_runs(labels: list[object]) -> None:
+    assert runs_of(tuple(labels)) is None
+
+
 @pytest.mark.parametrize(
     "build",
     [
         lambda: dl.compose(M.geometric(Q.count(n=5), epsilon=0.5), M.laplace(Q.count(n=5), epsilon=0.3)),
+        lambda: dl.compose(M.geometric(Q.count(n=5), epsilon=0.5), times=2),
+        lambda: dl.compose(
+            dl.compose(M.geometric(Q.count(n=4), epsilon=0.5), times=3), M.laplace(Q.count(n=4), epsilon=1)
+        ),
         lambda: shuffled()[0],
         lambda: M.exponential(Q.count(n=6), epsilon=1),
         lambda: M.laplace(Q.pairs(n=5), epsilon=0.3),
         lambda: M.gaussian(Q.total(n=4, values=[0, 1, 5]), sigma=3),
     ],
-    ids=["two releases", "mixed up", "exponential", "pairs", "gaussian total"],
+    ids=["two releases", "two runs", "three runs and a release", "mixed up", "exponential", "pairs", "gaussian total"],
 )
 def test_the_bound_closes_and_its_certificate_verifies(build: object) -> None:
     mechanism = build()  # type: ignore[operator]

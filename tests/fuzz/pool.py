@@ -173,6 +173,9 @@ def samples() -> dict[str, Sample]:
         "rows": audited(count, "rows", entropy=1.7),
         "monotone": audited(count, "monotone", entropy=1.7),
         "monotone numbers": audited(two_outputs, "monotone", knowledge=0.3),
+        "monotone runs": audited(
+            lambda: dl.compose(named("count(n=2)", "geometric(epsilon=1)"), times=2), "monotone", knowledge=0.3
+        ),
         "window": audited(
             lambda: named("count(n=20)", "geometric(epsilon=1)"),
             tolerance=0.008,

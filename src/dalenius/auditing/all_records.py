@@ -23,6 +23,7 @@ from dalenius.model.channels.mechanism import Mechanism, Route
 from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
+from dalenius.numerics.types import Floats
 from dalenius.reductions.beside import Beside
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
@@ -57,6 +58,11 @@ class Audited:
         return self.members[0] if self.members else 0
 
     @property
+    def masses(self) -> Floats:
+        """(A, K) the best prior, over values of the secret and classes."""
+        return self.lift.masses(self.audit.pi)
+
+    @property
     def secret(self) -> Secret:
         """The secret that was audited."""
         return self.record if self.other is None else self.other
@@ -86,17 +92,19 @@ def audit_records(
         orbits = problem.reference.orbits(mechanism.statistic)
     if mechanism.route in ROUTES:
         return ROUTES[mechanism.route](problem, deadline, orbits, other)
-    first = _record_by_record(problem, deadline, other)
-    if first and (_closed(first, problem, enough) or _too_late(mechanism, deadline, problem.settings.limits)):
+    local, summed = _record_by_record(problem, deadline, other), _sum_first(problem, deadline, orbits, other)
+    first = local or summed
+    late = deadline.expired() or (local and _too_late(mechanism, deadline, problem.settings.limits))
+    if first and (late or _closed(first, problem, enough)):
         return first
-    found = _by_rows(problem, deadline, orbits, other, seed=seed, enough=enough, known=known)
+    found = _by_rows(problem, deadline, orbits, other, summed=summed, seed=seed, enough=enough, known=known)
     return first if first and _gap(first) < _gap(found) else found
 
 
 def _too_late(mechanism: Mechanism, deadline: Deadline, limits: Limits) -> bool:
     """Whether the rows of every record would take longer to lump, where nothing asks the clock, than there is time."""
     entries = math.exp(mechanism.log_universe) * mechanism.n_outputs * len(mechanism.records)
-    return deadline.expired() or entries * limits.lumping_seconds > deadline.left
+    return entries * limits.lumping_seconds > deadline.left
 
 
 def _gap(found: list[Audited]) -> float:
@@ -115,26 +123,27 @@ def _by_rows(  # noqa: PLR0913 - a problem, and what is known of it
     orbits: Orbits,
     other: Other | None,
     *,
+    summed: list[Audited],
     seed: int,
     enough: float,
     known: dict[int, WarmStart] | None,
 ) -> list[Audited]:
-    """Audit a channel that is written out."""
+    """Audit a channel that is written out. summed: its audit as noise on a sum, if that came first."""
     mechanism, rng = problem.mechanism, np.random.default_rng(seed)
-    found = _opened(problem, orbits, other, deadline, rng=rng, known={} if known is None else known)
+    found = _opened(problem, orbits, other, deadline, summed=summed, rng=rng, known={} if known is None else known)
     for k, item in enumerate(found):
         if all(item.audit is not earlier.audit for earlier in found[:k]):
             item.audit.climb(deadline, rng)
         lower = max(f.audit.lower for f in found)
         deadline.report_progress(item.record, len(orbits), lower, float(np.log(mechanism.n_outputs)), "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
-    if len(found) == 1 and _normal(found[0]) and (problem.relative > 0 or _wide(found[0])):
+    if len(found) == 1 and not summed and _normal(found[0]) and problem.relative > 0:
         # Trees take far longer than the formulas, which may do.
         quick = _without_rows(found[0], problem, deadline)
         if not quick.audit.open:
             return [quick]
     _close(found, deadline, enough - problem.tolerance, others=problem.relative == 0)
-    if len(found) == 1 and bracket(found)[1] > enough:
+    if len(found) == 1 and not summed and bracket(found)[1] > enough:
         found[0] = _without_rows(found[0], problem, deadline)
     return found
 
@@ -145,18 +154,13 @@ def _normal(item: Audited) -> bool:
     return order is not None and order.rate is None and order.answers.size > 0
 
 
-def _wide(item: Audited) -> bool:
-    """Whether there are more outputs than a tree takes."""
-    cells = item.audit.cells
-    return cells.n_outputs > cells.settings.portfolio.most_outputs
-
-
 def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     problem: AuditProblem,
     orbits: Orbits,
     other: Other | None,
     deadline: Deadline,
     *,
+    summed: list[Audited],
     rng: np.random.Generator,
     known: dict[int, WarmStart],
 ) -> list[Audited]:
@@ -166,7 +170,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
     exact_cells = verifier_sees_same_rows(mechanism, merged)
     # Nothing but monotone rows needs it, and those are not tried where nothing is known.
     wanted = problem.knowledge > 0 and "monotone" in problem.settings.portfolio.opening
-    order = ordered(mechanism, merged, problem.settings.limits) if wanted else None
+    order = ordered(mechanism, merged) if wanted else None
     order = _with_answers(order, mechanism, merged)
     beside = _beside(problem, other)
     common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
@@ -186,6 +190,8 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
             beside=beside,
         )
         if twin is None:
+            if summed:
+                audit.go_on_from(summed[0].audit, lift.cells(summed[0].masses[None], audit.cells.size)[0])
             audit.open_bracket(deadline, rng)
         found.append(Audited(members, audit, lift, other=other))
     return found
@@ -260,6 +266,19 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
     return _by_records(replace(problem, mechanism=whole), deadline, orbits, other)
 
 
+def _sum_first(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+    """Audit noise on a sum as if its rows were too many to write out, where they are many; none where it is not that.
+
+    It takes a second, and its prior is where ascents over all rows begin, which would take far longer from anywhere.
+    """
+    noisy = unwritten(problem.mechanism)
+    if noisy is None or noisy.answers.size < problem.settings.monotone.point_rows:
+        return []
+    if len(orbits) > 1 or refusal(problem, noisy, orbits[0][0] if other is None else other) is not None:
+        return []
+    return _by_sums(replace(problem, mechanism=noisy), deadline, orbits, other)
+
+
 # The audits that need no rows, by the route of the mechanism.
 ROUTES: dict[Route, Callable[[AuditProblem, Deadline, Orbits, Other | None], list[Audited]]] = {
     "sum": _by_sums,
@@ -282,7 +301,7 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     proofs = [proof for proof in closed_forms(problem, noisy, item.secret, deadline) if proof.upper < worth]
     if not proofs:
         return item
-    known = item.lift.masses(item.audit.pi)
+    known = item.masses
     audit, lift, grid = from_below(
         problem, noisy, item.secret, deadline, proofs=proofs, outputs=noisy.n_outputs, known=known
     )

@@ -29,7 +29,6 @@ from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson
 from dalenius.bounds.convex_bound import Dual, SharedBounds
 from dalenius.bounds.monotone import Scan
 from dalenius.bounds.trees.box_tree import BoxTree
-from dalenius.bounds.trees.boxes import plant
 from dalenius.bounds.trees.choices import Choices, obvious
 from dalenius.bounds.unwritten_rows import Points
 from dalenius.numerics.information import TINY
@@ -63,8 +62,8 @@ class SecretAudit(Bracket):
     order: Order | None = None
     # A joint release of a sum and a local randomiser, of which one record is asked about.
     beside: SharedBeside | None = None
-    # Whether it was tried on points.
-    pointed: bool = False
+    # The prior of an audit of the same noise without its rows, which has tried points too; None where there was none.
+    begun: Floats | None = None
     # Over very many cells: how many ascents there were, and whether the convex bound is done.
     ascents: int = 0
     convex: bool = False
@@ -80,6 +79,12 @@ class SecretAudit(Bracket):
     def worth_more(self) -> bool:
         """Whether there is a gap that more work may close."""
         return self.cells.knowledge > 0 and self.open
+
+    def go_on_from(self, coarse: "SecretAudit", prior: Floats) -> None:
+        """Take what an audit of the same noise without its rows has found: points, and its prior on these cells."""
+        self.begun = prior
+        if coarse.proof.kind == "monotone":
+            self.keep_upper(coarse.proof)
 
     def begin(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """The whole opening: cheap at every size."""
@@ -115,9 +120,11 @@ class SecretAudit(Bracket):
         if not self.cells.many:
             self.known.prior = self.pi
         if self._batches is None:
-            self._batches = (
-                self._many(deadline, report_progress) if self.cells.many else self._plan(deadline, report_progress)
-            )
+            if self.cells.many:
+                self._batches = self._many(deadline, report_progress)
+            else:
+                self.proofs = [self.proof]
+                self._batches = portfolio.work(self, deadline, report_progress)
         done = 0
         while done < batches and not self._done(deadline) and next(self._batches, self) is None:
             done += 1
@@ -125,15 +132,6 @@ class SecretAudit(Bracket):
 
     def _done(self, deadline: Deadline) -> bool:
         return not self.open or self.upper <= self.best + self.tolerance or deadline.expired()
-
-    def _plan(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
-        """The plan of the problem's class."""
-        if self.cells.n_outputs > self.cells.settings.portfolio.most_outputs:
-            self.proofs = [self.proof]
-            yield from portfolio.of_wide(self, deadline, report_progress)
-            return
-        self.proofs = [self.proof]
-        yield from portfolio.work(self, deadline, report_progress)
 
     def _many(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
         """Very many cells: grid rows, the convex bound, if there was no time for it, and a few more ascents.
@@ -182,8 +180,9 @@ class SecretAudit(Bracket):
 
     def ascend(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """Raise the lower bound by many ascents."""
-        known = (self.choices.prior if self.choices else None, self.known.prior)
-        self.keep_lower(ascend(self.cells, deadline, rng, [pi for pi in known if pi is not None]))
+        known = (self.choices.prior if self.choices else None, self.known.prior, self.begun)
+        starts = [pi for pi in known if pi is not None]
+        self.keep_lower(ascend(self.cells, deadline, rng, starts, random=self.begun is None))
 
     def stationary(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
@@ -201,7 +200,7 @@ class SecretAudit(Bracket):
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""
         assert self.order is not None  # noqa: S101 - for the type checker: the stage's condition
-        if self.on_points and not self.pointed:
+        if self.on_points and self.begun is None:
             self.points(deadline, _rng)
             if not self.open:
                 return
@@ -235,11 +234,10 @@ class SecretAudit(Bracket):
         return len(order.rows) >= self.cells.settings.monotone.point_rows
 
     def points(self, deadline: Deadline, _rng: np.random.Generator) -> None:
-        """Monotone rows on points, of which a verifier has fewer to go through. They need no prior to begin from."""
+        """Monotone rows on points, of which a verifier has fewer to go through."""
         order, cells = self.order, self.cells
         assert order is not None  # noqa: S101 - for the type checker: the stage's condition
         assert order.rate is not None  # noqa: S101 - the same
-        self.pointed = True
         log_joint = np.full((cells.n_secrets, len(order.rows)), -np.inf)
         log_joint[cells.secret, order.rank[cells.lumped.row]] = cells.log_rho
         points = Points(order.answers, order.rate, log_joint, cells.knowledge, cells.settings, deadline, self.relative)
@@ -276,13 +274,7 @@ class SecretAudit(Bracket):
             root = whole.unconstrained(cells, settings.finest_choices, self.upper, deadline)
             self.keep_upper(root)
             self.unconstrained = (self.unconstrained[0], min(root.upper, self.unconstrained[1]))
-        if cells.n_outputs > settings.most_outputs:
-            self._keep_convex(*whole.constrained(cells, deadline))
-        else:
-            together = [[0] * cells.n_outputs] * cells.n_secrets
-            tree = plant(self, together, np.ones(cells.n_secrets), np.zeros(cells.n_secrets))
-            tree.open_root(deadline)
-            self.keep_upper(tree)
+        self._keep_convex(*whole.constrained(cells, deadline))
 
     def capacity_of_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """Very many cells: the constrained capacity, shared by all records; ascents are to have time too."""
@@ -353,11 +345,6 @@ def _ordered(audit: SecretAudit) -> bool:
     return audit.worth_more and not audit.cells.many and audit.order is not None and audit.s > least
 
 
-def _many_answers(audit: SecretAudit) -> bool:
-    many = audit.cells.n_outputs > audit.cells.settings.portfolio.most_outputs
-    return many and audit.on_points and audit.worth_more and not audit.cells.many
-
-
 def _wide_and_many(audit: SecretAudit) -> bool:
     """Very many cells and no grid rows, which are the better bound and need the best prior first."""
     return audit.cells.many and audit.worth_more and not portfolio.has_grid(audit)
@@ -378,9 +365,8 @@ BEFORE_ASCENTS = (
     ),
     Stage(_wide_and_many, SecretAudit.convex_of_many, "convex"),
     Stage(lambda audit: not audit.cells.many and audit.choices_affordable(), SecretAudit.few_choices, "choices"),
-    # Ascents on so many rows take seconds, and these bounds do not need them.
+    # Ascents on so many rows take seconds, and this bound does not need them.
     Stage(lambda audit: audit.worth_more and audit.beside is not None, SecretAudit.beside_records, "beside"),
-    Stage(_many_answers, SecretAudit.points, "monotone"),
 )
 FROM_ASCENTS_ON = (
     Stage(lambda audit: audit.cells.many and audit.worth_more, SecretAudit.climb_many, in_any_case=True),

@@ -50,21 +50,20 @@ class Route:
 
 
 def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow."""
-    plans = bracket.cells.settings.portfolio.plans
-    plan = plans["few" if bracket.few_cells else "general"]
-    yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
+    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow.
+
+    What matters of very many rows and outputs comes first, where it is far less than all of them.
+    """
+    settings = bracket.cells.settings.portfolio
+    yield from take_turns(routes(settings.plans["wide"], bracket, deadline), bracket, report_progress)
+    if bracket.cells.n_outputs <= settings.most_outputs:
+        plan = settings.plans["few" if bracket.few_cells else "general"]
+        yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 
 def of_many(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
     """Work off the plan of very many cells."""
     plan = bracket.cells.settings.portfolio.plans["many"]
-    yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
-
-
-def of_wide(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off the plan of too many outputs."""
-    plan = bracket.cells.settings.portfolio.plans["wide"]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 

@@ -52,10 +52,11 @@ class Monotone(Formula):
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return s, r and the number of steps; and the order, where no name says it."""
         assert outputs is not None  # noqa: S101 - for the type checker: rows need rows
-        data = {"s": self.s, "rho": outputs.log_r(self.log_r), "rounds": self.rounds}
+        data: dict[str, Any] = {"s": self.s, "rho": outputs.log_r(self.log_r), "rounds": self.rounds}
         if self.order is None or self.order.parts is None:
             return data
-        return {**data, "order": self.order.rows.tolist(), "ranks": [part.tolist() for part in self.order.parts]}
+        data |= {"order": self.order.rows.tolist(), "ranks": [run.tolist() for run in self.order.parts]}
+        return data if set(self.order.often) == {1} else {**data, "often": list(self.order.often)}
 
 
 @dataclass(eq=False)
@@ -193,7 +194,9 @@ class Scan:
         if trees and self.cells.size * q.shape[1] <= settings.small:
             factors, shares = settings.factors[:1], settings.shares[:1]
         for share in shares:
-            for factor in factors:
+            left = list(factors)
+            while left:
+                factor = left.pop(0)
                 if budget <= 0 or self.deadline.expired():
                     return self.best
                 if few and self.best is not None and reached[factor] > settings.hopeless * self.best.upper:
@@ -210,6 +213,9 @@ class Scan:
                 reached[factor] = self._keep(chains)
                 if self.best is not None and self.best.upper <= floor + tolerance:
                     return self.best
+                if reached[factor] > settings.apart * np.log(len(self.rows)):
+                    # Chains meet more easily at larger multipliers: where they do not at the largest, at none.
+                    left = [max(left)] if left and max(left) > factor else []
         return self.best
 
     def _left_out(self, pi: Floats, log_r: Floats, s: float, goal: float, same: float = 1e-9) -> bool:

@@ -2,19 +2,21 @@
 
 Row t of a channel is above row t' where q(y'|t)/q(y|t) does not fall from t' to t for outputs y <= y'. Noise with a
 log-concave law on a sum has such rows by its name, in the order of the answers. For any other channel the order is
-looked for: outputs are ranked once, or once for each part of a joint release, whose outputs are tuples.
+looked for: outputs are ranked once, or once for each part of a joint release, whose outputs are tuples. A part that
+is several runs of one mechanism has counts of its outputs in place of a tuple of them; the runs have one ranking.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.counting import log_multinomial
 from dalenius.model.statistic import Sum
 from dalenius.numerics.information import safe_log
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Merged
-from dalenius.settings import Limits
 
 # Families whose rows are ordered by the answers: log-concave noise of full support, rounded and clamped, and the
 # exponential mechanism, whose score falls with distance.
@@ -27,9 +29,11 @@ class Order:
 
     # (R,) the rows of the merged channel, ascending.
     rows: Ints
-    # For every part of a joint release the rank of each original output, -1 where it never occurs; None where the name
-    # of the mechanism says it.
+    # For every run of every part of a joint release the rank of each original output, -1 where it never occurs; None
+    # where the name of the mechanism says it.
     parts: tuple[Ints, ...] | None = None
+    # How many of these runs each part has, one after the other: runs of one part are not told apart.
+    often: tuple[int, ...] = (1,)
     # Geometric and Laplace noise: its rate, and the answer that each of these rows has.
     rate: float | None = None
     answers: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -42,20 +46,18 @@ class Order:
         return rank
 
 
-def ordered(mechanism: Mechanism, merged: Merged, limits: Limits, slack: float = 1e-9) -> Order | None:
-    """Return the order of a channel's rows, or None where there is none, or none is found.
+def ordered(mechanism: Mechanism, merged: Merged, slack: float = 1e-9) -> Order | None:
+    """Return the order of a channel's rows, or None where there is none.
 
     slack: how far a log ratio may fall, which rounding explains; a verifier makes up for it.
     """
     if by_name(mechanism):
         return Order(np.arange(len(merged.channel)))
-    if merged.channel.size > limits.ordered_entries or len(merged.channel) < 2:  # noqa: PLR2004 - nothing to order
-        return None
-    if (merged.channel <= 0).any():
+    if len(merged.channel) < 2 or (merged.channel <= 0).any():  # noqa: PLR2004 - nothing to order
         return None
     written = mechanism.written()
-    if (parts := parts_of(written.labels)) is not None and (merged.outputs >= 0).all():
-        return _joint(written.rows[merged.first], parts, slack)
+    if (runs := runs_of(written.labels)) is not None and (merged.outputs >= 0).all():
+        return _joint(written.rows[merged.first], runs, slack)
     rows, columns = _found(merged.channel)
     if not _ascending(merged.channel[rows][:, columns], slack):
         return None
@@ -91,14 +93,50 @@ def parts_of(labels: tuple[object, ...]) -> list[Ints] | None:
     return parts if many == len(tuples) and len(parts) > 1 else None
 
 
-def _joint(rows: Floats, parts: list[Ints], slack: float) -> Order | None:
+def runs_of(labels: tuple[object, ...]) -> list[Ints] | None:
+    """For every part of a joint release (runs, Y): the output of each run, of every output of the release.
+
+    A part whose labels are counts of outputs is as many runs as they add up to, whose order nobody sees.
+    """
+    if (runs := _repeated(labels)) is not None:
+        return [runs]
+    if (parts := parts_of(labels)) is None:
+        return None
+    found = []
+    for part, column in zip(parts, zip(*labels, strict=True), strict=True):
+        inside = _repeated(tuple(dict.fromkeys(column)))
+        found.append(part[None] if inside is None else inside[:, part])
+    return found
+
+
+def _repeated(labels: tuple[object, ...], most: int = 2**22) -> Ints | None:
+    """(k, Y) the outputs of k runs in ascending order, where labels are all counts of more than two outputs in k runs.
+
+    Of two outputs the counts are in a line by themselves. most: numbers in what is returned.
+    """
+    if not all(isinstance(label, tuple) and all(type(c) is int for c in label) for label in labels):
+        return None
+    if len({len(label) for label in labels}) != 1:  # type: ignore[arg-type]
+        return None
+    counts = np.array(labels, dtype=np.int64)
+    often, size = int(counts[0].sum()), counts.shape[1]
+    if size <= 2 or often < 2 or often * len(labels) > most:  # noqa: PLR2004 - a line of two, one run
+        return None
+    complete = len(set(labels)) == len(labels) == math.comb(often + size - 1, often)
+    if not complete or (counts < 0).any() or (counts.sum(axis=1) != often).any():
+        return None
+    outputs = np.repeat(np.tile(np.arange(size), len(labels)), counts.ravel())
+    return outputs.reshape(len(labels), often).T
+
+
+def _joint(rows: Floats, runs: list[Ints], slack: float) -> Order | None:
     """The order of independent releases of the same sum: every part has the same order of rows."""
     order: Ints | None = None
-    ranks = []
+    ranks: list[Ints] = []
     product = np.ones_like(rows)
-    for part in parts:
-        own = np.stack([rows[:, part == k].sum(axis=1) for k in range(int(part.max()) + 1)], axis=1)
-        product *= own[:, part]
+    for part in runs:
+        own = _one_run(rows, part)
+        product *= np.exp(_log_orders(part)) * np.prod(own[:, part], axis=1)
         found, columns = _found(own)
         order = found if order is None else order
         if not _ascending(own[order][:, columns], slack):
@@ -107,26 +145,44 @@ def _joint(rows: Floats, parts: list[Ints], slack: float) -> Order | None:
             return None
         rank = np.empty_like(columns)
         rank[columns] = np.arange(columns.size)
-        ranks.append(rank[part])
+        ranks += list(rank[part])
     if order is None or (np.abs(product / rows - 1) > slack).any():
         return None
-    return Order(order, tuple(ranks))
+    return Order(order, tuple(ranks), tuple(map(len, runs)))
+
+
+def _one_run(rows: Floats, part: Ints) -> Floats:
+    """(R, P) the law of one run of a part: all runs have it."""
+    own = np.zeros((int(part.max()) + 1, len(rows)))
+    for run in part:
+        np.add.at(own, run, rows.T / len(part))
+    return own.T
+
+
+def _log_orders(part: Ints) -> Floats:
+    """(Y,) the logarithm of how many orders the outputs of the runs have: k! / prod_y c_y!."""
+    if len(part) == 1:
+        return np.zeros(part.shape[1])
+    counts = np.stack([(part == y).sum(axis=0) for y in range(int(part.max()) + 1)], axis=1)
+    return log_multinomial(counts)
 
 
 def _found(channel: Floats) -> tuple[Ints, Ints]:
     """An order of rows and of outputs that is the right one if there is any.
 
-    In the right orders the second pair of singular vectors of the channel, scaled to rows and columns of equal sums,
-    is monotone. Then outputs are ordered by the mean rank of the row that they point at, and rows by the mean rank of
-    their output: both rise with the order, and lose no digits.
+    In the right order D(q_e || q_t) rises with the distance of t from e: for e < t < t' it grows by
+    sum_y q_e log(q_t/q_t'), whose logarithm falls in y, so by D(q_t || q_t') or more. The row farthest from any one is
+    thus at an end, and the row farthest from that at the other. The ratio of both rises strictly along outputs whose
+    columns are not proportional, and the mean rank of the output along rows.
     """
-    weight = channel.sum(axis=0)
-    left = np.linalg.svd(channel / np.sqrt(weight), full_matrices=False)[0]
-    rank = np.empty(len(channel))
-    rank[np.argsort(left[:, 1] if left.shape[1] > 1 else left[:, 0], kind="stable")] = np.arange(len(channel))
-    if rank[0] > rank[-1]:
-        rank = len(channel) - 1 - rank
-    columns = np.argsort(rank @ channel / weight, kind="stable")
+    log_q = np.log(channel)
+
+    def farthest(row: int) -> int:
+        return int(np.argmin(log_q @ channel[row]))
+
+    end = farthest(0)
+    first, last = sorted((end, farthest(end)))
+    columns = np.argsort(log_q[last] - log_q[first], kind="stable")
     place = np.empty(columns.size)
     place[columns] = np.arange(columns.size)
     return np.argsort(channel @ place, kind="stable"), columns

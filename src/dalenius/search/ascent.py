@@ -32,8 +32,10 @@ class Ascent:
     s: float
 
 
-def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, extra: Sequence[Floats] = ()) -> Ascent:
-    """Run many random starts, and any given ones, to convergence and return the best.
+def ascend(
+    cells: Cells, deadline: Deadline, rng: np.random.Generator, extra: Sequence[Floats] = (), *, random: bool = True
+) -> Ascent:
+    """Run many random starts, and any given ones, to convergence and return the best. random: whether there are any.
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
@@ -45,7 +47,7 @@ def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, extra: Se
     # One cell per secret value: I is concave, and every start ends at the same prior.
     if cells.alone:
         many = 1
-    starts = random_priors(cells, many, rng)
+    starts = random_priors(cells, many if random else 0, rng)
     return polish(cells, np.stack([*extra, *starts]), deadline, settings.rounds)
 
 

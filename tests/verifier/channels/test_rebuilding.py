@@ -251,6 +251,57 @@ def test_ranks_that_do_not_fit_are_refused(rows: list[list[float]], ranks: list[
         repaired(channel, list(range(len(channel.rows))), ranks)
 
 
+# Two runs of a mechanism with these three rows and three outputs, as counts: q(c|t) = 2! / prod c! prod q^c.
+RUN = [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.125, 0.25, 0.625]]
+PAIRS = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
+TWICE = [[q[a] * q[b] * (1 + (a != b)) for a, b in PAIRS] for q in RUN]
+RANKS = [list(run) for run in zip(*PAIRS, strict=True)]
+
+
+def test_runs_of_one_mechanism_are_in_its_order() -> None:
+    found = repaired(joint(TWICE), [0, 1, 2], RANKS, [2])
+    assert found.lost < 1e-30
+    for row, given in zip(found.rows, TWICE, strict=True):
+        assert all(x.overlaps(arb(q)) or abs(x - q) < 1e-30 for x, q in zip(row, given, strict=True))
+
+
+def test_runs_may_be_listed_in_any_order() -> None:
+    other = [[b, a][::-1] if k % 2 else [b, a] for k, (a, b) in enumerate(PAIRS)]
+    assert repaired(joint(TWICE), [0, 1, 2], [list(run) for run in zip(*other, strict=True)], [2]).lost < 1e-30
+
+
+@pytest.mark.parametrize(
+    ("rows", "ranks", "often", "words"),
+    [
+        ([TWICE[1], TWICE[0], TWICE[2]], RANKS, [2], "the rows are not monotone"),
+        (TWICE, RANKS, None, "leave out a tuple"),  # as if the order of the runs were seen
+        (TWICE, RANKS, [1, 1], "leave out a tuple"),
+        (TWICE, RANKS, [3], "how often a part runs must be a whole number"),
+        (TWICE, RANKS, [1], "the parts run 1 times together, but there are ranks of 2 runs"),
+        (TWICE, [*RANKS, RANKS[0]], [3], "leave out a tuple"),
+        (TWICE, [[0, 1, 0, 1, 0, 1], [1, 1, 1, 1, 1, 1]], [2], "leave out a tuple"),
+    ],
+)
+def test_runs_that_are_not_those_of_one_mechanism_are_refused(
+    rows: list[list[float]], ranks: list[list[int]], often: list[int] | None, words: str
+) -> None:
+    with pytest.raises(Refused, match=words):
+        repaired(joint(rows), [0, 1, 2], ranks, often)
+
+
+@pytest.mark.parametrize(
+    ("rows", "ranks"),
+    [
+        # One pair's columns in place of another's.
+        (TWICE, [[0, 0, 1, 1, 0, 2], [0, 2, 1, 2, 1, 2]]),
+        # A pair has the chance of one of its two orders; the last has the rest.
+        ([[x / 2 for x in row[:5]] + [1 - sum(row[:5]) / 2] for row in TWICE], RANKS),
+    ],
+)
+def test_columns_merged_wrongly_cost_what_they_hide(rows: list[list[float]], ranks: list[list[int]]) -> None:
+    assert repaired(joint(rows), [0, 1, 2], ranks, [2]).lost > 0.1
+
+
 def test_an_output_that_never_occurs_needs_no_rank() -> None:
     found = repaired(joint([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0]]), [0, 1], [[0, 1, -1]])
     assert list(found.outputs) == [0, 1]

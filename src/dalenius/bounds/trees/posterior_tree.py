@@ -73,8 +73,8 @@ class PosteriorTree:
         """Bring every leaf to the target, some segments at a time.
 
         lower: what is known to leak, so that target - lower is what leaves may lose. A sigma below a quarter of that
-        for each nat of knowledge would gain nothing, and Newton's steps are lost there. Multipliers are rounded so that it
-        costs less.
+        for each nat of knowledge would gain nothing, and Newton's steps are lost there. Multipliers are rounded so that
+        it costs less.
         """
         spare = max(target - lower, 1e-12)
         least = min(max(spare / 4 / max(self.problem.cells.knowledge, 1e-12), 1e-7), self.sigma)

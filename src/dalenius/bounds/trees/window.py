@@ -123,7 +123,7 @@ class WindowBound(Bound):
     """Trees of posteriors on a window of an ordered channel with too many outputs."""
 
     def possible(self, bracket: Bracket) -> bool:
-        """Whether rows and outputs stand in the order of the answers, and a window of them is small."""
+        """Whether rows and outputs stand in the order of the answers, and a window of them is far smaller."""
         cells, settings = bracket.cells, bracket.cells.settings.portfolio
         order = getattr(bracket, "order", None)
         if order is None or order.answers.size == 0 or cells.many or cells.n_secrets > settings.window_values:
@@ -131,7 +131,12 @@ class WindowBound(Bound):
         rows = np.arange(len(order.rows))
         # An output for every answer: none was merged with another.
         plain = np.array_equal(order.rows, rows) and np.array_equal(order.answers - order.answers[0], rows)
-        return plain and cells.n_outputs == rows.size and Window.around(cells).width <= settings.most_outputs
+        if not plain or cells.n_outputs != rows.size:
+            return False
+        width = Window.around(cells).width
+        return width <= settings.most_outputs and (
+            width <= cells.n_outputs / 2 or cells.n_outputs > settings.most_outputs
+        )
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """Ever finer groups of outputs of the window."""

@@ -5,9 +5,11 @@ is rounded and clamped, for both put neighbouring outputs together. So is the ex
 distance. For numbers in a table the order is established here, entry by entry (`repaired`).
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
+from math import comb, factorial, prod
 from operator import add
 from typing import Protocol
 
@@ -25,6 +27,9 @@ FALLS = arb(-1e-6)
 # Below so many rows products take a matrix; so do those with noise that falls faster than exp(-STEEP) a step.
 MATRIX = 32
 STEEP = 8
+
+# The ranks of an output: for every part those of its runs, ascending.
+Ranked = tuple[tuple[int, ...], ...]
 
 
 class Products(Protocol):
@@ -130,37 +135,45 @@ def by_name(channel: Channel) -> Ordered:
     return Ordered(channel.rows, range(channel.outputs), list(range(len(channel.rows))), ZERO, falling)
 
 
-def repaired(channel: Channel, order: object, ranks: object) -> Ordered:
+def repaired(channel: Channel, order: object, ranks: object, often: object = None) -> Ordered:
     """Return rows in the order stated that are exactly monotone and next to the channel's.
 
-    Parts of a joint release have ranks of their own, and are independent given the row. For every part the log ratios
-    of neighbouring ranks are taken from the first row, and grow by how much the channel's own do, or by nothing where
-    those fall by rounding. So they never fall, whatever the table holds. The product of the parts is what is returned;
-    where the channel has less than (1 - lost) of it at some entry, lost is larger. The last order is remembered.
+    Parts of a joint release have ranks of their own, and are independent given the row. A part that is several runs of
+    one mechanism has a list of ranks for every run; `often` says how many runs each part has. Its outputs are known up
+    to their order: each stands for all tuples of ranks that differ by it, and has the chance of one of them as many
+    times as there are such tuples. One run has the mean law of its runs.
+
+    For every part the log ratios of neighbouring ranks are taken from the first row, and grow by how much the channel's
+    own do, or by nothing where those fall by rounding. So they never fall, whatever the table holds. The product of the
+    parts is what is returned; where the channel has less than (1 - lost) of it at some entry, lost is larger. The last
+    order is remembered.
     """
-    if not channel.repairs or channel.repairs[0] != (order, ranks):
+    if not channel.repairs or channel.repairs[0] != (order, ranks, often):
         with precision():
-            channel.repairs[:] = [(order, ranks), _repaired(channel, order, ranks)]
+            channel.repairs[:] = [(order, ranks, often), _repaired(channel, order, ranks, often)]
     found: Ordered = channel.repairs[1]
     return found
 
 
-def _repaired(channel: Channel, order: object, ranks: object) -> Ordered:
+def _repaired(channel: Channel, order: object, ranks: object, often: object) -> Ordered:
     size = len(channel.rows)
     listed = [whole(t, "a row of the order", 0, size - 1) for t in sequence(order, "the order of the rows", size)]
     if len(set(listed)) < size:
         refuse("the order of the rows names a row twice")
-    columns = [
-        [whole(k, "a rank", -1, channel.outputs - 1) for k in sequence(part, "ranks of a part", channel.outputs)]
-        for part in sequence(ranks, "ranks")
+    runs = [
+        [whole(k, "a rank", -1, channel.outputs - 1) for k in sequence(run, "ranks of a part", channel.outputs)]
+        for run in sequence(ranks, "ranks")
     ]
-    tuples = _tuples(channel, columns)
-    occurring = [y for y, k in enumerate(tuples) if k >= 0]
+    parts = _parts(runs, often)
+    tuples = _tuples(channel, parts)
+    occurring = [y for y, ranked in enumerate(tuples) if ranked]
     share = _shares(channel.rows[listed[0]], tuples, occurring)
     product = [list(share) for _ in listed]
-    for p, part in enumerate(columns):
-        for row, law in zip(product, _part(channel, listed, part, f"part {p}"), strict=True):
-            row[:] = [x * law[part[y]] for x, y in zip(row, occurring, strict=True)]
+    for p, part in enumerate(parts):
+        laws = _part(channel, listed, part, f"part {p}")
+        for run in ticking(part):
+            for row, law in zip(product, laws, strict=True):
+                row[:] = [x * law[run[y]] for x, y in zip(row, occurring, strict=True)]
     lost = ZERO
     for t, row in zip(listed, product, strict=True):
         tick()
@@ -174,51 +187,71 @@ def _repaired(channel: Channel, order: object, ranks: object) -> Ordered:
     return Ordered([product[k] for k in place], occurring, place, lost.upper())
 
 
-def _shares(law: list[Ball], tuples: list[int], occurring: list[int]) -> list[Ball]:
-    """What part of its tuple of ranks every output has: proportional columns are one tuple."""
-    together: dict[int, Ball] = {}
+def _parts(runs: list[list[int]], often: object) -> list[list[list[int]]]:
+    """The runs of every part: one each, where nothing is stated."""
+    if not runs:
+        refuse("the ranks are of no part")
+    if often is None:
+        return [[run] for run in runs]
+    many = [whole(k, "how often a part runs", 1, len(runs)) for k in sequence(often, "how often parts run")]
+    if sum(many) != len(runs):
+        refuse(f"the parts run {sum(many)} times together, but there are ranks of {len(runs)} runs")
+    left = iter(runs)
+    return [list(islice(left, k)) for k in many]
+
+
+def _shares(law: list[Ball], tuples: list[Ranked], occurring: list[int]) -> list[Ball]:
+    """What an output has of the chance of one tuple of ranks.
+
+    Proportional columns are one output, of which each has its part; and that has the chances of all tuples that differ
+    from its own by the order of runs.
+    """
+    together: dict[Ranked, Ball] = {}
     for y in occurring:
         together[tuples[y]] = together.get(tuples[y], ZERO) + law[y]
-    return [law[y] / together[tuples[y]] for y in occurring]
+    return [law[y] / together[tuples[y]] * prod(map(_orders, tuples[y])) for y in ticking(occurring)]
 
 
-def _tuples(channel: Channel, columns: list[list[int]]) -> list[int]:
-    """The number of every output's tuple of ranks, -1 where it never occurs; all tuples of ranks are there."""
-    if not columns:
-        refuse("the ranks are of no part")
-    many = [max(part) + 1 for part in columns]
+def _orders(ranks: tuple[int, ...]) -> int:
+    """How many tuples have these ranks in some order."""
+    return factorial(len(ranks)) // prod(map(factorial, Counter(ranks).values()))
+
+
+def _tuples(channel: Channel, parts: list[list[list[int]]]) -> list[Ranked]:
+    """The ranks of every output in every part, ascending; none where it never occurs. All that can be are there."""
     # First of all, so that no number below is large.
     everything = 1
-    for size in ticking(many):
-        everything *= size
-        if everything > channel.outputs:
+    for part in ticking(parts):
+        ranks, runs = 1 + max(map(max, part)), len(part)
+        # At least so many: more runs, or more ranks, only add to them.
+        if ranks > 1 and max(ranks, runs + 1) * everything > channel.outputs:
             refuse("the ranks leave out a tuple of the parts' ranks")
-    found = []
+        everything *= comb(ranks + runs - 1, runs)
+    if everything > channel.outputs:
+        refuse("the ranks leave out a tuple of the parts' ranks")
+    found: list[Ranked] = []
     for y in range(channel.outputs):
         tick()
-        ranks = [part[y] for part in columns]
-        if min(ranks) < 0:
-            if max(ranks) >= 0 or any(not row[y].is_zero() for row in channel.rows):
+        ranked = tuple(tuple(sorted(run[y] for run in part)) for part in parts)
+        if min(map(min, ranked)) < 0:
+            if max(map(max, ranked)) >= 0 or any(not row[y].is_zero() for row in channel.rows):
                 refuse(f"output {y} has no rank, but it occurs")
-            found.append(-1)
-            continue
-        number = 0
-        for k, size in zip(ranks, many, strict=True):
-            number = number * size + k
-        found.append(number)
-    if len(set(found) - {-1}) != everything:
+            ranked = ()
+        found.append(ranked)
+    if len(set(found) - {()}) != everything:
         refuse("the ranks leave out a tuple of the parts' ranks")
     return found
 
 
-def _part(channel: Channel, listed: list[int], part: list[int], where: str) -> list[list[Ball]]:
-    """The laws of one part, rows in order, with log ratios that never fall."""
+def _part(channel: Channel, listed: list[int], part: list[list[int]], where: str) -> list[list[Ball]]:
+    """The laws of one run of a part, rows in order, with log ratios that never fall."""
     laws: list[list[Ball]] = []
     for t in listed:
-        law = [ZERO] * (max(part) + 1)
-        for k, q in zip(part, channel.rows[t], strict=True):
-            if k >= 0:
-                law[k] = law[k] + q
+        law = [ZERO] * (max(map(max, part)) + 1)
+        for run in ticking(part):
+            for k, q in zip(run, channel.rows[t], strict=True):
+                if k >= 0:
+                    law[k] = law[k] + q
         if any(not x > 0 for x in law):
             refuse(f"{where}, row {t}: a probability is not above 0, and monotone rows need all of them to be")
         laws.append(law)

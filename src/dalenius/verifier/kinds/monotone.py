@@ -7,7 +7,9 @@ For every prior pi(a,t) = p(a) w(t|a) with D(pi || rho) <= K, any law r > 0 and 
 rho_a the law of the cells of a. Let these cells t = 0, 1, ... be ordered such that q > 0 and
 (i) q(y'|t) / q(y|t) does not fall in t for outputs y <= y', (ii) q(.|t+1) is stochastically above q(.|t);
 outputs may be partially ordered, as tuples of outputs of independent releases are. (i) gives (ii) where outputs are in
-a line, and products of laws in a line inherit both. With h = log(w / rho_a), d its increments, u = wq and
+a line, and products of laws in a line inherit both. Tuples that differ by the order of runs of one mechanism have equal
+columns: put together, with r split evenly among them, they change no number below. With h = log(w / rho_a), d its
+increments, u = wq and
 
     Theta(d)_t = (1/s) sum_y ( q(y|t+1) - q(y|t) ) log( u_y / r_y ):
 
@@ -134,7 +136,7 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     rounds = whole(field(proof, "rounds", where), "rounds", 0, largest().chain_rounds)
     total = log_sum_exp(given)
     if "order" in proof or "ranks" in proof:
-        ordered = repaired(channel, field(proof, "order", where), field(proof, "ranks", where))
+        ordered = repaired(channel, field(proof, "order", where), field(proof, "ranks", where), proof.get("often"))
     else:
         ordered = by_name(channel)
     log_r = [given[y] - total for y in ordered.outputs]
