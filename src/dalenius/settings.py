@@ -199,8 +199,6 @@ class Trees(_Checked):
     box_batch: int = 192
     simplex_batch: int = 256
     choice_batch: int = 64
-    # A tree of so many nodes has so many batches under way, which several processes may share. Fewer nodes end before
-    # other processes have started; eight batches keep eight processes busy, and cost no nodes in a tree that closes.
     # Nodes of the choices at most.
     choice_nodes: int = 4000
     # A split stays this share of the width away from the ends of a box; of an edge of a simplex, from its ends.
@@ -209,22 +207,10 @@ class Trees(_Checked):
     # Width below which a box is not split, and the weight of the width where excesses are equal.
     narrow: float = 1e-9
     tie: float = 1e-12
-    # A box of posteriors counts as empty where its ends cross by this share of the odds, and ends that ratios gave are
-    # good to the second share: a verifier's boxes are wider by rounding.
     # The same for edges that the relaxation hardly uses.
     unused_edge: float = 1e-9
     # The numbers of a leaf are rounded to this share of the tolerance.
     digits: float = 0.003
-    # Leaves that may share parameters in a certificate are sought among this many neighbours; of 9,092 leaves of the
-    # design of count(10), 910 kept their own, 642 with four times as many neighbours and 1.6 times the work.
-    share_chunk: int = 1024
-    # Work for it at most: leaves tried times cells times groups. The same design takes 2e7, a third of a second.
-    share_work: float = 5e8
-    # How far below the upper bound, per unit of sigma and of the largest multiplier, a leaf with shared or shorter
-    # parameters stays: more than rounding.
-    share_margin: float = 1e-9
-    # Decimals tried for parameters in a certificate, fewest first: one is enough for 92 % of those leaves.
-    share_decimals: tuple[int, ...] = (1, 2, 3, 4)
     # How far a child of a simplex starts towards its centre.
     simplex_recentred: float = 0.3
     # Mass from which the relaxation counts as using a cell.
@@ -280,36 +266,6 @@ class Newton(_Checked):
     ridge_log_r: float = 1e-9
     # Contraction spends this entropy or less: it stands for rounding, and w0 stays at the reference.
     negligible_tau: float = 1e-7
-
-    # Posteriors. Rounds at the root and at children.
-    # The same where every output is a group by itself and cells are many, with the first rounding of corners there: a
-    # part that is still open after so many rounds is cut again. A record of a 64 x 8 matrix, to 3.5 %: 15 rounds 38,700
-    # nodes, 5.1 s; 5 rounds, from a sharper corner, 39,700 nodes, 2.8 s; 4 rounds 41,600, 2.7 s.
-    # A warm start with a smaller sigma freezes; but no child begins above this share of the best prior's s: at 0.02
-    # count(20) at epsilon 0.3, b = 0.3 stalled at 1.4 %. The root starts at no less than the last share of the hint.
-    # Range of sigma, and log p0(a), as -x, of secret values that the relaxation hardly uses.
-    sigma_range: tuple[float, float] = (1e-5, 1e3)
-    rarest_log_p: float = 200.0
-    # Rounding of the corner at m = 0, at first and at last, and by what it is made sharper once a step promises less
-    # than this share of it.
-    first_rounding: float = 0.1
-    last_rounding: float = 1e-6
-    sharper: float = 0.1
-    settled: float = 1e-3
-    # Sigma K stays above these shares of what is left to the target, until the corner is first made sharper, and then.
-    # The audit of the design of count(10) at D = 0.8, b = 5 stalled at 0.220 without, and closed at 0.194 in 6 s; 0.05
-    # from the start left 5,900 of 45,000 nodes open after 15 s. Counts with geometric noise take the same nodes to 5 %.
-    first_floor: float = 0.2
-    last_floor: float = 0.05
-    # Longest step of log sigma; factor by which each try is shorter than the last; share of its promise to be kept.
-    longest_log_sigma: float = 1.0
-    # A node whose next step promises no more than this share of the way to its target is split.
-    hopeless: float = 0.1
-    # Updates of pi0 for every step of Newton's.
-    tangent_updates: int = 3
-    # Groups of outputs beyond which only those that some node uses with this probability have a part in a step.
-    few_groups: int = 32
-    used_group: float = 1e-6
 
     # Simplices. Rounds; share of what contraction allows that is used on the way, so that the relaxation stays concave.
     simplex_rounds: int = 40

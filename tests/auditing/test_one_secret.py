@@ -13,13 +13,13 @@ import dalenius as dl
 from dalenius.auditing.all_records import audit_records, bracket
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.closed_forms import AtReference
-from dalenius.bounds.trees.box_tree import BoxTree
+from dalenius.bounds.trees.posterior_tree import PosteriorTree
 from dalenius.bounds.trees.simplex_tree import SimplexTree
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Portfolio, Settings, only, without
+from dalenius.settings import DEFAULT, Portfolio, Settings, only
 
 
 def begun(
@@ -101,13 +101,13 @@ def test_boxes_simplices_and_posteriors_meet(seed: int) -> None:
 
 
 def test_simplices_need_the_cells_that_a_verifier_finds() -> None:
-    settings = Settings(portfolio=without("rows", "posteriors"))  # they would close the gap first
+    settings = Settings(portfolio=only("simplices", "posteriors"))
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     lumped, _ = lump(mechanism, 0)
     audit, deadline = SecretAudit(Cells(lumped, 0.4, settings), LN2, 1e-4, exact_cells=False), Deadline(60.0)
     audit.begin(deadline, np.random.default_rng(0))
     audit.finish(deadline, 0.0, lambda: None)
-    assert isinstance(audit.proof, BoxTree)
+    assert isinstance(audit.proof, PosteriorTree)
     assert audit.gap <= 1e-4
 
 

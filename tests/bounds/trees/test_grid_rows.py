@@ -7,16 +7,10 @@ import brute_force
 import numpy as np
 import pytest
 from cases import random_channel
-from dalenius.bounds.trees.posterior_bound import PosteriorProblem
 
 import dalenius as dl
 from dalenius.bounds.trees.grid_rows import finest
-from dalenius.bounds.trees.posterior_tree import PosteriorTree
-from dalenius.reductions.cells import Cells
 from dalenius.reductions.grid_rows import most_rows
-from dalenius.reductions.lump import lump
-from dalenius.search.ascent import ascend
-from dalenius.search.deadline import Deadline
 from dalenius.settings import Limits, only
 
 # Every problem counts as one of very many cells.
@@ -79,25 +73,3 @@ def test_later_records_begin_from_the_tree_of_the_first() -> None:
     # A bound that another record's cuts led to is one about this record all the same.
     assert max(one.lower for one in alone) - 1e-9 <= whole.upper
     assert dl.verify(whole, mechanism).verified
-
-
-def test_a_tree_that_begins_like_another_bounds_its_own_problem() -> None:
-    mechanism = random_channel([2] * 4, 3, 8)
-    first, second = (Cells(lump(mechanism, record)[0], 0.4) for record in (0, 2))
-    lower = [ascend(cells, Deadline(60.0), np.random.default_rng(0)) for cells in (first, second)]
-    trees = [
-        PosteriorTree(PosteriorProblem(cells, np.arange(3), 0.0), found.value, 1e-3, found.s)
-        for cells, found in zip((first, second), lower, strict=True)
-    ]
-    trees[0].open_root(Deadline(60.0))
-    while trees[0].nodes.heap:
-        trees[0].step(Deadline(60.0))
-    trees[1].open_like(trees[0], Deadline(60.0))
-    assert trees[1].nodes.split == trees[0].nodes.split
-    assert trees[1].upper > lower[1].value + 1e-3
-    while trees[1].nodes.heap:
-        trees[1].step(Deadline(60.0))
-    assert lower[1].value - 1e-9 <= trees[1].upper <= lower[1].value + 1e-3
-    late = PosteriorTree(trees[1].problem, lower[1].value, 1e-3, lower[1].s)
-    late.open_like(trees[0], Deadline(0.0))
-    assert not late.nodes.leaf

@@ -70,7 +70,7 @@ def test_a_climb_never_falls_and_the_bracket_bounds_every_conditional() -> None:
 @pytest.fixture(scope="module")
 def certificate() -> dict[str, Any]:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=6), epsilon=0.5)
-    settings = dl.Settings(portfolio=without("monotone"))
+    settings = dl.Settings(portfolio=without("monotone", "posteriors"))
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=1e-4, settings=settings)
     assert audit.upper_by == "rows"
     data: dict[str, Any] = audit.certificate.data
