@@ -214,7 +214,9 @@ def test_what_was_established_is_said() -> None:
 def test_a_saved_design_carries_its_certificate(tmp_path: Path) -> None:
     path = tmp_path / "design.json"
     dl.design(dl.queries.count(n=1), distortion=0.2, entropy=0, tolerance=1e-2).save(path)
-    assert accepted(path).quantity == "eps(D,b)"
+    answer = dl.verify(path)
+    assert answer.verified, answer.reason
+    assert answer.quantity == "eps(D,b)"
     refused({"format": "dalenius/design", "version": 1}, "'certificate'")
     refused({"format": "dalenius/design", "version": 1, "certificate": parity()}, "'leakage'")
     assert "eps(D,b)" in repr(Certificate(parity()))

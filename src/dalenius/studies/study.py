@@ -2,15 +2,14 @@
 
 import csv
 import io
-import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.files import path_of, write
 from dalenius.studies import store as stores
@@ -86,7 +85,7 @@ class Study:
         """Return this study with what its store holds."""
         stores.check(self.store, self.name)
         with stores.reading(self.store) as open_store:
-            return replace(self, entries=self._sound(_entries(open_store)))
+            return replace(self, entries=self._sound(open_store.entries()))
 
     def _sound(self, entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
         """Return these entries, or refuse the numbers of one that no answer has."""
@@ -123,7 +122,7 @@ class Study:
 
             check_installed()
         with Store.open(study.store, study.name, study.source.text, folder=study.folder) as open_store:
-            kept = study._sound(_entries(open_store))  # noqa: SLF001 - of this class
+            kept = study._sound(open_store.entries())  # noqa: SLF001 - of this class
             there = {key: entry for key, entry in kept.items() if entry.status == "done"}
             missing = {point.key: point.work for point in study.points if point.key not in there}
             names = {point.key: place_words(point.varied) for point in study.points}
@@ -353,32 +352,6 @@ class Verified:
             )
         first = f"{place_words(self.refused[0][0])}: {self.refused[0][1]}"
         return f"{len(self.refused)} of {self.checked} certificates NOT verified; the first at {first}"
-
-
-def _entries(open_store: Store) -> dict[str, Entry]:
-    """What a store holds, refused where a point that is done lacks a number, or has something else in its place."""
-    found = open_store.entries()
-    for entry in found.values():
-        # What only some answers have, such as a distortion, is a number as well.
-        kinds = dict.fromkeys(entry.numbers, _number) | (KINDS if entry.status == "done" else {})
-        wrong = [name for name, right in kinds.items() if not right(entry.numbers.get(name))]
-        if wrong:
-            value = show(entry.numbers.get(wrong[0]), 60)
-            message = f"store {open_store.path} is damaged: {wrong[0][:60]} of the point {entry.key[:64]} is {value}"
-            raise InputError(message)
-    return found
-
-
-def _number(value: object) -> bool:
-    return (type(value) is float and math.isfinite(value)) or (type(value) is int and abs(value) < checks.LARGEST)
-
-
-# What every answer has, whatever was asked.
-KINDS: dict[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("lower", "upper", "gap", "nodes"), _number),
-    "unit": lambda value: value in ("nats", "bits"),
-    **dict.fromkeys(("stopped", "proved", "upper_by"), lambda value: isinstance(value, str)),
-}
 
 
 def _column(name: str, varied: Mapping[str, Any]) -> str:
