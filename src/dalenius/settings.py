@@ -594,9 +594,6 @@ class MonotoneRows(_Checked):
     least_s: float = 1e-12
     # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
     hopeless: float = 1.5
-    # A bound of this many times log|A| says that the chains do not meet. All 20 pairs of count(n=400) with epsilon = .5
-    # at knowledge 1 were 10^5 times above it, in ten seconds.
-    apart: float = 10.0
     # Cells up to which pairs are left out that cannot close the bracket, as trees follow that are sure to.
     closing_cells: int = 9
     # Steps from the best prior's conditionals, after which a multiplier that cannot close the bracket is seen to be so.
@@ -836,7 +833,7 @@ class Portfolio(_Checked):
         Turn("boxes", 2),
     )
     # Trees of posteriors close most brackets before the other bounds are found out to be of use.
-    general: Plan = (Turn("posteriors", 16, doubles=True), _ROWS, _CONVEX)
+    general: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), _CONVEX, Turn("simplices", 2, 8))
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
     # Far more outputs than those that matter, or more than a tree takes.

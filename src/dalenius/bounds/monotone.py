@@ -194,9 +194,7 @@ class Scan:
         if trees and self.cells.size * q.shape[1] <= settings.small:
             factors, shares = settings.factors[:1], settings.shares[:1]
         for share in shares:
-            left = list(factors)
-            while left:
-                factor = left.pop(0)
+            for factor in factors:
                 if budget <= 0 or self.deadline.expired():
                     return self.best
                 if few and self.best is not None and reached[factor] > settings.hopeless * self.best.upper:
@@ -213,9 +211,6 @@ class Scan:
                 reached[factor] = self._keep(chains)
                 if self.best is not None and self.best.upper <= floor + tolerance:
                     return self.best
-                if reached[factor] > settings.apart * np.log(len(self.rows)):
-                    # Chains meet more easily at larger multipliers: where they do not at the largest, at none.
-                    left = [max(left)] if left and max(left) > factor else []
         return self.best
 
     def _left_out(self, pi: Floats, log_r: Floats, s: float, goal: float, same: float = 1e-9) -> bool:

@@ -459,6 +459,8 @@ static double middle(double low, double high)
 }
 
 /* By how much ends are moved outward, as a verifier moves them: else its boxes, and with them its bounds, would differ. */
+#define LEAST 1e-140
+#define MOST 1e140
 #define OUTWARD (1.0 / 70368744177664.0) /* 2^-46 */
 #define SLACK(A) ((double)(((A) + 1) * ((A) + 1)) / 4503599627370496.0) /* (A+1)^2 2^-52 */
 
@@ -474,8 +476,11 @@ static int tighten(const Tree *T, double *leaf, int64_t i, int upper)
         for (int64_t g = 0; g < Y; g++) {
             int64_t k = b * Y + g;
             double factor = (upper ? T->most : T->least)[(b * Y + y) * Y + g];
-            if (g == y || factor <= 1e-140 || factor >= 1e140) continue;
-            double v = carried(upper ? high[i] : low[i], factor, upper ? OUTWARD : -OUTWARD);
+            double at = upper ? high[i] : low[i];
+            /* Clamped as a verifier does, so that no quotient leaves the range of doubles. */
+            if (g == y || (upper ? factor >= MOST || at >= 1 : factor <= LEAST || at <= LEAST)) continue;
+            factor = factor < LEAST ? LEAST : factor > MOST ? MOST : factor;
+            double v = carried(at < LEAST ? LEAST : at, factor, upper ? OUTWARD : -OUTWARD);
             if (upper && v < high[k]) high[k] = v;
             if (!upper && v > low[k]) low[k] = v;
         }
@@ -568,6 +573,8 @@ int64_t dalenius_round(const Tree *T, double *leaves, int64_t n, double upper, i
         memcpy(w->tried, m, sizeof(double) * (size_t)V);
         secants(T, w, leaf);
         for (int64_t round = 0; round < 8; round++) {
+            /* Close enough; or never evaluated before, and then worth a search. */
+            if (round == 4 && proved[k] <= upper + 1e-8 * (1 + fabs(upper))) break;
             if (round == 4 && lower(T, w, leaf, upper - 1e-9 * (1 + fabs(upper))) > upper) round = 7;
             int64_t scale = round % 4;
             int bits = 3 * (int)scale + 3, exponent, same = 1;

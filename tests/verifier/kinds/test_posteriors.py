@@ -17,7 +17,7 @@ from flint import arb
 from numpy.typing import NDArray
 from posterior_trees import Leaf, Problem, packed, prove, sigma_of, unpacked, written
 
-from dalenius.verifier import process, work
+from dalenius.verifier import process
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels.channel import Channel, rebuild
 from dalenius.verifier.kinds import doubles, posteriors
@@ -697,17 +697,6 @@ def test_few_leaves_do_not_load_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doubles.numpy(16, 1) is None
     monkeypatch.setitem(doubles.sys.modules, "numpy", None)
     assert doubles.numpy(10**6, 10**6) is None
-
-
-def test_the_estimate_counts_the_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = certified("three values")
-    always_numpy(monkeypatch)
-    quick = work.estimate(data)
-    without_numpy(monkeypatch)
-    slow = work.estimate(data)
-    data["proofs"][0]["tree"] = "nonsense"
-    assert slow.seconds > quick.seconds
-    assert slow.seconds > work.estimate(data).seconds > 0
 
 
 @pytest.mark.parametrize("memory", [100, 448])

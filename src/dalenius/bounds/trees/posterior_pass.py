@@ -22,6 +22,8 @@ from dalenius.numerics.types import Floats, Ints
 SCALES = 4
 # By how much ends that ratios give are moved outward, as a verifier moves them.
 OUTWARD = 2.0**-46
+# Factors between odds are kept in this range, so that no quotient leaves that of doubles.
+LEAST, MOST = 1e-140, 1e140
 
 
 class Column(IntEnum):
@@ -99,6 +101,8 @@ def rounded(problem: PosteriorProblem, leaves: Floats, upper: float, limits: Lim
         if leaf[Column.BOUND] == -np.inf:
             continue
         for again in (False, True):
+            if again and proved[k] <= upper + 1e-8 * (1 + abs(upper)):
+                break  # close enough
             if again and search.lower(leaf, upper - 1e-9 * (1 + abs(upper))) > upper:
                 scales: range = range(SCALES - 1, SCALES)
             else:
@@ -295,9 +299,10 @@ class Search:
         if self.problem.ratios is not None:
             factor = self.problem.ratios[int(upper)][b, g]
             v = high[b, g] if upper else low[b, g]
-            usable = (factor > 1e-140) & (factor < 1e140)  # noqa: PLR2004 - as in tree.c
+            usable = (factor < MOST) & (v < 1) if upper else (factor > LEAST) & (v > LEAST)
             usable[g] = False
-            carried = v / (v + (1 - v) / np.where(usable, factor, 1.0)) * (1 + (OUTWARD if upper else -OUTWARD))
+            at = max(v, LEAST)
+            carried = at / (at + (1 - at) / np.clip(factor, LEAST, MOST)) * (1 + (OUTWARD if upper else -OUTWARD))
             end = np.minimum(high[b], carried) if upper else np.maximum(low[b], carried)
             (high if upper else low)[b, usable] = end[usable]
         if not self.own:

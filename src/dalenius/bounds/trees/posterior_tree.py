@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dalenius.bounds.proof import Rounding
-from dalenius.bounds.trees.posterior_pass import Column, Limits, Search, root, rounded, run
+from dalenius.bounds.trees.posterior_pass import SCALES, Column, Limits, Search, root, rounded, run
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.outputs import OriginalOutputs
@@ -127,7 +127,7 @@ class PosteriorTree:
     @property
     def _rounded(self) -> tuple[Ints, Floats, Floats]:
         if self._claimed is None:
-            self._claimed = rounded(self.problem, self.leaves, self.upper, Limits(1e-7))
+            self._claimed = rounded(self.problem, self.leaves, self.upper, Limits(1e-7, scale=SCALES - 1))
         return self._claimed
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
