@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import random_channel
 
-import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.studies import cluster
 from dalenius.studies.cluster import Parcel, connected
@@ -106,19 +104,3 @@ def test_a_worker_that_joins_with_other_versions_answers_nothing(toml: Path) -> 
     refused = replace(parcel, versions={**parcel.versions, "numpy": "0.0"}).answer()
     assert (refused.status, refused.certificate) == ("failed", None)
     assert "(here 0.0)" in refused.reason
-
-
-def test_one_audit_on_a_cluster_has_the_certificate_of_one_process() -> None:
-    distributed = pytest.importorskip("distributed")
-    trees = replace(dl.Settings().trees, round_nodes=8, round_batches=5, posterior_batch=4)
-    settings = dl.Settings(trees=trees, portfolio=dl.settings.only("posteriors"))
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
-        distributed.Client(local) as client,
-    ):
-        one, many = (
-            dl.audit(random_channel([2, 2, 2], 4, 3), knowledge=0.4, secret=0, nodes=200, jobs=jobs, settings=settings)
-            for jobs in (1, client)
-        )
-    assert many.certificate.data == one.certificate.data
-    assert many.nodes > 100
