@@ -98,14 +98,6 @@ def test_a_pair_is_hopeless_only_where_its_bound_is_above_the_goal(s: float) -> 
     assert scan._hopeless(cells.rho, log_r, s, 0.5 * bound)
 
 
-def test_chains_that_do_not_meet_are_not_tried_at_every_multiplier(monkeypatch: pytest.MonkeyPatch) -> None:
-    tries: list[float] = []
-    run = Scan._try
-    monkeypatch.setattr(Scan, "_try", lambda self, log_r, s, *rest: tries.append(s) or run(self, log_r, s, *rest))
-    dl.audit(M.geometric(Q.count(n=60), epsilon=0.5), knowledge=1, settings=Settings(portfolio=only("monotone")))
-    assert len(tries) == 2 * len(Settings().monotone.shares)
-
-
 def order_of(mechanism: dl.Mechanism) -> Order | None:
     return ordered(mechanism, Merged.of(mechanism))
 

@@ -258,7 +258,7 @@ def grouped(mechanism: Mechanism, knowledge: float) -> PosteriorProblem:
     "problem",
     [
         PosteriorProblem(cells_of(random_channel([2, 2, 2], 3, 1), 0.3), np.arange(3)),
-        PosteriorProblem(cells_of(random_channel([3, 3], 4, 2), 0.4), np.arange(4)),
+        PosteriorProblem(cells_of(random_channel([3, 2], 3, 2), 0.4), np.arange(3)),
         PosteriorProblem(cells_of(with_zeros(2, 3), 0.4), np.arange(5)),
         grouped(named("count(n=8)", "geometric(epsilon=0.5)"), 0.4),
     ],

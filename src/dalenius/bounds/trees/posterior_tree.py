@@ -86,18 +86,19 @@ class PosteriorTree:
             taken = [k for k, segment in enumerate(self.segments) if segment.open][:together]
             if not taken:
                 return
-            work = [(self.segments[k].leaves, target, limits) for k in taken]
+            # A limit on nodes holds to a few, and cuts off the same ones whatever the number of threads.
+            share = max(1.0, (deadline.most_nodes - deadline.nodes) // len(taken))
+            work = [(self.segments[k].leaves, target, limits, share) for k in taken]
             done = deadline.crew.map(self._advance, work)
             for k, (nodes, segments) in reversed(list(zip(taken, done, strict=True))):
                 self.segments[k : k + 1] = segments
                 deadline.nodes += nodes
             yield
 
-    def _advance(self, work: tuple[Floats, float, Limits]) -> tuple[int, list[Segment]]:
-        """Work off one segment, as far as so many nodes go."""
-        leaves, target, limits = work
-        cells = self.problem.cells
-        nodes = max(64, 4_000_000 // (cells.size * self.problem.n_groups + 400))
+    def _advance(self, work: tuple[Floats, float, Limits, float]) -> tuple[int, list[Segment]]:
+        """Work off one segment, as far as so many nodes go: some hundredths of a second, or a share of the limit."""
+        leaves, target, limits, share = work
+        nodes = int(min(share, max(64, 4_000_000 // (self.problem.cells.size * self.problem.n_groups + 400))))
         found = run(self.problem, leaves, target, nodes, limits)
         rest = leaves[found.taken :]
         if found.nodes < nodes and not len(rest):
