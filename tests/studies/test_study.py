@@ -252,6 +252,30 @@ def test_a_certificate_of_another_question_does_not_pass(task: str, fix: str, wo
     assert words in str(forged.verify())
 
 
+def test_no_other_kind_of_certificate_passes_for_an_audit(tmp_path: Path) -> None:
+    """Bounds of a design may be distortions, by a table of anybody's choice; a joint certificate may name any problem."""
+    study = more(tmp_path, "nats", 'mechanism = "geometric(epsilon=1)"')
+    with reading(study.store) as opened:
+        audit = dict(opened.certificates())[study.points[0].key]
+    little = {"lower": 0.0, "upper": 1.0000001e-9}
+    design = {
+        "format": "dalenius/design-certificate",
+        "version": 1,
+        "problem": {"distortion": [[1e-9] * 3] * 3, "distribution": "uniform"},
+        "adversary": audit["adversary"],
+        "budget": {"leakage": 5.0},
+        "pool": [],
+        "distortion": 1.0000001e-9,
+        **little,
+        "audit": audit,
+    }
+    joint = {**audit, "format": "dalenius/joint-certificate", **little}
+    for forged in (design, joint):
+        found = forge(study, 0, forged, **little, gap=1.0000001e-9).verify()
+        assert not found
+        assert "its format is" in str(found) or forged is joint
+
+
 @pytest.mark.parametrize(
     ("task", "changes", "words"),
     [

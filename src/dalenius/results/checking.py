@@ -17,7 +17,7 @@ from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.limits import TIME_LIMIT
-from dalenius.verifier.reading import Refused
+from dalenius.verifier.reading import AUDIT, DESIGN, Refused
 from dalenius.verifier.saved import compare, question
 
 Verify = Literal["auto"] | bool
@@ -159,6 +159,9 @@ def _other(result: Audit | Design) -> str:
     asked |= {"lower": result.lower, "upper": result.upper}
     nats = NATS_PER_UNIT[result.unit]
     scale, stated = nats, dict[str, object]()
+    expected = AUDIT if isinstance(result, Audit) else DESIGN
+    if result.certificate.data.get("format") != expected:
+        return f"the format of its certificate is not {expected}"
     if isinstance(result, Audit):
         asked |= {} if result.secret is None else {"secret": describe(result.secret)}
     else:

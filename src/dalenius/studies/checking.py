@@ -66,7 +66,7 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
     """Refuse a certificate about another mechanism, adversary, secret or budget than those of the question."""
     from dalenius.certificates.audits import adversary_data, asked_data  # noqa: PLC0415 - numpy
     from dalenius.results.answers import described  # noqa: PLC0415 - the same
-    from dalenius.verifier.reading import AUDIT, field, mapping, refuse  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.reading import AUDIT, DESIGN, field, mapping, refuse  # noqa: PLC0415 - python-flint
     from dalenius.verifier.saved import NATS, compare, question  # noqa: PLC0415 - the same
 
     task, data, bounds = work.task, mapping(certificate, "the certificate"), {end: numbers[end] for end in ENDS}
@@ -74,6 +74,7 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
     if task.task != "design":
         if task.leakage is not None and numbers["upper"] > task.leakage:
             refuse(f"the mechanism leaks up to {numbers['upper']!r}, above the budget of {task.leakage!r}")
+        _of_format(data, AUDIT)
         problem = audit_asked(work, numbers.get("value"))
         compare(question({**asked_data(problem), **bounds}), data, nats, whose)
         if numbers.get("confidence") != problem.mechanism.confidence:
@@ -81,6 +82,7 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
         return
     if data.get("format") == AUDIT:
         refuse("its mechanism is not certified to keep the budget: the certificate is about its leakage alone")
+    _of_format(data, DESIGN)
     asked, held = design_asked(work)
     stated = question({"problem": {}, "adversary": adversary_data(asked.adversary), **bounds})
     del stated["mechanism"]  # it is the answer
@@ -89,3 +91,11 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
     compare(stated, data, 1.0 if task.dual else nats, whose)
     leaks = {f"{end} bound": numbers[f"leakage_{end}"] for end in ENDS}
     compare(leaks, mapping(field(data, "audit", "the certificate"), "its audit"), nats, f"{whose} leakage's")
+
+
+def _of_format(certificate: dict[str, Any], expected: str) -> None:
+    """Refuse another kind of certificate: bounds of a design are distortions, and joint ones may name any problem."""
+    from dalenius.verifier.reading import refuse, show  # noqa: PLC0415 - python-flint
+
+    if certificate.get("format") != expected:
+        refuse(f"its format is {show(certificate.get('format'))}, and not {expected}")
