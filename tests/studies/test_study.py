@@ -253,7 +253,7 @@ def test_a_certificate_of_another_question_does_not_pass(task: str, fix: str, wo
 
 
 def test_no_other_kind_of_certificate_passes_for_an_audit(tmp_path: Path) -> None:
-    """Bounds of a design may be distortions, by a table of anybody's choice; a joint certificate may name any problem."""
+    """Bounds of a design may be distortions, by anybody's table; a joint certificate may name any problem."""
     study = more(tmp_path, "nats", 'mechanism = "geometric(epsilon=1)"')
     with reading(study.store) as opened:
         audit = dict(opened.certificates())[study.points[0].key]

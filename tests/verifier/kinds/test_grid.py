@@ -123,3 +123,21 @@ def test_rows_by_a_formula_have_no_grid() -> None:
     tree = golden("grid")["proofs"][0]["proof"]
     data["proofs"] = [{"record": 0, "kind": "grid", "k": 4, "upper": data["upper"], "proof": tree}]
     assert "rows are given as numbers" in verify_here(data).reason
+
+
+def test_groups_of_outputs_on_grid_rows_have_tangents() -> None:
+    data = certificate()
+    [proof, *_] = data["proofs"]
+    outputs = len(proof["proof"]["groups"])
+    proof["proof"] = {
+        "kind": "posteriors",
+        "groups": [0] * outputs,
+        "eta": 1.0,
+        "tangents": [[[0.0] * outputs] * 2],
+        "ratios": False,
+        "tree": packed(bytes([1])),
+        "leaves": {"scale": packed(bytes(1)), "sigma": packed(bytes(4)), "m": packed(bytes(1)), "bytes": 1},
+    }
+    proof["upper"] = data["upper"] = 9.0
+    answer = verify_here(data)
+    assert answer.verified, answer.reason

@@ -727,3 +727,11 @@ def test_arithmetic_of_another_kind_is_refused(bits: int) -> None:
     assert not usual
     assert doubles.ordinary()
     assert "rounds numbers in another way" in answer.reason
+
+
+def test_ends_that_cross_are_seen_before_they_are_raised() -> None:
+    """With ratios all groups are tightened at once, in place; a box that was empty was then no longer seen to be."""
+    boxes = Together(Frame(2, 1, None), np)
+    for changed in ((slice(None),) * 4, (np.arange(1), slice(None), slice(None), np.zeros(1, dtype=int))):
+        low, high = np.full((1, 2, 1, 1), 0.6), np.full((1, 2, 1, 1), 0.5)
+        assert boxes._whole(low, high, changed).all()

@@ -20,6 +20,8 @@ doubles, each rounded to nearest, and so both find the same ends. Why the boxes 
 
 import math
 from array import array
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 from dalenius.verifier.kinds.ratios import Functions, Number, Ratios, carried_down, carried_up
@@ -81,7 +83,8 @@ def margin(values: int) -> float:
 def left_over(low: list[Number], high: list[Number], of: Functions) -> tuple[list[Number], list[Number], Number]:
     """Step 3 at one group, or at many: the ends of all values, and whether the box is empty."""
     slack = margin(len(low))
-    least, most = sum(low[1:], low[0]), sum(high[1:], high[0])
+    # Not `sum`, which compensates for rounding from Python 3.12 on: both ways must find the same ends.
+    least, most = reduce(add, low), reduce(add, high)
     empty = (least > 1.0 + slack) | (most < 1.0 - slack)
     lower = [of.minimum(of.maximum(x, 1.0 - (most - y) - slack), 1.0) for x, y in zip(low, high, strict=True)]
     upper = [of.minimum(y, 1.0 - (least - x) + slack) for x, y in zip(low, high, strict=True)]
@@ -218,5 +221,7 @@ class Together:
             lower, upper, empty = left_over([lows[:, :, a] for a in values], [highs[:, :, a] for a in values], np)
             low[changed], high[changed] = np.stack(lower, axis=2), np.stack(upper, axis=2)
             return empty
+        # Found first: `highs` may be a view of what is raised next.
+        empty = (lows > highs)[:, :, 0]
         high[changed] = np.maximum(lows, highs)
-        return (lows > highs)[:, :, 0]
+        return empty
