@@ -833,7 +833,7 @@ class Portfolio(_Checked):
         Turn("boxes", 2),
     )
     # Trees of posteriors close most brackets before the other bounds are found out to be of use.
-    general: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), _CONVEX, Turn("simplices", 2, 8))
+    general: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), _CONVEX)
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
     # Far more outputs than those that matter, or more than a tree takes.
