@@ -1,8 +1,8 @@
 """Reading a packed tree: codes of its nodes level by level, and whole numbers for its leaves.
 
 Every stream is base64 of zlib. A stream is never inflated beyond the bytes that the codes read so far imply,
-and nothing may follow the last byte that is needed. A tree of very many levels still takes a hundred bytes for each: the
-limit on memory of the child process stands behind that.
+and nothing may follow the last byte that is needed. A tree of very many levels still takes a hundred bytes for each:
+the limit on memory of the child process stands behind that.
 """
 
 import binascii
